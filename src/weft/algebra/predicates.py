@@ -1,0 +1,136 @@
+"""Expressions over the attributes of events: values, comparisons, and their Boolean combinations.
+
+A missing attribute has the value `None`. A comparison with it is false whatever its operator, and so
+is one whose arithmetic is undefined or whose sides are of different kinds (semantics.md 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from weft.tree import Node
+
+Value = int | float | str | bool
+ArithmeticOperator = OneOf["+", "-", "*", "/", "%"]
+ComparisonOperator = OneOf["<", "<=", ">", ">=", "=", "<>"]
+AggregateFunction = OneOf["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"]
+
+
+class Expression(Node):
+    """Something with a value: a number, a text, a boolean, or nothing."""
+
+
+class Predicate(Node):
+    """Something that is true or false."""
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A constant."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Attribute(Expression):
+    """An attribute of the event at hand (`variable` is None) or of the events bound to a variable."""
+
+    name: str
+    variable: str | None = None
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """`left operator right`; division is real, `%` takes the sign of its left side."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """`-operand`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Aggregate(Expression):
+    """A function of one attribute over all events bound to a variable, in stream order."""
+
+    function: AggregateFunction
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class Always(Predicate):
+    """True of everything."""
+
+
+@dataclass(frozen=True)
+class Comparison(Predicate):
+    """`left operator right`."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Like(Predicate):
+    """SQL's LIKE: `%` is any text, `_` any one character; the whole value must match."""
+
+    operand: Expression
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Matches(Predicate):
+    """A regular expression found anywhere in the value (Python's `re.search`)."""
+
+    operand: Expression
+    pattern: str
+
+
+@dataclass(frozen=True)
+class In(Predicate):
+    """The value equals one of the constants."""
+
+    operand: Expression
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class And(Predicate):
+    """All hold."""
+
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or(Predicate):
+    """At least one holds."""
+
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Not(Predicate):
+    """The operand does not hold."""
+
+    operand: Predicate
+
+
+@dataclass(frozen=True)
+class Monotone(Predicate):
+    """The attribute strictly rises (or falls) along the events bound to its variable."""
+
+    direction: OneOf["INCREASING", "DECREASING"]
+    attribute: Attribute
+
+
+def variables_of(node: Node) -> frozenset[str]:
+    """The variables a predicate or expression mentions."""
+    return frozenset(n.variable for n in node.walk() if isinstance(n, Attribute) and n.variable is not None)

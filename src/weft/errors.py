@@ -1,0 +1,81 @@
+"""What can go wrong, as data first (code, message, place, hint) and as text second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from weft.source import SourceText, Span
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a program: what, where, and what to do."""
+
+    code: str  # stable, kebab-case: "unknown-attribute"
+    message: str
+    source: SourceText
+    span: Span
+    hint: str | None = None
+    severity: Severity = "error"
+
+    @property
+    def line(self) -> int:
+        return self.source.location(self.span.start)[0]
+
+    @property
+    def column(self) -> int:
+        return self.source.location(self.span.start)[1]
+
+    def render(self) -> str:
+        """The finding as text: place and message, the line with a caret, the hint."""
+        head = f"{self.source.name}:{self.line}:{self.column}: {self.severity}[{self.code}]: {self.message}"
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{head}\n{self.source.caret(self.span)}{hint}"
+
+    def to_json(self) -> dict[str, object]:
+        """The finding as a JSON object."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "file": self.source.name,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        }
+
+
+class WeftError(Exception):
+    """Root of everything weft raises for a user's mistake; its text is fit to be shown."""
+
+
+class ProgramError(WeftError, ValueError):
+    """A program is wrong. Carries every finding, not only the first."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+
+
+class InputError(WeftError, ValueError):
+    """Events cannot be read at all: a missing file, an unknown format, no time column."""
+
+
+class UsageError(WeftError, TypeError):
+    """The API or the command line was called in a way that cannot work."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the nearest known name, or lists the known ones; None when there are none."""
+    known = sorted(set(known))
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    if not near:
+        near = [k for k in known if k.lower() == name.lower()]
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known here: {', '.join(known[:12])}" if known else None
