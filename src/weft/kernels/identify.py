@@ -1,0 +1,72 @@
+"""Ids of matches: 128 bits made of the query, the interval, the positions and their variables, and of nothing else.
+
+The same match has the same id in every process, on every engine and after every replay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, kernel
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+UInt64s = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+_STEP_HIGH = np.uint64(0x9E3779B97F4A7C15)
+_STEP_LOW = np.uint64(0xD1342543DE82EF95)
+
+
+@inlined
+def _mixed(word: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel
+def identify(
+    seed: UInt64s,
+    firsts: Int64s,
+    lasts: Int64s,
+    offsets: Int64s,
+    positions: Int64s,
+    labels: Int32s,
+    label_words: UInt64s,
+    high: UInt64s,
+    low: UInt64s,
+) -> None:
+    """Fill `high` and `low` with the two halves of each match's id.
+
+    `seed` holds two words made from the query's name, `label_words[l]` one word made from the names of label l.
+    """
+    for match in range(len(firsts)):
+        begin = offsets[match]
+        end = offsets[match + 1]
+        first = np.uint64(firsts[match])
+        last = np.uint64(lasts[match])
+        size = np.uint64(end - begin)
+        above = _mixed(_mixed(_mixed(seed[0] * _STEP_HIGH + first) * _STEP_HIGH + last) * _STEP_HIGH + size)
+        below = _mixed(_mixed(_mixed(seed[1] * _STEP_LOW + first) * _STEP_LOW + last) * _STEP_LOW + size)
+        for at in range(begin, end):
+            position = np.uint64(positions[at])
+            word = label_words[labels[at]]
+            above = _mixed(_mixed(above * _STEP_HIGH + position) * _STEP_HIGH + word)
+            below = _mixed(_mixed(below * _STEP_LOW + position) * _STEP_LOW + word)
+        high[match] = above
+        low[match] = below
+
+
+@kernel
+def write_hex(high: UInt64s, low: UInt64s, text: Bytes) -> None:
+    """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other."""
+    for match in range(len(high)):
+        for half in range(2):
+            word = high[match] if half == 0 else low[match]
+            for digit in range(16):
+                nibble = (word >> np.uint64(60 - 4 * digit)) & np.uint64(15)
+                letter = nibble + np.uint64(48) if nibble < np.uint64(10) else nibble + np.uint64(87)
+                text[match * 32 + half * 16 + digit] = np.uint8(letter)
