@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Int64s = npt.NDArray[np.int64]
+
+STREAM = "stream"  # the attribute that names the stream an event came from
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,23 @@ class Column:
     numbers: pa.Array | None = None  # int64 or float64
     texts: pa.Array | None = None  # string, or dictionary of strings
     booleans: pa.Array | None = None
+
+    def map(self, change: Callable[[pa.Array], pa.Array]) -> Column:
+        """The column with each present array changed."""
+        numbers, texts, booleans = self.numbers, self.texts, self.booleans
+        return Column(
+            None if numbers is None else change(numbers),
+            None if texts is None else change(texts),
+            None if booleans is None else change(booleans),
+        )
+
+    def value(self, row: int) -> int | float | str | bool | None:
+        """The value of one event, None when it is missing."""
+        for array in (self.numbers, self.texts, self.booleans):
+            if array is not None and array[row].is_valid:
+                found: int | float | str | bool = array[row].as_py()
+                return found
+        return None
 
 
 @dataclass(frozen=True)
@@ -43,3 +62,18 @@ class EventBatch:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """An event that could not be read: its zero-based row in the input, why, and the event as far as it is known."""
+
+    row: int
+    reason: str
+    event: Mapping[str, object] | None = None
+    file: str | None = None  # for events from files; `line` is then one-based
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"row {self.row}" if self.file is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.reason}"
