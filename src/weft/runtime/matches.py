@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,7 @@ class MatchBatch:
     labels: Int32s
     keys: UInt64s
     fields: Mapping[str, pa.Array] = field(default_factory=dict)  # selected attributes, one value per match
+    events: pa.Array | None = None  # instead of `fields`: a JSON object per match
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -94,7 +96,44 @@ class MatchBatch:
             labels=self.labels[low:high],
             keys=self.keys[begin:end],
             fields={name: values.slice(begin, end - begin) for name, values in self.fields.items()},
+            events=None if self.events is None else self.events.slice(begin, end - begin),
         )
+
+
+class PlainMatch(NamedTuple):
+    """A match as plain values: times, the positions its interval covers, and what it is made of."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    positions: tuple[int, ...]
+    bindings: Mapping[str, Sequence[int]]
+    event: Mapping[str, object]
+
+
+def to_batch(query: str, matches: Sequence[PlainMatch]) -> MatchBatch:
+    """Plain matches of one query as columns."""
+    labels: dict[tuple[str, ...], int] = {}
+    codes: list[int] = []
+    for match in matches:
+        for position in match.positions:
+            names = tuple(sorted(name for name, places in match.bindings.items() if position in places))
+            codes.append(labels.setdefault(names, len(labels)))
+    sizes = [0, *(len(match.positions) for match in matches)]
+    return MatchBatch(
+        query=query,
+        names=tuple(labels),
+        starts=np.array([match.start for match in matches], np.int64),
+        ends=np.array([match.end for match in matches], np.int64),
+        firsts=np.array([match.first for match in matches], np.int64),
+        lasts=np.array([match.last for match in matches], np.int64),
+        offsets=np.cumsum(sizes).astype(np.int64),
+        positions=np.array([position for match in matches for position in match.positions], np.int64),
+        labels=np.array(codes, np.int32),
+        keys=np.zeros(len(matches), np.uint64),
+        events=pa.array([json.dumps(match.event, ensure_ascii=False) for match in matches], pa.string()),
+    )
 
 
 def match_ids(batch: MatchBatch) -> pa.Array:
@@ -240,6 +279,8 @@ def _hex(high: UInt64s, low: UInt64s) -> pa.Array:
 
 def _event_texts(batch: MatchBatch) -> pa.Array:
     """The JSON object of each match's selected fields."""
+    if batch.events is not None:
+        return batch.events
     if not batch.fields:
         return pa.array(["{}"]).take(pa.array(np.zeros(len(batch), np.int32)))
     parts: list[pa.Array | pa.Scalar] = []
