@@ -58,7 +58,10 @@ class Negative(Expression):
 
 @dataclass(frozen=True)
 class Aggregate(Expression):
-    """A function of one attribute over all events bound to a variable, in stream order."""
+    """A function of one attribute over all events bound to a variable, in stream order.
+
+    `COUNT` of the attribute `*` counts the events themselves, whatever attributes they have.
+    """
 
     function: AggregateFunction
     attribute: Attribute

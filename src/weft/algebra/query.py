@@ -56,7 +56,8 @@ class Query(Node):
     """One CEQL query. `selected` None is `*`; the empty tuple is NONE.
 
     `universe` lists the (stream, type) pairs that exist for the query; None: all events do. An event
-    without a `stream` attribute exists if its type is listed for any stream.
+    without a `stream` attribute exists if its type is listed for any stream. The stream `*` is any stream
+    (for a program that declares types but no streams).
     `partition` is a tuple of key parts, each the tuple of attributes of which the first present counts.
     """
 
