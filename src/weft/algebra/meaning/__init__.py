@@ -1,0 +1,32 @@
+"""What a program means: a naive evaluator, small enough to be read as the definition of the answer.
+
+It knows the algebra and nothing of the engines, and no engine knows it. It keeps every valuation in
+memory, so it is for short streams: for tests, and to settle what a query should give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from weft.algebra.meaning.query import Match, query_matches
+from weft.algebra.meaning.stream import place
+from weft.algebra.query import Program
+
+__all__ = ["Match", "matches"]
+
+
+def matches(
+    program: Program, events: Sequence[Mapping[str, object]], *, time: str = "ts", type: str = "type"
+) -> list[Match]:
+    """All matches of the program's queries over the events (in arrival order), in match order.
+
+    Match order is by end, then start, then positions, then query. Of several events that end at the
+    same time, what the one with the lower position completes comes first.
+    """
+    stream = place(events, program.catalog, time, type)
+    ranked = [
+        ((m.last, m.start, m.first, m.positions, rank, tuple(sorted(m.bindings.items()))), m)
+        for rank, query in enumerate(program.queries)
+        for m in query_matches(query, stream)
+    ]
+    return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]

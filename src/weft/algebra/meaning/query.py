@@ -1,0 +1,148 @@
+"""The matches of one query over a stream: what exists for it, its partitions, its window, consumption, output."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.algebra.meaning.fields import fields_of
+from weft.algebra.meaning.selection import Candidate, choose, project
+from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.valuations import Fits, valuations
+from weft.algebra.meaning.values import attribute_of, family, number_of
+from weft.algebra.query import Consume, Query, Window
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A match: `start` and `end` are times, all else are positions in the whole stream."""
+
+    query: str
+    start: int
+    end: int
+    first: int
+    last: int
+    positions: tuple[int, ...]
+    bindings: dict[str, tuple[int, ...]]
+    event: dict[str, object]
+
+
+def query_matches(query: Query, stream: Sequence[Placed]) -> list[Match]:
+    """The matches of the query, by completing event."""
+    existing = [event for event in stream if _exists(event, query.universe)]
+    substreams = _partition(existing, query.partition)
+    candidates: dict[int, list[Candidate]] = {}
+    homes: dict[int, tuple[Key, list[Placed]]] = {}
+    for key, substream in substreams.items():
+        members = _in_order(substream, query.window)
+        candidates |= _candidates(query, members)
+        homes |= {event.position: (key, members) for event in members}
+    return _consume(query, candidates, homes)
+
+
+def _consume(
+    query: Query, candidates: dict[int, list[Candidate]], homes: dict[int, tuple[Key, list[Placed]]]
+) -> list[Match]:
+    """Event by event: what ends there, of the runs that began after the last event that consumed them."""
+    consumed: defaultdict[Key, int] = defaultdict(lambda: -1)
+    matches: list[Match] = []
+    for position in sorted(candidates):
+        key, members = homes[position]
+        scope = key if query.consume is Consume.PARTITION else ()
+        alive = [c for c in candidates[position] if members[c.first].position > consumed[scope]]
+        kept = choose(alive, query)
+        if kept and query.consume is not Consume.NONE:
+            consumed[scope] = position
+        matches += (_match(query, candidate, members) for candidate in kept)
+    return matches
+
+
+def _candidates(query: Query, members: Sequence[Placed]) -> dict[int, list[Candidate]]:
+    """What the pattern shows inside the window, by the position of the completing event."""
+    found = valuations(query.pattern, members, _may_fit(query.window, members))
+    inside = [v for v in found if _fits(query.window, members[v.start], members[v.end])]
+    by_end: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for candidate in project(inside, query.selected, members):
+        by_end[members[candidate.last].position].append(candidate)
+    return by_end
+
+
+def _exists(event: Placed, universe: tuple[tuple[str, str], ...] | None) -> bool:
+    return universe is None or any(
+        event.type == type_name and event.stream in (None, stream) for stream, type_name in universe
+    )
+
+
+def _partition(events: Sequence[Placed], parts: tuple[tuple[str, ...], ...]) -> dict[Key, list[Placed]]:
+    """The events by key; those that lack a part of it are in no partition."""
+    partitions: defaultdict[Key, list[Placed]] = defaultdict(list)
+    for event in events:
+        key = [
+            next((value for name in part if (value := attribute_of(event.attributes, name)) is not None), None)
+            for part in parts
+        ]
+        if None not in key:
+            partitions[tuple((family(value), value) for value in key if value is not None)].append(event)
+    return partitions
+
+
+def _in_order(events: Sequence[Placed], window: Window | None) -> list[Placed]:
+    """Without the events whose window attribute is below one seen before in the same partition."""
+    if window is None or window.attribute is None:
+        return list(events)
+    kept: list[Placed] = []
+    largest: int | float | None = None
+    for event in events:
+        value = number_of(event.attributes, window.attribute)
+        if value is None or largest is None or value >= largest:
+            kept.append(event)
+            largest = largest if value is None else value
+    return kept
+
+
+def _fits(window: Window | None, first: Placed, last: Placed) -> bool:
+    """Whether a run from the first to the last event is inside the window; both bounds are inclusive."""
+    if window is None:
+        return True
+    match window.unit:
+        case "events":
+            return last.position - window.amount <= first.position
+        case "time":
+            return last.end - window.amount <= first.start
+        case "attribute":
+            assert window.attribute is not None
+            low = number_of(first.attributes, window.attribute)
+            high = number_of(last.attributes, window.attribute)
+            return low is not None and high is not None and high - window.amount <= low
+
+
+def _may_fit(window: Window | None, members: Sequence[Placed]) -> Fits:
+    """Whether an interval is part of one inside the window. This only saves work: the window is applied at the end."""
+    count = len(members)
+    fitting: set[tuple[int, int]] = set()
+    for first in range(count):
+        for last in reversed(range(first, count)):
+            if _fits(window, members[first], members[last]) or {(first - 1, last), (first, last + 1)} & fitting:
+                fitting.add((first, last))
+    return lambda first, last: (first, last) in fitting
+
+
+def _match(query: Query, candidate: Candidate, members: Sequence[Placed]) -> Match:
+    first, last = members[candidate.first], members[candidate.last]
+    bindings: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
+    for index, names in candidate.names:
+        for name in names:
+            bindings[name] += (members[index].position,)
+    return Match(
+        query=query.name,
+        start=first.start,
+        end=last.end,
+        first=first.position,
+        last=last.position,
+        positions=tuple(members[index].position for index, _ in candidate.names),
+        bindings=dict(bindings),
+        event=fields_of(query, candidate.valuation, members),
+    )

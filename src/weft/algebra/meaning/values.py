@@ -1,0 +1,199 @@
+"""What expressions and predicates are worth, by structural recursion over plain dictionaries.
+
+`None` stands for "no value": a missing attribute, or arithmetic that is undefined. Every comparison
+with it is false; there is no third truth value, so `Not` turns that into true.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, TypeGuard
+
+from weft.algebra.predicates import (
+    Aggregate,
+    Always,
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    Like,
+    Literal,
+    Matches,
+    Monotone,
+    Negative,
+    Not,
+    Or,
+    Predicate,
+    Value,
+)
+
+EventDict = Mapping[str, object]
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The events an expression speaks of.
+
+    `chosen[None]` is the event at hand; `chosen[x]` the one event picked of those bound to x;
+    `bound[x]` all events bound to x, in stream order.
+    """
+
+    chosen: Mapping[str | None, EventDict]
+    bound: Mapping[str, Sequence[EventDict]] = field(default_factory=dict)
+
+
+def family(value: Value) -> str:
+    """The kind of a value up to comparability."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "number"
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number; a boolean is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def attribute_of(event: EventDict, name: str) -> Value | None:
+    """The event's attribute; None when it is absent, null, NaN, or nothing that has a kind."""
+    value = event.get(name)
+    return _unless_nan(value) if isinstance(value, int | float | str | bool) else None
+
+
+def number_of(event: EventDict, name: str) -> int | float | None:
+    """The event's attribute if it is a number."""
+    value = attribute_of(event, name)
+    return value if is_number(value) else None
+
+
+def evaluate(expression: Expression, scope: Scope) -> Value | None:
+    """The value of an expression."""
+    match expression:
+        case Literal(value):
+            return value
+        case Attribute(name, variable):
+            return attribute_of(scope.chosen[variable], name)
+        case Negative(operand):
+            return _arithmetic("-", 0, evaluate(operand, scope))
+        case Arithmetic(symbol, left, right):
+            return _arithmetic(symbol, evaluate(left, scope), evaluate(right, scope))
+        case Aggregate(function, Attribute(name, variable)):
+            assert variable is not None
+            return _aggregate(function, [attribute_of(event, name) for event in scope.bound[variable]])
+    raise TypeError(f"not an expression: {expression!r}")
+
+
+def holds(predicate: Predicate, scope: Scope) -> bool:
+    """Whether a predicate is true."""
+    match predicate:
+        case Always():
+            return True
+        case Comparison(symbol, left, right):
+            return compare(symbol, evaluate(left, scope), evaluate(right, scope))
+        case Like(operand, pattern):
+            text = evaluate(operand, scope)
+            return isinstance(text, str) and re.fullmatch(_like_to_regex(pattern), text, re.DOTALL) is not None
+        case Matches(operand, pattern):
+            text = evaluate(operand, scope)
+            return isinstance(text, str) and re.search(pattern, text) is not None
+        case In(operand, values):
+            return any(compare("=", evaluate(operand, scope), value) for value in values)
+        case And(operands):
+            return all(holds(operand, scope) for operand in operands)
+        case Or(operands):
+            return any(holds(operand, scope) for operand in operands)
+        case Not(operand):
+            return not holds(operand, scope)
+        case Monotone(direction, Attribute(name, variable)):
+            assert variable is not None
+            along = [attribute_of(event, name) for event in scope.bound[variable]]
+            symbol = "<" if direction == "INCREASING" else ">"
+            return None not in along and all(compare(symbol, a, b) for a, b in pairwise(along))
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def compare(symbol: str, left: Value | None, right: Value | None) -> bool:
+    """`left symbol right`: false when a side is missing or the two are of different kinds."""
+    if left is None or right is None or family(left) != family(right):
+        return False
+    return _COMPARE[symbol](left, right)
+
+
+def _arithmetic(symbol: str, left: Value | None, right: Value | None) -> Value | None:
+    if not is_number(left) or not is_number(right):
+        return None
+    try:
+        return _unless_nan(_calculate(symbol, left, right))
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+
+
+def _calculate(symbol: str, left: int | float, right: int | float) -> int | float:
+    match symbol:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+        case "%" if isinstance(left, int) and isinstance(right, int):
+            return (abs(left) % abs(right)) * (-1 if left < 0 else 1)
+        case "%":
+            return math.fmod(left, right)
+    raise ValueError(f"not an arithmetic operator: {symbol}")
+
+
+def _aggregate(function: str, values: Sequence[Value | None]) -> Value | None:
+    """The aggregate of the values of a variable's events; None when it is undefined."""
+    numbers = [v for v in values if is_number(v)]
+    texts = [v for v in values if isinstance(v, str)]
+    match function:
+        case "COUNT":
+            return len([v for v in values if v is not None])
+        case "FIRST":
+            return values[0] if values else None
+        case "LAST":
+            return values[-1] if values else None
+        case "MIN":
+            return min(numbers) if numbers else min(texts, default=None)
+        case "MAX":
+            return max(numbers) if numbers else max(texts, default=None)
+        case "SUM":
+            return _unless_nan(_sum(numbers)) if numbers else None
+        case "AVG":
+            return _unless_nan(_sum(numbers) / len(numbers)) if numbers else None
+    raise ValueError(f"not an aggregate function: {function}")
+
+
+def _sum(numbers: Sequence[int | float]) -> int | float:
+    # Not the built-in: that one corrects rounding errors, and the sum is defined as one addition after the other.
+    total: int | float = 0
+    for number in numbers:
+        total += number
+    return total
+
+
+def _unless_nan(value: Value) -> Value | None:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _like_to_regex(pattern: str) -> str:
+    return "".join(".*" if char == "%" else "." if char == "_" else re.escape(char) for char in pattern)
