@@ -1,0 +1,1 @@
+"""One file per rule; the file, the function and the line in the trace have the same name."""

@@ -1,0 +1,97 @@
+"""Each rule on small patterns, with the cases where it must do nothing."""
+
+from __future__ import annotations
+
+from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate
+from weft.algebra.query import Program, Query
+from weft.optimizer.pipeline import optimize, optimize_with_trace
+from weft.optimizer.rules.drop_always_where import drop_always_where
+from weft.optimizer.rules.flatten_predicate import flatten_predicate
+from weft.optimizer.rules.merge_where import merge_where
+from weft.optimizer.rules.push_where_into_events import push_where_into_events
+
+A, B = Event("A"), Event("B")
+
+
+def above(number: int) -> Predicate:
+    return Comparison(">", Attribute("v"), Literal(number))
+
+
+def program(pattern: Pattern) -> Program:
+    return Program("ceql", (Query("q", pattern),))
+
+
+class TestPushWhereIntoEvents:
+    def test_reaches_the_bound_event_and_no_other(self) -> None:
+        before = Where(Sequence(Bind(A, "x"), B), "x", above(1))
+        after = Sequence(Bind(Where(A, "A", above(1)), "x"), B)
+        assert push_where_into_events(before) == after
+
+    def test_covers_every_event_below_a_binding(self) -> None:
+        before = Where(Bind(Sequence(Repeat(A), B, contiguous=True), "x"), "x", above(1))
+        one, other = Where(A, "A", above(1)), Where(B, "B", above(1))
+        assert push_where_into_events(before) == Bind(Sequence(Repeat(one), other, contiguous=True), "x")
+
+    def test_goes_into_both_branches_and_through_other_filters(self) -> None:
+        related = Comparison("=", Attribute("id", "x"), Attribute("id", "y"))
+        before = Where(Correlate(Either(Bind(A, "x"), Where(Bind(B, "x"), "y", above(2))), related), "x", above(1))
+        left = Bind(Where(A, "A", above(1)), "x")
+        right = Where(Bind(Where(B, "B", above(1)), "x"), "y", above(2))
+        assert push_where_into_events(before) == Correlate(Either(left, right), related)
+
+    def test_vanishes_where_the_variable_is_bound_to_nothing(self) -> None:
+        assert push_where_into_events(Where(Sequence(A, Other("B")), "x", above(1))) == Sequence(A, Other("B"))
+
+    def test_noop_a_filter_on_the_event_itself_stays(self) -> None:
+        assert push_where_into_events(Where(A, "A", above(1))) == Where(A, "A", above(1))
+
+    def test_names_the_event_by_its_type(self) -> None:
+        event = Event("A", "S")
+        assert push_where_into_events(Where(event, "S>A", above(1))) == Where(event, "A", above(1))
+
+
+class TestMergeWhere:
+    def test_joins_filters_of_one_variable(self) -> None:
+        before = Where(Where(A, "x", above(1)), "x", above(2))
+        assert merge_where(before) == Where(A, "x", And((above(1), above(2))))
+
+    def test_noop_different_variables_stay_apart(self) -> None:
+        before = Where(Where(A, "x", above(1)), "y", above(2))
+        assert merge_where(before) == before
+
+
+class TestFlattenPredicate:
+    def test_flattens_conjunctions_and_drops_what_is_always_true(self) -> None:
+        assert flatten_predicate(And((above(1), And((above(2), Always()))))) == And((above(1), above(2)))
+
+    def test_drops_repeated_parts(self) -> None:
+        assert flatten_predicate(Or((above(1), Or((above(1),))))) == above(1)
+
+    def test_a_disjunction_with_a_true_part_is_true(self) -> None:
+        assert flatten_predicate(Or((above(1), Always()))) == Always()
+
+    def test_cancels_two_negations(self) -> None:
+        assert flatten_predicate(Not(Not(above(1)))) == above(1)
+
+    def test_noop_one_negation_stays(self) -> None:
+        assert flatten_predicate(Not(above(1))) == Not(above(1))
+
+
+def test_drop_always_where() -> None:
+    assert drop_always_where(Where(A, "x", Always())) == A
+    assert drop_always_where(Where(A, "x", above(1))) == Where(A, "x", above(1))
+
+
+def test_rules_work_together_and_leave_a_trace() -> None:
+    before = Where(Where(Bind(A, "x"), "x", above(1)), "A", And((above(2), Always())))
+    after, steps = optimize_with_trace(program(before))
+    assert after.queries[0].pattern == Bind(Where(A, "A", And((above(1), above(2)))), "x")
+    assert [step.rule for step in steps] == ["push_where_into_events", "merge_where", "flatten_predicate"]
+    assert steps[0].before == before
+    assert steps[-1].after == after.queries[0].pattern
+
+
+def test_optimizing_twice_changes_nothing_more() -> None:
+    once = optimize(program(Where(Repeat(Bind(Either(A, B), "x")), "x", above(1))))
+    assert optimize(once) == once
