@@ -1,0 +1,128 @@
+"""Matches as columns, tables, objects and lines: ids, order and text, compared with plain Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.runtime.match_lines import json_lines
+from weft.runtime.matches import MatchBatch, PlainMatch, match_ids, to_arrow, to_batch, to_matches, to_record_batches
+
+NAMES = st.sets(st.sampled_from(["a", "b", "größe", 'quote"d']), min_size=1)
+
+
+@st.composite
+def plain_matches(draw: st.DrawFn) -> list[PlainMatch]:
+    found = []
+    for _ in range(draw(st.integers(0, 12))):
+        first, last = sorted(draw(st.tuples(st.integers(0, 8), st.integers(0, 8))))
+        positions = tuple(sorted(draw(st.sets(st.integers(first, last)))))
+        bindings: dict[str, list[int]] = {}
+        for position in positions:
+            for name in sorted(draw(NAMES)):
+                bindings.setdefault(name, []).append(position)
+        event = draw(st.dictionaries(st.sampled_from(["x", "y"]), st.none() | st.integers() | st.text(max_size=3)))
+        found.append(PlainMatch(first // 3, last // 3, first, last, positions, bindings, event))
+    return sorted(found, key=lambda match: match.last)
+
+
+def one(query: str = "q", positions: tuple[int, ...] = (1, 3), name: str = "x") -> MatchBatch:
+    return to_batch(query, [PlainMatch(0, 9, positions[0], positions[-1], positions, {name: positions}, {})])
+
+
+@settings(max_examples=60, deadline=None)
+@given(plain_matches(), plain_matches())
+def test_objects_have_what_the_columns_have_in_match_order(first: list[PlainMatch], second: list[PlainMatch]) -> None:
+    batches = [to_batch("one", first), to_batch("two", second)]
+    found = list(to_matches(batches))
+    expected = [("one", match) for match in first] + [("two", match) for match in second]
+    assert sorted(repr((m.query, m.start, m.end, m.positions, m.bindings, m.event)) for m in found) == sorted(
+        repr((query, m.start, m.end, m.positions, {n: tuple(p) for n, p in m.bindings.items()}, dict(m.event)))
+        for query, m in expected
+    )
+    order = [(m.end, m.start, m.positions, m.query, m.id) for m in found]
+    assert order == sorted(order)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plain_matches(), st.integers(0, 12), st.integers(0, 12))
+def test_lines_are_what_json_would_write(matches: list[PlainMatch], begin: int, length: int) -> None:
+    table = to_arrow([to_batch('a "query"', matches)])
+    table.validate(full=True)
+    objects = [json.dumps(match.to_json(), ensure_ascii=False) for match in to_matches(to_batch('a "query"', matches))]
+    for rows in table.slice(begin, length).combine_chunks().to_batches():
+        assert bytes(json_lines(rows)).decode().splitlines() == objects[begin : begin + length]
+
+
+@pytest.mark.parametrize("number", [0, 9, 10, -1, 99, 100, 2**63 - 1, -(2**63)])
+def test_lines_write_every_number(number: int) -> None:
+    batch = to_batch("q", [PlainMatch(number, number, 0, 0, (0,), {"x": (0,)}, {})])
+    (rows,) = to_record_batches([batch])
+    assert json.loads(bytes(json_lines(rows)))["start"] == number
+
+
+def test_ids_depend_on_query_positions_and_variables() -> None:
+    batches = [one(), one(query="r"), one(positions=(1, 2, 3)), one(positions=(2, 3)), one(name="y")]
+    ids = {match_ids(batch)[0].as_py() for batch in batches}
+    assert len(ids) == len(batches)
+    assert all(len(id_) == 32 and int(id_, 16) for id_ in ids)
+
+
+def test_ids_are_the_same_in_another_process() -> None:
+    code = (
+        "from weft.runtime.matches import *\n"
+        "print(match_ids(to_batch('q', [PlainMatch(0, 9, 1, 3, (1, 3), {'x': (1, 3)}, {})]))[0])"
+    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == match_ids(one())[0].as_py()
+
+
+def test_queries_come_in_the_given_order_when_all_else_is_equal() -> None:
+    table = to_arrow([one("a"), one("b"), one("c")], query_order=["c", "a", "b"])
+    assert table.column("query").to_pylist() == ["c", "a", "b"]
+
+
+def test_slices_keep_offsets_and_fields() -> None:
+    plain = [PlainMatch(n, n, n, n, (n,), {"x": (n,)}, {"n": n}) for n in range(5)]
+    part = to_batch("q", plain).slice(2, 4)
+    assert [match.positions for match in to_matches(part)] == [(2,), (3,)]
+    assert [match.event for match in to_matches(part)] == [{"n": 2}, {"n": 3}]
+
+
+def test_fields_of_every_kind_become_json() -> None:
+    batch = MatchBatch(
+        query="q",
+        names=(("x",),),
+        starts=np.array([0, 1], np.int64),
+        ends=np.array([0, 1], np.int64),
+        firsts=np.array([0, 1], np.int64),
+        lasts=np.array([0, 1], np.int64),
+        offsets=np.array([0, 1, 2], np.int64),
+        positions=np.array([0, 1], np.int64),
+        labels=np.zeros(2, np.int32),
+        keys=np.zeros(2, np.uint64),
+        fields={
+            "i": pa.array([1, None]),
+            "f": pa.array([2.0, None]),
+            "t": pa.array(['"', None]),
+            "b": pa.array([True, None]),
+            "d": pa.array(["u", None]).dictionary_encode(),
+            "l": pa.array([[1, None], []]),
+            "n": pa.nulls(2),
+        },
+    )
+    first, second = (match.event for match in to_matches(batch))
+    assert first == {"i": 1, "f": 2.0, "t": '"', "b": True, "d": "u", "l": [1, None], "n": None}
+    assert second == {"i": None, "f": None, "t": None, "b": None, "d": None, "l": [], "n": None}
+
+
+def test_no_matches_give_an_empty_table() -> None:
+    assert to_arrow([]).num_rows == 0
+    assert list(to_matches([])) == []
