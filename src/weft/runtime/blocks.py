@@ -25,7 +25,7 @@ def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Cal
     )
 
 
-def slice(batch: EventBatch, offset: int, length: int | None = None) -> EventBatch:  # noqa: A001 - the word for it
+def slice(batch: EventBatch, offset: int, length: int | None = None) -> EventBatch:
     """Consecutive events of a batch, without a copy."""
     stop = len(batch) if length is None else min(len(batch), offset + length)
     if offset == 0 and stop == len(batch):
@@ -98,10 +98,8 @@ def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Co
 def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
     """One array of several of one kind; None stands for nulls. Integers give way to floats, dictionaries to texts."""
     types = {array.type for array in arrays if array is not None}
-    if len(types) == 1:
-        target = types.pop()
-    else:
-        target = pa.float64() if pa.float64() in types else pa.string()
+    several = pa.float64() if pa.float64() in types else pa.string()
+    target = types.pop() if len(types) == 1 else several
     parts = []
     for array, length in zip(arrays, lengths, strict=True):
         if array is None:

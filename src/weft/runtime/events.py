@@ -16,15 +16,17 @@ STREAM = "stream"  # the attribute that names the stream an event came from
 
 @dataclass(frozen=True)
 class Column:
-    """One attribute of a batch of events, split by kind; null (in each present array) where the event has no such value.
+    """One attribute of a batch of events, split by kind; null in each array where an event has no such value.
 
     Almost always exactly one of the three is present. A JSON attribute that is a number in one event and
     a text in the next has both, each null where the other has the value. NaN never occurs: it is null.
+    Values of no kind (lists, objects, bytes) are missing in all three.
     """
 
     numbers: pa.Array | None = None  # int64 or float64
     texts: pa.Array | None = None  # string, or dictionary of strings
     booleans: pa.Array | None = None
+    others: pa.Array | None = None  # true where the input has a value of no kind; only input columns have it
 
     def map(self, change: Callable[[pa.Array], pa.Array]) -> Column:
         """The column with each present array changed."""

@@ -1,0 +1,201 @@
+"""From whatever an input holds to columns split by kind: numbers, texts and booleans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.errors import UsageError, did_you_mean
+from weft.runtime.events import Column
+
+NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+INT64 = range(-(2**63), 2**63)
+
+
+def check_time_unit(unit: str) -> None:
+    """Refuse a unit of time that is not known."""
+    if unit not in NANOSECONDS:
+        raise UsageError(f"unknown time unit {unit!r}; {did_you_mean(unit, NANOSECONDS)}")
+
+
+def column_of(array: pa.Array, time_unit: str = "ms") -> Column:
+    """An Arrow array as a column. Nested and binary values are left out, as if the attribute were missing."""
+    kind = array.type
+    if pa.types.is_int64(kind):
+        return Column(numbers=array)
+    if pa.types.is_floating(kind):
+        return Column(numbers=_floats(array))
+    if pa.types.is_string(kind):
+        return Column(texts=array)
+    if pa.types.is_boolean(kind):
+        return Column(booleans=array)
+    if pa.types.is_integer(kind):
+        return Column(numbers=_integers(array))
+    if pa.types.is_decimal(kind):
+        return Column(numbers=_floats(array.cast(pa.float64(), safe=False)))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return Column(texts=array.cast(pa.string()))
+    return _unusual_column(array, time_unit)
+
+
+def _unusual_column(array: pa.Array, time_unit: str) -> Column:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _dictionary(array, time_unit)
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        return Column(numbers=ticks_of(array, time_unit))
+    if isinstance(kind, pa.BaseExtensionType):
+        return column_of(array.storage, time_unit)
+    if pa.types.is_run_end_encoded(kind):
+        return column_of(pc.run_end_decode(array), time_unit)
+    return Column() if pa.types.is_null(kind) else Column(others=array.is_valid())
+
+
+def _dictionary(array: pa.DictionaryArray, time_unit: str) -> Column:
+    values = array.type.value_type
+    if not (pa.types.is_string(values) or pa.types.is_large_string(values) or pa.types.is_string_view(values)):
+        return column_of(array.dictionary_decode(), time_unit)
+    if array.dictionary.null_count:
+        return column_of(array.dictionary_decode(), time_unit)
+    if not pa.types.is_string(values):
+        texts = array.dictionary.cast(pa.string())
+        return Column(texts=pa.DictionaryArray.from_arrays(array.indices, texts))
+    return Column(texts=array)
+
+
+def _integers(array: pa.Array) -> pa.Array:
+    """Smaller and unsigned integers as int64; as float64 when one of them does not fit."""
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return array.cast(pa.float64(), safe=False)
+
+
+def _floats(array: pa.Array) -> pa.Array:
+    """As float64, with null for NaN."""
+    if not pa.types.is_float64(array.type):
+        array = array.cast(pa.float64())
+    values = (
+        np.frombuffer(array.buffers()[1], np.float64)[array.offset : array.offset + len(array)] if len(array) else []
+    )
+    # A sum is NaN if a part of it is, and costs less than looking at each; infinities of both signs also give NaN.
+    with np.errstate(all="ignore"):
+        suspicious = len(array) > 0 and bool(np.isnan(np.sum(values)))
+    if suspicious and bool(np.isnan(values).any()):
+        return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
+    return array
+
+
+def ticks_of(array: pa.Array, time_unit: str) -> pa.Array:
+    """Timestamps, dates, times of day and durations as whole ticks of the unit, rounded down."""
+    kind = array.type
+    if pa.types.is_date32(kind):
+        array = array.cast(pa.timestamp("s"))
+    elif pa.types.is_date64(kind):
+        array = array.cast(pa.timestamp("ms"))
+    unit = NANOSECONDS[array.type.unit]
+    numbers = array.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.int64())
+    wanted = NANOSECONDS[time_unit]
+    if unit == wanted:
+        return numbers
+    if unit > wanted:
+        return pc.multiply(numbers, pa.scalar(unit // wanted, pa.int64()))
+    values = numbers.fill_null(0).to_numpy(zero_copy_only=False) // (wanted // unit)
+    return pa.array(values, mask=numbers.is_null().to_numpy(zero_copy_only=False))
+
+
+def columns_of_dicts(
+    events: Sequence[Mapping[str, object]], names: Iterable[str] | None, time_unit: str = "ms"
+) -> dict[str, Column]:
+    """The attributes of dicts as columns; `names` None: all there are."""
+    if names is None:
+        names = dict.fromkeys(name for event in events for name in event)
+    return {name: column_of_values(_values(events, name), time_unit) for name in names}
+
+
+def _values(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
+    try:
+        return list(map(itemgetter(name), events))
+    except KeyError:
+        return [event.get(name) for event in events]
+
+
+def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
+    """Python values as a column. A Boolean is not a number."""
+    found = set(map(type, values)) - {type(None)}
+    try:
+        if found == {str}:
+            return Column(texts=pa.array(values, pa.string()))
+        if found == {int}:
+            return Column(numbers=pa.array(values, pa.int64()))
+        if found == {bool}:
+            return Column(booleans=pa.array(values, pa.bool_()))
+        if found == {float} or found == {float, int}:
+            return Column(numbers=_floats(pa.array(values, pa.float64())))
+        if len(found) == 1 and issubclass(next(iter(found)), datetime):
+            return column_of(pa.array(values), time_unit)
+    except (pa.ArrowException, ValueError, OverflowError):
+        pass  # an integer that does not fit, a text that is not Unicode
+    return _split(values, time_unit) if found else Column()
+
+
+def _split(values: Sequence[Any], time_unit: str) -> Column:
+    numbers: list[int | float | None] = [None] * len(values)
+    texts: list[str | None] = [None] * len(values)
+    booleans: list[bool | None] = [None] * len(values)
+    others: list[bool | None] = [None] * len(values)
+    for row, value in enumerate(values):
+        if value is None:
+            continue
+        if isinstance(value, (bool, np.bool_)):
+            booleans[row] = bool(value)
+        elif isinstance(value, str):
+            texts[row] = value.encode("utf-8", "replace").decode()  # JSON may hold half a surrogate pair
+        else:
+            numbers[row] = number_of(value, time_unit)
+            others[row] = True if numbers[row] is None and value == value else None
+    return Column(
+        None if _blank(numbers) else _number_array(numbers),
+        None if _blank(texts) else pa.array(texts, pa.string()),
+        None if _blank(booleans) else pa.array(booleans, pa.bool_()),
+        None if _blank(others) else pa.array(others, pa.bool_()),
+    )
+
+
+def _blank(values: Sequence[object]) -> bool:
+    return all(value is None for value in values)
+
+
+def number_of(value: object, time_unit: str) -> int | float | None:
+    """A Python value as a number (times as ticks), None when it is none."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        number = float(value)
+        return None if number != number else number
+    if isinstance(value, (datetime, date, timedelta, np.datetime64, np.timedelta64)):
+        array = pa.array([value])
+        ticks: int | None = None if array.null_count else ticks_of(array, time_unit)[0].as_py()
+        return ticks
+    return None
+
+
+def _number_array(numbers: list[int | float | None]) -> pa.Array:
+    present = [n for n in numbers if n is not None]
+    if all(isinstance(n, int) and n in INT64 for n in present):
+        return pa.array(numbers, pa.int64())
+    return pa.array([None if n is None else _as_float(n) for n in numbers], pa.float64())
+
+
+def _as_float(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")

@@ -1,0 +1,250 @@
+"""From a user's data to batches in stream order: times read, unreadable events set aside, positions given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.errors import InputError, UsageError, did_you_mean
+from weft.runtime import blocks
+from weft.runtime.chunks import Chunk, chunks_of
+from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
+from weft.runtime.kinds import check_time_unit
+from weft.runtime.readable import check_kinds, check_types
+from weft.runtime.times import END, START, read_times
+from weft.schema import Catalog
+
+Place = Callable[[int], tuple[str, int]]  # row of the input -> file and line
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How events are read from data; see `read_events`."""
+
+    time: str = "ts"
+    type: str = "type"
+    catalog: Catalog = field(default_factory=Catalog)
+    time_unit: str = "ms"
+    batch_size: int = 65536
+    columns: frozenset[str] | None = None
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        check_time_unit(self.time_unit)
+        if self.batch_size < 1:
+            raise UsageError(f"batch_size must be at least 1, not {self.batch_size}")
+
+    @property
+    def needed(self) -> frozenset[str] | None:
+        """Every column that must be read to do so; None: all."""
+        if self.columns is None:
+            return None
+        declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
+        return self.columns | declared | {self.time, START, END, self.type, STREAM}
+
+
+@dataclass
+class Segment:
+    """Readable events of one chunk with their times; their columns are made when they are given out."""
+
+    chunk: Chunk
+    starts: Int64s
+    ends: Int64s
+    keep: Int64s | None  # rows that are events; None: all
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def events(self, reading: Reading) -> EventBatch:
+        """The events, with positions still to be given."""
+        names = self.chunk.names if reading.columns is None else reading.columns
+        rows = None if self.keep is None else pa.array(self.keep)
+
+        def kept(column: Column) -> Column:
+            return column if rows is None else column.map(lambda array: array.take(rows))
+
+        streams = kept(self.chunk.column(STREAM)).texts
+        types = kept(self.chunk.column(reading.type)).texts
+        return EventBatch(
+            types=pa.nulls(0, pa.string()) if types is None else types,
+            starts=self.starts,
+            ends=self.ends,
+            positions=np.zeros(len(self), np.int64),
+            columns={name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names},
+            streams=streams,
+        )
+
+
+class EventSource:
+    """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
+
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, place: Place | None = None) -> None:
+        self.reading = reading
+        self.rejected: list[Rejected] = []
+        self.counters: dict[str, int] = {"events": 0, "rejected": 0}
+        self._chunks = chunks
+        self._place = place
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        self.rejected.clear()
+        self.counters.update(events=0, rejected=0)
+        segments = self._segments()
+        position = 0
+        for batch in self._streamed(segments) if self.reading.ordered else self._sorted(list(segments)):
+            positions = np.arange(position, position + len(batch))
+            position += len(positions)
+            self.counters["events"] = position
+            yield EventBatch(batch.types, batch.starts, batch.ends, positions, batch.columns, batch.streams)
+
+    def _segments(self) -> Iterator[Segment]:
+        row = 0
+        for chunk in self._chunks():
+            if chunk.tabular:
+                _check_columns(chunk.names, self.reading)
+            segment = self._read(chunk, row)
+            row += chunk.length
+            if len(segment):
+                yield segment
+
+    def _read(self, chunk: Chunk, first_row: int) -> Segment:
+        reading = self.reading
+        starts, ends, problems = read_times(
+            chunk.column(reading.time),
+            chunk.column(START),
+            chunk.column(END),
+            chunk.length,
+            (reading.time, START, END),
+            reading.time_unit,
+        )
+        problems.update(chunk.problems)
+        check_types(chunk, reading.type, problems)
+        check_kinds(chunk, reading.type, reading.catalog, problems)
+        if not problems:
+            return Segment(chunk, starts, ends, None)
+        for row in sorted(problems):
+            self._reject(first_row + row, problems[row], chunk, row)
+        keep = np.setdiff1d(np.arange(chunk.length), np.fromiter(problems, np.int64))
+        ends_kept = ends[keep]
+        return Segment(chunk, ends_kept if starts is ends else starts[keep], ends_kept, keep)
+
+    def _reject(self, row: int, reason: str, chunk: Chunk, place: int) -> None:
+        file, line = self._place(row) if self._place else (None, None)
+        self.rejected.append(Rejected(row, reason, chunk.row(place), file, line))
+        self.counters["rejected"] += 1
+
+    def _sorted(self, segments: list[Segment]) -> Iterator[EventBatch]:
+        """All events in stream order; those that came in it are not copied."""
+        if all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments)):
+            segments.reverse()
+            yield from self._sized(segments.pop().events(self.reading) for _ in range(len(segments)))
+            return
+        batch = blocks.concat(segment.events(self.reading) for segment in segments)
+        segments.clear()
+        order = stream_order(batch.starts, batch.ends)
+        for first in range(0, len(order), self.reading.batch_size):
+            yield blocks.take(batch, order[first : first + self.reading.batch_size])
+
+    def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
+        """Small batches joined to about the wanted size."""
+        pending: list[EventBatch] = []
+        count = 0
+        for batch in batches:
+            if pending and count + len(batch) > self.reading.batch_size:
+                yield blocks.concat(pending)
+                pending, count = [], 0
+            pending.append(batch)
+            count += len(batch)
+        if pending:
+            yield blocks.concat(pending)
+
+    def _streamed(self, segments: Iterable[Segment]) -> Iterator[EventBatch]:
+        """Events as they come, from an input that promises to be in stream order."""
+        last = None
+        for segment in segments:
+            if not ordered(segment.starts, segment.ends) or (last is not None and not _after(segment, last)):
+                raise InputError(
+                    "the events are not in stream order (by end, then start), as ordered=True promises: "
+                    "leave it out to have them sorted"
+                )
+            last = segment
+            yield segment.events(self.reading)
+
+
+def read_events(
+    data: Any,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    catalog: Catalog | None = None,
+    time_unit: str = "ms",
+    batch_size: int = 65536,
+    columns: Collection[str] | None = None,
+    ordered: bool = False,
+) -> EventSource:
+    """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
+
+    The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of
+    `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
+    rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
+    sort it, unless `ordered` promises that it comes in stream order.
+    """
+    reading = Reading(
+        time,
+        type,
+        catalog or Catalog(),
+        time_unit,
+        batch_size,
+        None if columns is None else frozenset(columns),
+        ordered,
+    )
+    if isinstance(data, EventSource):
+        return data
+    spent = False
+
+    def chunks() -> Iterator[Chunk]:
+        nonlocal spent
+        if spent:
+            raise UsageError("these events have been read already: an iterator gives them only once")
+        spent = isinstance(data, (Iterator, pa.RecordBatchReader))
+        return chunks_of(data, batch_size, time_unit)
+
+    return EventSource(chunks, reading)
+
+
+def _check_columns(names: Collection[str], reading: Reading) -> None:
+    missing = None
+    if reading.type not in names:
+        missing = f"no column {reading.type!r} for the type of events"
+        wanted = reading.type
+    elif reading.time not in names and not (START in names and END in names):
+        missing = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
+        wanted = reading.time
+    if missing:
+        hint = did_you_mean(wanted, names) or ""
+        there = f"the columns are {', '.join(names)}" if names else "there are no columns"
+        raise InputError(f"{missing}; {there}" + (f"; {hint}" if hint.startswith("did") else ""))
+
+
+def ordered(starts: Int64s, ends: Int64s) -> bool:
+    """Whether these times are in stream order."""
+    if starts is ends:
+        return bool((ends[1:] >= ends[:-1]).all())
+    tied = (ends[1:] == ends[:-1]) & (starts[1:] >= starts[:-1])
+    return bool(((ends[1:] > ends[:-1]) | tied).all())
+
+
+def _after(later: Segment, earlier: Segment) -> bool:
+    return (int(later.ends[0]), int(later.starts[0])) >= (int(earlier.ends[-1]), int(earlier.starts[-1]))
+
+
+def stream_order(starts: Int64s, ends: Int64s) -> npt.NDArray[np.int64]:
+    """The order by end, start and arrival."""
+    if starts is ends:
+        return np.argsort(ends, kind="stable")
+    return np.lexsort((starts, ends))
