@@ -74,9 +74,10 @@ class Query(Node):
 
 @dataclass(frozen=True)
 class Program:
-    """Compiled text: its queries (in the algebra) and what they declare."""
+    """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
 
     language: str
     queries: tuple[Query, ...]
     catalog: Catalog = Catalog()
     text: str = ""
+    time_unit: str = "ms"
