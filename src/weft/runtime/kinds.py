@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -82,12 +83,13 @@ def _floats(array: pa.Array) -> pa.Array:
     """As float64, with null for NaN."""
     if not pa.types.is_float64(array.type):
         array = array.cast(pa.float64())
-    values = (
-        np.frombuffer(array.buffers()[1], np.float64)[array.offset : array.offset + len(array)] if len(array) else []
-    )
+    if not len(array):
+        return array
+    values: npt.NDArray[np.float64] = np.frombuffer(array.buffers()[1], np.float64)
+    values = values[array.offset : array.offset + len(array)]
     # A sum is NaN if a part of it is, and costs less than looking at each; infinities of both signs also give NaN.
     with np.errstate(all="ignore"):
-        suspicious = len(array) > 0 and bool(np.isnan(np.sum(values)))
+        suspicious = bool(np.isnan(np.sum(values)))
     if suspicious and bool(np.isnan(values).any()):
         return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
     return array
@@ -189,8 +191,9 @@ def number_of(value: object, time_unit: str) -> int | float | None:
 
 def _number_array(numbers: list[int | float | None]) -> pa.Array:
     present = [n for n in numbers if n is not None]
-    if all(isinstance(n, int) and n in INT64 for n in present):
-        return pa.array(numbers, pa.int64())
+    exact = all(isinstance(n, int) or n.is_integer() for n in present)
+    if exact and any(isinstance(n, int) for n in present) and all(int(n) in INT64 for n in present):
+        return pa.array([None if n is None else int(n) for n in numbers], pa.int64())
     return pa.array([None if n is None else _as_float(n) for n in numbers], pa.float64())
 
 
