@@ -1,16 +1,19 @@
 """The one decorator of all kernels: compiled by Numba, without the GIL, cached on disk where that is possible.
 
-Numba's cache notices changes of a kernel's own file only. So a kernel never calls a kernel of another
-file and uses no constant of one.
+Numba's own cache notices changes of a kernel's own file only. Ours is a folder named after the text of all
+kernel files, so a kernel may call kernels of other files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
+
+import numba
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,32 +28,32 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-def _choose_cache() -> bool:
-    """Whether compiled kernels can be kept; points Numba to a writable folder when its own choice is not."""
-    if "NUMBA_CACHE_DIR" in os.environ:
-        return _writable(Path(os.environ["NUMBA_CACHE_DIR"]))
-    if _writable(Path(__file__).parent / "__pycache__"):
-        return True
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft"
-    for folder in (home, Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"):
-        if _writable(folder):
-            os.environ["NUMBA_CACHE_DIR"] = str(folder)
-            return True
-    return False
+def _choose_cache() -> Path | None:
+    """A writable folder for compiled kernels: beside them, in the user's cache, or among temporary files."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(here.glob("*.py")))).hexdigest()[:16]
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    temporary = Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"
+    folders = [Path(chosen)] if chosen else [here / "__pycache__", Path(home) / "weft", temporary]
+    return next((folder / digest for folder in folders if _writable(folder / digest)), None)
 
 
 _CACHE = _choose_cache()
 
-import numba  # noqa: E402 - reads NUMBA_CACHE_DIR when it is imported
-
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function of flat arrays and numbers on its first call."""
-    compiled: Callable[P, R] = numba.njit(function, cache=_CACHE, nogil=True, boundscheck=False)
+    """Compile a function of flat arrays and numbers on its first call, or take it from the cache."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_CACHE or before)
+    try:
+        compiled: Callable[P, R] = numba.njit(function, cache=_CACHE is not None, nogil=True, boundscheck=False)
+    finally:
+        numba.config.CACHE_DIR = before
     return compiled
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of a kernel in the same file, inlined by LLVM where it pays."""
-    compiled: Callable[P, R] = numba.njit(function, cache=False, nogil=True, boundscheck=False)
+    """A part of a kernel: compiled, and cached, with the kernels that call it."""
+    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False)
     return compiled

@@ -1,0 +1,176 @@
+"""The complex event automaton of a query (CEA, DCORE section 3.4), built by positions (Glushkov).
+
+Each event of the pattern becomes an atom: a guard on one event and the names it is bound to. Reading an
+atom leads to a state, which is what may be read next: `near` at the very next event, `far` at any later
+one. So there are no empty transitions, and a state that only waits is its own successor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.predicates import Always, And, Not, Or, Predicate, variables_of
+from weft.algebra.query import Query
+from weft.plan.atoms import IsStream, IsType
+
+Slot = tuple[int, str]  # (condition, variable)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One event to be read: what it must satisfy, and what it is bound to."""
+
+    guard: tuple[Predicate, ...]  # all must hold
+    own: tuple[str, ...]  # type and stream>type; empty for an event that is read unmarked
+    aliases: frozenset[str] = frozenset()
+    slots: frozenset[Slot] = frozenset()  # the part it plays in conditions over several events
+    enters: frozenset[int] = frozenset()  # conditions whose scope begins with it
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.aliases.union(self.own)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A filter over several events. `scoped`: it holds for each instance of its part of the pattern."""
+
+    predicate: Predicate
+    scoped: bool
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """Atoms, where a run may start and end, and what may follow each atom."""
+
+    atoms: tuple[Atom, ...]
+    first: frozenset[int]
+    last: frozenset[int]
+    near: tuple[frozenset[int], ...]  # by atom: followers at the very next event
+    far: tuple[frozenset[int], ...]  # by atom: followers at any later event
+    conditions: tuple[Condition, ...]
+
+
+@dataclass
+class _Builder:
+    atoms: list[Atom] = field(default_factory=list)
+    near: list[set[int]] = field(default_factory=list)
+    far: list[set[int]] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+
+    def add(self, atom: Atom) -> int:
+        self.atoms.append(atom)
+        self.near.append(set())
+        self.far.append(set())
+        return len(self.atoms) - 1
+
+    def follow(self, before: set[int], after: set[int], *, contiguous: bool) -> None:
+        for atom in before:
+            (self.near if contiguous else self.far)[atom] |= after
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sub-pattern: its atoms are numbered `begin..end`; some may come first, some last."""
+
+    begin: int
+    end: int
+    first: set[int]
+    last: set[int]
+
+
+def build_automaton(query: Query) -> Automaton:
+    """The automaton of a query's pattern; its select list, window and policies are not in it."""
+    builder = _Builder()
+    part = _build(query.pattern, builder, once=True)
+    return Automaton(
+        tuple(builder.atoms),
+        frozenset(part.first),
+        frozenset(part.last),
+        tuple(map(frozenset, builder.near)),
+        tuple(map(frozenset, builder.far)),
+        tuple(builder.conditions),
+    )
+
+
+def existence(query: Query) -> Predicate:
+    """What an event must satisfy to exist for the query at all."""
+    if query.universe is None:
+        return Always()
+    pairs = [And((IsType(type_), IsStream(stream))) for stream, type_ in query.universe]
+    return Or(tuple(pairs))
+
+
+def _is_event(type_: str, stream: str | None) -> tuple[Predicate, ...]:
+    return (IsType(type_),) if stream is None else (IsType(type_), IsStream(stream))
+
+
+def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
+    """Add a pattern's atoms. `once`: every match has exactly one instance of this part."""
+    begin = len(builder.atoms)
+    match pattern:
+        case Event(type=type_, stream=stream):
+            atom = builder.add(Atom(_is_event(type_, stream), pattern.names))
+            return _Part(begin, begin + 1, {atom}, {atom})
+        case Other(type=type_, stream=stream, where=where):
+            refused = Not(And((*_is_event(type_, stream), where)))
+            atom = builder.add(Atom((refused,), ()))
+            return _Part(begin, begin + 1, {atom}, {atom})
+        case Bind(pattern=inner, name=name):
+            part = _build(inner, builder, once=once)
+            _change(builder, part, lambda a: replace(a, aliases=a.aliases | {name}) if a.own else a)
+            return part
+        case Where(pattern=inner, variable=variable, predicate=predicate):
+            part = _build(inner, builder, once=once)
+            _change(builder, part, lambda a: replace(a, guard=(*a.guard, predicate)) if variable in a.names else a)
+            return part
+        case Sequence(left=left, right=right, contiguous=contiguous):
+            before = _build(left, builder, once=once)
+            after = _build(right, builder, once=once)
+            builder.follow(before.last, after.first, contiguous=contiguous)
+            return _Part(begin, after.end, before.first, after.last)
+        case Repeat(pattern=inner, contiguous=contiguous):
+            part = _build(inner, builder, once=False)
+            builder.follow(part.last, part.first, contiguous=contiguous)
+            return part
+        case Either(left=left, right=right):
+            one = _build(left, builder, once=False)
+            other = _build(right, builder, once=False)
+            return _Part(begin, other.end, one.first | other.first, one.last | other.last)
+        case Correlate(pattern=inner, condition=condition):
+            part = _build(inner, builder, once=once)
+            return _correlate(builder, part, condition, scoped=not once)
+    raise AssertionError(f"not a regular pattern: {pattern!r}")
+
+
+def _change(builder: _Builder, part: _Part, change: object) -> None:
+    for index in range(part.begin, part.end):
+        builder.atoms[index] = change(builder.atoms[index])  # type: ignore[operator]
+
+
+def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: bool) -> _Part:
+    """Give the part's atoms their slots in the condition.
+
+    When the part may occur several times, or not at all, its instances must be told apart: each of its
+    first atoms gets a copy that enters the scope, and only the copies can begin an instance.
+    """
+    number = len(builder.conditions)
+    builder.conditions.append(Condition(predicate, scoped))
+    variables = variables_of(predicate)
+    for index in range(part.begin, part.end):
+        atom = builder.atoms[index]
+        mine = {(number, name) for name in variables & atom.names} if atom.own else set()
+        builder.atoms[index] = replace(atom, slots=atom.slots | mine)
+    if not scoped:
+        return part
+    first, last = set(), set(part.last)
+    for index in part.first:
+        original = builder.atoms[index]
+        entry = builder.add(replace(original, enters=original.enters | {number}))
+        builder.near[entry] |= builder.near[index]
+        builder.far[entry] |= builder.far[index]
+        first.add(entry)
+        if index in part.last:
+            last.add(entry)
+    return _Part(part.begin, len(builder.atoms), first, last)

@@ -1,0 +1,199 @@
+"""The automaton made I/O-deterministic step by step, as events ask for it.
+
+A deterministic state is what the runs with one start and one sequence of marks may read next. On one
+event it has at most one successor for each label (a mark) and one for reading the event unmarked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.algebra.predicates import Always, Predicate
+from weft.algebra.query import Query, Strategy
+from weft.plan.automaton.cea import Atom, Automaton, Slot, build_automaton, existence
+
+UNMARKED = -1
+NOWHERE = -1
+INITIAL = 0  # the state before a run's first event; its number in every automaton
+ABSENT = 0  # the class of events that do not exist for the query
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a mark says: the names shown, and the part the event plays in conditions."""
+
+    names: tuple[str, ...]
+    slots: frozenset[Slot]
+    enters: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Read the event with a label (or UNMARKED), go to a state (or NOWHERE); `final`: a match ends here."""
+
+    label: int
+    target: int
+    final: bool
+
+
+@dataclass(frozen=True)
+class _State:
+    near: int  # atoms, as bits
+    far: int
+    phase: int = 0  # for STRICT: 0 no mark yet, 1 within the marks, 2 after them
+
+
+def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
+    """The names a match shows for the events an atom reads, after the select list."""
+    if query.selected is None:
+        aliases, own = atom.aliases, atom.own[:1]
+    else:
+        chosen = {selected.name for selected in query.selected}
+        aliases, own = atom.aliases & chosen, tuple(name for name in atom.own if name in chosen)
+    return tuple(sorted(aliases)) if aliases else own
+
+
+class Determinizer:
+    """States, classes and edges of one query, numbered in the order they are met."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.automaton: Automaton = build_automaton(query)
+        self.labels: list[Label] = []
+        self._label_of_atom = [self._number_label(atom) for atom in self.automaton.atoms]
+        self.predicates: tuple[Predicate, ...]
+        self.predicates, self._guards = self._collect_predicates()
+        self._near = [_bits(atoms) for atoms in self.automaton.near]
+        self._far = [_bits(atoms) for atoms in self.automaton.far]
+        self._last = _bits(self.automaton.last)
+        self._strict = query.strategy is Strategy.STRICT
+        self._coasting = self._find_coasting()
+        self.states: list[_State] = [_State(_bits(self.automaton.first), 0)]
+        self._state_numbers = {self.states[0]: INITIAL}
+        self.classes: list[int] = [0]
+        self._class_numbers: dict[int, int] = {}
+
+    # -- what the labels say ------------------------------------------------------------------
+
+    def _number_label(self, atom: Atom) -> int:
+        label = Label(visible_names(atom, self.query), atom.slots, atom.enters)
+        if label == Label((), frozenset(), frozenset()):
+            return UNMARKED
+        if label not in self.labels:
+            self.labels.append(label)
+        return self.labels.index(label)
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether two label sequences can show the same match, so that equal results must be dropped."""
+        shown = [label.names for label in self.labels]
+        return () in shown or len(set(shown)) < len(shown)
+
+    # -- events to classes --------------------------------------------------------------------
+
+    def _collect_predicates(self) -> tuple[tuple[Predicate, ...], list[tuple[int, ...]]]:
+        """The distinct predicates of all guards, existence first, and each guard by their numbers."""
+        numbers: dict[Predicate, int] = {existence(self.query): 0}
+        guards = []
+        for atom in self.automaton.atoms:
+            parts = [part for part in atom.guard if part != Always()]
+            guards.append(tuple(numbers.setdefault(part, len(numbers)) for part in parts))
+        return tuple(numbers), guards
+
+    def class_of(self, truths: Sequence[bool]) -> int:
+        """The class of the events with these truths of `predicates`: which atoms can read them."""
+        if not truths[0]:
+            return ABSENT
+        readable = sum(1 << atom for atom, guard in enumerate(self._guards) if all(truths[p] for p in guard))
+        number = self._class_numbers.get(readable)
+        if number is None:
+            number = self._class_numbers[readable] = len(self.classes)
+            self.classes.append(readable)
+        return number
+
+    # -- states and their edges ---------------------------------------------------------------
+
+    def edges(self, state: int, class_: int) -> list[Edge]:
+        """Where a state goes on an event of a class, unmarked first. A state that only waits goes to itself."""
+        here = self.states[state]
+        reads: dict[int, list[int]] = {}
+        for atom in _members((here.near | here.far) & self.classes[class_]):
+            reads.setdefault(self._label_of_atom[atom], []).append(atom)
+        waits = here.far if state != INITIAL else 0
+        if waits:
+            reads.setdefault(UNMARKED, [])
+        found = []
+        for label in sorted(reads):
+            atoms = reads[label]
+            phase = self._next_phase(here.phase, label)
+            if phase is None:
+                continue
+            near, far = 0, waits if label == UNMARKED else 0
+            for atom in atoms:
+                near, far = near | self._near[atom], far | self._far[atom]
+            final = any(self._last >> atom & 1 for atom in atoms)
+            target = self._number_state(near, far, phase)
+            if final or target != NOWHERE:
+                found.append(Edge(label, target, final))
+        return found
+
+    def only_waits(self, state: int, class_: int) -> bool:
+        """Whether an event of the class leaves the state as it is."""
+        edges = self.edges(state, class_)
+        return edges == [Edge(UNMARKED, state, final=False)] if state != INITIAL else not edges
+
+    def _number_state(self, near: int, far: int, phase: int) -> int:
+        if phase == 2:  # nothing may be marked any more
+            near, far = near & self._coasting, far & self._coasting
+        if not near | far:
+            return NOWHERE
+        state = _State(near, far, phase)
+        number = self._state_numbers.get(state)
+        if number is None:
+            number = self._state_numbers[state] = len(self.states)
+            self.states.append(state)
+        return number
+
+    def _next_phase(self, phase: int, label: int) -> int | None:
+        """STRICT as a third component of the state; None when it forbids the step."""
+        if not self._strict:
+            return 0
+        shown = label != UNMARKED and bool(self.labels[label].names)
+        if shown:
+            return 1 if phase < 2 else None
+        return 2 if phase else 0
+
+    def _find_coasting(self) -> int:
+        """Atoms from which a run can end without another mark, themselves included: all read unmarked."""
+        quiet = [n for n, label in enumerate(self._label_of_atom) if label == UNMARKED or not self.labels[label].names]
+        ending = {n for n in quiet if self._last >> n & 1}
+        grown = True
+        while grown:
+            more = {n for n in quiet if any((self._near[n] | self._far[n]) >> e & 1 for e in ending)} | ending
+            grown, ending = more != ending, more
+        return _bits(ending)
+
+    # -- numbering that survives a restart -----------------------------------------------------
+
+    def state_keys(self) -> list[tuple[int, int, int]]:
+        """The states in order of their numbers, as plain values."""
+        return [(state.near, state.far, state.phase) for state in self.states]
+
+    def restore_states(self, keys: Sequence[tuple[int, int, int]]) -> None:
+        """Number the states as a snapshot has them."""
+        self.states = [_State(*key) for key in keys]
+        self._state_numbers = {state: number for number, state in enumerate(self.states)}
+
+
+def _bits(atoms: frozenset[int] | set[int]) -> int:
+    return sum(1 << atom for atom in atoms)
+
+
+def _members(bits: int) -> list[int]:
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(low.bit_length() - 1)
+        bits ^= low
+    return found

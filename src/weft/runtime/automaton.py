@@ -1,0 +1,271 @@
+"""One query at work: its tables, its partial matches, and the answers to what the kernel asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.query import Consume, Query
+from weft.kernels import tecs
+from weft.kernels.advance import advance
+from weft.plan.automaton.determinize import Determinizer
+from weft.runtime.events import Int64s
+
+Int32s = npt.NDArray[np.int32]
+Scalar = TypeVar("Scalar", bound=np.generic)
+_CONSUME = {Consume.NONE: 0, Consume.PARTITION: 1, Consume.ANY: 2}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Matches as the kernel writes them; `events` are indexes into the batch."""
+
+    events: Int64s
+    firsts: Int64s
+    starts: Int64s
+    offsets: Int64s
+    positions: Int64s
+    labels: Int32s
+
+
+class AutomatonRun:
+    """The tables and the state of one query."""
+
+    def __init__(self, query: Query, *, ring: int = 1024, matches: int = 8192) -> None:
+        self.query = query
+        self.automaton = Determinizer(query)
+        self.width = 0  # payload columns
+        self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
+        self.control[[tecs.HEAD, tecs.TAIL]] = 1
+        self._tables = self._empty_tables(states=4, classes=4)
+        self._letters_known = 0
+        self.state = self._empty_state(ring)
+        self._output = _empty_output(matches)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def run(self, batch: tecs.Batch, *, counting: bool = False) -> Found:
+        """Advance over a batch; the matches that end in it. Counting, only control[COUNTED] grows."""
+        control = self.control
+        control[tecs.EVENT] = 0
+        found: list[Found] = []
+        while True:
+            answer = advance(self._tables, self.state, batch, self._output, control, counting)
+            if answer == tecs.UNSEEN:
+                self._fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
+            elif answer == tecs.GROW:
+                self._grow_ring(int(control[tecs.ASK_ROOM]))
+            elif answer == tecs.DEEPER:
+                self._grow_scratch()
+            elif control[tecs.OUT_MATCHES]:
+                found.append(self._take_output())
+            elif answer == tecs.FLUSH:
+                # Not even one match fits: its positions need a larger buffer.
+                self._output = _empty_output(2 * len(self._output.positions))
+            if answer == tecs.DONE:
+                return _concatenate(found)
+
+    def learn_letters(self, truths: list[tuple[bool, ...]]) -> None:
+        """Give new letters their classes; `truths` are those of all letters, in order."""
+        for letter in range(self._letters_known, len(truths)):
+            class_ = self.automaton.class_of(truths[letter])
+            if letter >= len(self._tables.classes):
+                self._tables = self._tables._replace(classes=_extended(self._tables.classes, 2 * letter + 4))
+            self._tables.classes[letter] = class_
+        self._letters_known = len(truths)
+        self._fit_tables()
+
+    def reserve_slots(self, slots: int) -> None:
+        """Make room for partitions 0..slots."""
+        words = self._words
+        if slots * words <= len(self.state.active):
+            return
+        room = max(slots, 2 * len(self.state.active) // words)
+        self.state = self.state._replace(
+            active=_extended(self.state.active, room * words),
+            rows=_extended(self.state.rows, room * self._states * 2),
+            epochs=_extended(self.state.epochs, room),
+        )
+
+    def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
+        """Which partitions still have partial matches inside the window."""
+        slots = len(self.state.active) // self._words
+        bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
+        youngest = self.state.rows.reshape(slots, self._states, 2)[:, :, 1]
+        live: npt.NDArray[np.bool_] = (bits[:, : self._states].astype(bool) & (youngest >= horizon)).any(axis=1)
+        return live & (self.state.epochs == self.control[tecs.EPOCH]) if self._tables.consume == 2 else live
+
+    def clear_slots(self, slots: Int32s) -> None:
+        """Forget partitions, so that their slots can be given to others."""
+        self.state.active.reshape(-1, self._words)[slots] = 0
+
+    @property
+    def absent_letter(self) -> int:
+        """A letter of events that do not exist: one past those of the classifier, of class ABSENT."""
+        if self._letters_known >= len(self._tables.classes):
+            self._tables = self._tables._replace(classes=_extended(self._tables.classes, 2 * self._letters_known + 4))
+        self._tables.classes[self._letters_known] = 0
+        return self._letters_known
+
+    # -- answers to the kernel -------------------------------------------------------------------
+
+    def _fill_edges(self, state: int, class_: int) -> None:
+        edges = self.automaton.edges(state, class_)
+        flat = [len(edges)]
+        for edge in edges:
+            flat += [edge.label, edge.target, int(edge.final)]
+        offset = int(self._edges_used)
+        if offset + len(flat) > len(self._tables.edges):
+            self._tables = self._tables._replace(edges=_extended(self._tables.edges, 2 * (offset + len(flat))))
+        self._tables.edges[offset : offset + len(flat)] = flat
+        self._edges_used = offset + len(flat)
+        self._tables.edges_at[state * len(self._tables.busy) + class_] = offset
+        if self.automaton.only_waits(state, class_):
+            self._mark_untouched(state, class_)
+        self._fit_tables()
+
+    def _mark_untouched(self, state: int, class_: int) -> None:
+        words = self._words
+        self._tables.touch[class_ * words + state // 64] &= ~(np.uint64(1) << np.uint64(state % 64))
+        known = len(self.automaton.states)
+        row = self._tables.touch[class_ * words : (class_ + 1) * words]
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[:known]
+        self._tables.busy[class_] = bool(bits.any())
+
+    def _fit_tables(self) -> None:
+        """Enlarge the tables for new states and classes; what is new is touched and unknown."""
+        states, classes = len(self.automaton.states), len(self.automaton.classes)
+        room_states, room_classes = self._states, len(self._tables.busy)
+        if states > room_states or classes > room_classes:
+            old, old_states, old_classes, old_words = self._tables, room_states, room_classes, self._words
+            while room_states < states:
+                room_states *= 2
+            while room_classes < classes:
+                room_classes *= 2
+            new = self._empty_tables(room_states, room_classes)
+            edges_at = new.edges_at.reshape(room_states, room_classes)
+            edges_at[:old_states, :old_classes] = old.edges_at.reshape(old_states, old_classes)
+            new.touch.reshape(room_classes, -1)[:old_classes, :old_words] = old.touch.reshape(old_classes, old_words)
+            self._tables = new._replace(classes=old.classes, edges=old.edges)
+            self._widen_rows(old_states, old_words)
+        # Every known class may now meet a new state, so it is busy unless all known states only wait.
+        words = self._words
+        bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(-1, words * 64)
+        self._tables.busy[:] = bits[:, :states].any(axis=1)
+        self._tables.busy[0] = False
+
+    def _widen_rows(self, old_states: int, old_words: int) -> None:
+        states, words = self._states, self._words
+        slots = len(self.state.epochs)
+        rows = np.zeros((slots, states, 2), np.int64)
+        rows[:, :old_states] = self.state.rows.reshape(slots, old_states, 2)
+        active = np.zeros((slots, words), np.uint64)
+        active[:, :old_words] = self.state.active.reshape(slots, old_words)
+        touched = np.zeros(4 * states, np.int64)
+        self.state = self.state._replace(active=active.ravel(), rows=rows.ravel(), touched=touched)
+
+    def _grow_ring(self, room: int) -> None:
+        head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
+        old = len(self.state.starts)
+        new = old
+        while (head - tail + room) * 4 > new * 3:
+            new *= 2
+        ids = np.arange(tail, head)
+        nodes, starts = np.zeros((new, 4), np.int64), np.zeros(new, np.int64)
+        payload = np.zeros((new, self.width), np.float64)
+        nodes[ids & (new - 1)] = self.state.nodes.reshape(old, 4)[ids & (old - 1)]
+        starts[ids & (new - 1)] = self.state.starts[ids & (old - 1)]
+        payload[ids & (new - 1)] = self.state.payload.reshape(old, self.width)[ids & (old - 1)]
+        self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
+
+    def _grow_scratch(self) -> None:
+        state = self.state
+        self.state = state._replace(
+            finals=_extended(state.finals, 2 * len(state.finals)),
+            stack=_extended(state.stack, 2 * len(state.stack)),
+            path=_extended(state.path, 2 * len(state.path)),
+        )
+
+    def _take_output(self) -> Found:
+        count, used = int(self.control[tecs.OUT_MATCHES]), int(self.control[tecs.OUT_POSITIONS])
+        self.control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS]] = 0
+        full, self._output = self._output, _empty_output(len(self._output.events), len(self._output.positions))
+        return Found(
+            full.events[:count],
+            full.firsts[:count],
+            full.starts[:count],
+            full.offsets[: count + 1],
+            full.positions[:used],
+            full.labels[:used],
+        )
+
+    # -- arrays ---------------------------------------------------------------------------------
+
+    @property
+    def _words(self) -> int:
+        return len(self._tables.touch) // len(self._tables.busy)
+
+    @property
+    def _states(self) -> int:
+        return len(self._tables.edges_at) // len(self._tables.busy)
+
+    def _empty_tables(self, states: int, classes: int) -> tecs.Tables:
+        words = (states + 63) // 64
+        if not hasattr(self, "_edges_used"):
+            self._edges_used = 0
+        return tecs.Tables(
+            classes=np.zeros(4, np.int32),
+            busy=np.ones(classes, bool),
+            touch=np.full(classes * words, np.iinfo(np.uint64).max, np.uint64),
+            edges_at=np.full(states * classes, -1, np.int32),
+            edges=np.zeros(64, np.int32),
+            consume=_CONSUME[self.query.consume],
+        )
+
+    def _empty_state(self, ring: int) -> tecs.State:
+        return tecs.State(
+            active=np.zeros(self._words, np.uint64),
+            rows=np.zeros(self._states * 2, np.int64),
+            nodes=np.zeros(4 * ring, np.int64),
+            starts=np.zeros(ring, np.int64),
+            payload=np.zeros(ring * self.width, np.float64),
+            epochs=np.zeros(1, np.int64),
+            touched=np.zeros(4 * self._states, np.int64),
+            finals=np.zeros(64, np.int64),
+            stack=np.zeros(256, np.int64),
+            path=np.zeros(64, np.int64),
+        )
+
+
+def _extended(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
+    bigger = np.zeros(max(length, len(array)), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+def _empty_output(matches: int, positions: int | None = None) -> tecs.Output:
+    room = positions or 4 * matches
+    return tecs.Output(
+        np.empty(matches, np.int64),
+        np.empty(matches, np.int64),
+        np.empty(matches, np.int64),
+        np.zeros(matches + 1, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+    )
+
+
+def _concatenate(parts: list[Found]) -> Found:
+    if len(parts) == 1:
+        return parts[0]
+    offsets = [np.zeros(1, np.int64)]
+    for part in parts:
+        offsets.append(part.offsets[1:] + offsets[-1][-1])
+    columns = [np.concatenate([getattr(part, name) for part in parts] or [np.empty(0, np.int64)])
+               for name in ("events", "firsts", "starts")]
+    positions = np.concatenate([part.positions for part in parts] or [np.empty(0, np.int64)])
+    labels = np.concatenate([part.labels for part in parts] or [np.empty(0, np.int32)])
+    return Found(*columns, np.concatenate(offsets), positions, labels)
