@@ -36,11 +36,9 @@ def place(events: Sequence[EventDict], catalog: Catalog, time: str, type_name: s
 
 
 def times_of(event: EventDict, time: str) -> tuple[int, int] | None:
-    """Start and end of an event: twice its instant, or its own `start` and `end`; None when it has neither."""
-    instant = _integer(event, time)
-    if instant is not None:
-        return instant, instant
-    start, end = _integer(event, "start"), _integer(event, "end")
+    """Start and end of an event: twice its instant, or without one its `start` and `end`; None when it has neither."""
+    names = ("start", "end") if attribute_of(event, time) is None else (time, time)
+    start, end = (_integer(event, name) for name in names)
     return (start, end) if start is not None and end is not None and start <= end else None
 
 
