@@ -1,0 +1,90 @@
+"""Query languages: which one a text is in, and its way from text to the algebra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from weft.algebra.query import Program
+from weft.errors import Diagnostic, ProgramError, UsageError
+from weft.languages.ceql.declarations import Schema
+from weft.languages.ceql.lower import lower as lower_ceql
+from weft.languages.ceql.parser import parse as parse_ceql
+from weft.languages.ceql.printer import to_source as print_ceql
+from weft.source import SourceText, Span
+from weft.tree import Node
+
+__all__ = ["LANGUAGES", "Language", "compile_text", "language_of", "parse_syntax"]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A query language: how its texts are recognised, parsed, lowered and printed."""
+
+    name: str
+    ending: str
+    keywords: frozenset[str]  # one of which, in capitals, starts every text
+    parse: Callable[[SourceText], Node]
+    lower: Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
+    print: Callable[..., str]
+
+
+LANGUAGES = (
+    Language(
+        name="ceql",
+        ending=".ceql",
+        keywords=frozenset({"SELECT", "QUERY", "CREATE", "DECLARE"}),
+        parse=parse_ceql,
+        lower=lower_ceql,
+        print=print_ceql,
+    ),
+)
+
+_LEADING_WORD = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+
+
+def compile_text(
+    text: str,
+    *,
+    language: str | None = None,
+    name: str = "<text>",
+    stem: str = "q",
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """A program in the algebra, and the warnings about it; raises ProgramError when it is wrong.
+
+    `name` is what messages call the text and `stem` what a nameless query is called. `schema` gives event
+    types (`{type: {attribute: kind}}` or a Catalog) to check against when the program declares none.
+    """
+    chosen = language_of(text, language=language, name=name)
+    source = SourceText(text, name, stem)
+    try:
+        return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit)
+    except RecursionError:
+        message = "this program is nested too deeply"
+        hint = "split it into several queries, or write fewer operators in one formula"
+        raise ProgramError([Diagnostic("too-deep", message, source, Span(0, 0), hint)]) from None
+
+
+def parse_syntax(text: str, *, language: str | None = None, name: str = "<text>", stem: str = "q") -> Node:
+    """The syntax tree of a program, unchecked; raises ProgramError when the text does not parse."""
+    return language_of(text, language=language, name=name).parse(SourceText(text, name, stem))
+
+
+def language_of(text: str, *, language: str | None = None, name: str = "<text>") -> Language:
+    """The language asked for, else the one of the file ending, else the one of the text's first word."""
+    if language is not None:
+        wanted = language.lower()
+        found = next((known for known in LANGUAGES if known.name == wanted), None)
+        if found is None:
+            raise UsageError(f"there is no language {language!r}; known: {', '.join(k.name for k in LANGUAGES)}")
+        return found
+    ending = PurePath(name).suffix.lower()
+    word = _LEADING_WORD.match(text)
+    leading = word[1].upper() if word else ""
+    by_ending = (known for known in LANGUAGES if known.ending == ending)
+    by_word = (known for known in LANGUAGES if leading in known.keywords)
+    return next(by_ending, None) or next(by_word, None) or LANGUAGES[0]

@@ -1,0 +1,119 @@
+"""PARTITION BY, WITHIN and LIMIT, lowered and checked."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from weft.algebra.query import Window
+from weft.errors import UsageError, did_you_mean
+from weft.languages.ceql import syntax
+from weft.languages.ceql.scope import Scope
+from weft.languages.findings import Findings
+
+NANOSECONDS = {
+    "MILLISECOND": 10**6,
+    "SECOND": 10**9,
+    "MINUTE": 60 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "DAY": 24 * 3600 * 10**9,
+}
+TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_UNITS = [word for unit in ("EVENT", *NANOSECONDS) for word in (unit, f"{unit}S")]
+
+
+def lower_partition(
+    clause: syntax.Partition | None, scope: Scope, findings: Findings
+) -> tuple[tuple[str, ...], ...]:
+    """The key parts; an attribute that no event of FROM has is reported."""
+    if clause is None:
+        return ()
+    for part in clause.parts:
+        for name in part:
+            _check_attribute(name, scope, findings)
+    return tuple(tuple(name.text for name in part) for part in clause.parts)
+
+
+def lower_limit(clause: syntax.Limit | None, findings: Findings) -> int | None:
+    """The limit, a whole number from 0."""
+    if clause is None:
+        return None
+    if clause.amount < 0 or not isinstance(clause.amount, int):
+        findings.error("bad-limit", "LIMIT takes a whole number from 0", clause.span)
+        return None
+    return clause.amount
+
+
+def lower_window(node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> Window | None:
+    """The window; time spans become ticks of the input's time unit."""
+    clause = node.within
+    if time_unit not in TICKS:
+        raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
+    if clause is None:
+        hint = "add WITHIN, for example WITHIN 1 HOUR or WITHIN 1000 EVENTS"
+        message = "no WITHIN: partial matches are kept for ever"
+        findings.warning("no-window", message, node.formula.span, hint)
+        return None
+    if clause.attribute is not None:
+        return _attribute_window(clause, clause.attribute, scope, findings)
+    amounts = [(amount, _unit(amount, findings)) for amount in clause.spans]
+    if any(part.amount < 0 for part in clause.spans):
+        findings.error("bad-window", "a window cannot be negative", clause.span)
+        return None
+    if "EVENT" in (unit for _, unit in amounts):
+        return _event_window(clause, findings)
+    return _time_window(clause, amounts, time_unit, findings)
+
+
+def _attribute_window(clause: syntax.Within, name: syntax.Name, scope: Scope, findings: Findings) -> Window:
+    if (clause.amount or 0) < 0:
+        findings.error("bad-window", "a window cannot be negative", clause.span)
+    kinds = _check_attribute(name, scope, findings)
+    if kinds and not any(family == "number" for family in kinds):
+        message = f"a window needs numbers, and {name.text!r} is a {' or a '.join(sorted(kinds))}"
+        findings.error("type-mismatch", message, name.span)
+    return Window("attribute", clause.amount or 0, name.text)
+
+
+def _event_window(clause: syntax.Within, findings: Findings) -> Window | None:
+    amount = clause.spans[0].amount
+    if len(clause.spans) > 1 or not isinstance(amount, int):
+        what = "events cannot be combined with other units" if len(clause.spans) > 1 else "events come in whole numbers"
+        findings.error("bad-window", what, clause.span, "WITHIN 10 EVENTS, or WITHIN 1 HOUR 30 MINUTES")
+        return None
+    return Window("events", amount)
+
+
+def _time_window(
+    clause: syntax.Within, amounts: list[tuple[syntax.Amount, str | None]], time_unit: str, findings: Findings
+) -> Window | None:
+    total = Fraction(0)
+    for part, unit in amounts:
+        if unit is None:
+            return None
+        total += Fraction(str(part.amount)) * NANOSECONDS[unit]
+    ticks = total / TICKS[time_unit]
+    if 0 < ticks < 1:
+        message = f"this window is shorter than one tick of the input's time, which is in {time_unit}"
+        findings.warning("window-below-tick", message, clause.span, "only events of the same time fit into it")
+    return Window("time", ticks.numerator // ticks.denominator)
+
+
+def _unit(part: syntax.Amount, findings: Findings) -> str | None:
+    """A unit's word in the singular."""
+    word = part.unit.text.upper()
+    if word in _UNITS:
+        return word.removesuffix("S")
+    hint = did_you_mean(word, _UNITS) or ""
+    if not hint.startswith("did"):
+        hint = "units are EVENTS, DAYS, HOURS, MINUTES, SECONDS and MILLISECONDS"
+    findings.error("unknown-unit", f"there is no unit {part.unit.text!r}", part.unit.span, hint)
+    return None
+
+
+def _check_attribute(name: syntax.Name, scope: Scope, findings: Findings) -> set[str] | None:
+    """The kinds of an attribute of the events of FROM, reported when none has it."""
+    kinds = scope.kinds_anywhere(name.text)
+    if kinds is not None and not kinds:
+        hint = did_you_mean(name.text, scope.attributes())
+        findings.error("unknown-attribute", f"no event of FROM has an attribute {name.text!r}", name.span, hint)
+    return kinds and {kind.family for kind in kinds}

@@ -1,0 +1,264 @@
+"""Values and predicates of CEQL, lowered to the algebra and checked against the declared kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple, cast
+
+from weft.algebra import predicates as algebra
+from weft.errors import did_you_mean
+from weft.languages.ceql import syntax
+from weft.languages.ceql.scope import Occurrence, Scope
+from weft.languages.findings import Findings
+
+Families = frozenset[str] | None  # what a value can be: number, text, boolean; None: not known
+
+NUMBER: Families = frozenset({"number"})
+TEXT: Families = frozenset({"text"})
+BOOLEAN: Families = frozenset({"boolean"})
+_FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, str: TEXT}
+MONOTONE = ("INCREASING", "DECREASING")
+
+
+class Typed(NamedTuple):
+    """A lowered value with what is known of its kind."""
+
+    value: algebra.Expression
+    families: Families
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The variable whose attributes are read: the one before the bracket.
+
+    `label` goes onto the attributes in the algebra; None where the predicate is about the event at hand.
+    """
+
+    name: str
+    events: frozenset[Occurrence]
+    label: str | None = None
+    known: bool = True  # False once the variable itself has been reported
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Outside any brackets, attributes are read through variables: `a[x] > b[x]`."""
+
+    owner_of: Callable[[syntax.Variable], Owner]
+
+
+Place = Owner | Outside  # where an expression stands
+
+
+class Expressions:
+    """Lowers expressions of one query."""
+
+    def __init__(self, scope: Scope, findings: Findings) -> None:
+        self._scope = scope
+        self._findings = findings
+
+    # ------------------------------------------------------------ predicates
+
+    def predicate(self, node: syntax.Expression, owner: Owner) -> algebra.Predicate:
+        """The predicate inside a variable's brackets."""
+        match node:
+            case syntax.And():
+                return algebra.And(tuple(self.predicate(part, owner) for part in _parts(node, syntax.And)))
+            case syntax.Or():
+                return algebra.Or(tuple(self.predicate(part, owner) for part in _parts(node, syntax.Or)))
+            case syntax.Not(operand):
+                return algebra.Not(self.predicate(operand, owner))
+            case syntax.Literal(True):
+                return algebra.Always()
+            case syntax.Literal(False):
+                return algebra.Not(algebra.Always())
+            case syntax.Attribute():
+                return self._flag(node, owner)
+            case syntax.Comparison(operator, left, right):
+                return self.comparison(operator, self.value(left, owner), self.value(right, owner), node)
+            case syntax.Like() | syntax.In() | syntax.InRange():
+                return self.test(node, owner)
+            case syntax.Of() | syntax.Call():
+                self._refuse_nested(node, owner)
+            case _:
+                self.value(node, owner)
+                self._refuse_value(node)
+        return algebra.Always()
+
+    def test(self, node: syntax.Like | syntax.In | syntax.InRange, place: Place) -> algebra.Predicate:
+        """LIKE, MATCHES, IN and IN RANGE."""
+        operand = self.value(node.operand, place)
+        found: algebra.Predicate
+        match node:
+            case syntax.Like():
+                found = self._like(node, operand)
+            case syntax.In():
+                found = self._in(node, operand)
+            case syntax.InRange():
+                found = algebra.And(self.range_bounds(node, operand, place))
+        return algebra.Not(found) if node.negated else found
+
+    def range_bounds(
+        self, node: syntax.InRange, operand: Typed, place: Place
+    ) -> tuple[algebra.Comparison, algebra.Comparison]:
+        """The two comparisons that IN RANGE stands for."""
+        low = self.comparison(">=", operand, self.value(node.low, place), node)
+        high = self.comparison("<=", operand, self.value(node.high, place), node)
+        return low, high
+
+    def comparison(self, operator: str, left: Typed, right: Typed, node: syntax.Expression) -> algebra.Comparison:
+        """`left operator right`, whose sides must be of kinds that compare."""
+        if left.families is not None and right.families is not None and not left.families & right.families:
+            message = f"{_say(left.families)} never compares with {_say(right.families)}"
+            hint = "put quotes around a text, and none around a number"
+            self._findings.error("type-mismatch", message, node.span, hint)
+        return algebra.Comparison(cast(algebra.ComparisonOperator, operator), left.value, right.value)
+
+    def _like(self, node: syntax.Like, operand: Typed) -> algebra.Predicate:
+        self._expect(operand, TEXT, node.operand, f"{node.operator} needs a text")
+        if node.operator == "LIKE":
+            return algebra.Like(operand.value, node.pattern)
+        try:
+            re.compile(node.pattern)
+        except re.error as fault:
+            place = "" if fault.pos is None else f" at character {fault.pos + 1}"
+            message = f"not a regular expression: {fault.msg}{place}"
+            hint = "put a backslash before a character that stands for itself, as in '\\('"
+            self._findings.error("bad-regex", message, node.pattern_span, hint)
+        return algebra.Matches(operand.value, node.pattern)
+
+    def _in(self, node: syntax.In, operand: Typed) -> algebra.Predicate:
+        if not node.values:
+            self._findings.error("empty-in", "IN {} is never true", node.span, "list the values: IN {1, 2}")
+        for literal in node.values:
+            families = _FAMILY_OF[type(literal.value)]
+            if operand.families is not None and families is not None and not operand.families & families:
+                message = f"{_say(operand.families)} is never {literal.value!r}"
+                self._findings.error("type-mismatch", message, literal.span, _quotes_hint(families))
+        return algebra.In(operand.value, tuple(literal.value for literal in node.values))
+
+    def _flag(self, node: syntax.Attribute, owner: Owner) -> algebra.Predicate:
+        flag = self.value(node, owner)
+        needed = f"{node.name.text!r} alone must be a boolean"
+        self._expect(flag, BOOLEAN, node, needed, f"compare it with a value: {node.name.text} = …")
+        return algebra.Comparison("=", flag.value, algebra.Literal(True))
+
+    # ------------------------------------------------------------ values
+
+    def value(self, node: syntax.Expression, place: Place) -> Typed:
+        """The value of an expression."""
+        match node:
+            case syntax.Literal(constant):
+                return Typed(algebra.Literal(constant), _FAMILY_OF[type(constant)])
+            case syntax.Attribute(name):
+                return self._attribute(name, place)
+            case syntax.Negative(syntax.Literal(constant)) if type(constant) in (int, float):
+                return Typed(algebra.Literal(-constant), NUMBER)
+            case syntax.Negative(operand):
+                return Typed(algebra.Negative(self._number(operand, place)), NUMBER)
+            case syntax.Arithmetic(operator, left, right):
+                sides = self._number(left, place), self._number(right, place)
+                return Typed(algebra.Arithmetic(operator, *sides), NUMBER)
+            case syntax.Of(variable, body) if isinstance(place, Outside):
+                return self.value(body, place.owner_of(variable))
+            case syntax.Call() if isinstance(place, Outside):
+                return self._aggregate(node, place.owner_of(node.variable))
+            case syntax.Of() | syntax.Call():
+                self._refuse_nested(node, place)
+            case _:
+                hint = "compare values, and join conditions with AND, OR and NOT"
+                message = "a condition stands where a value is needed"
+                self._findings.error("not-a-value", message, node.span, hint)
+        return Typed(algebra.Literal(0), None)
+
+    def _attribute(self, name: syntax.Name, place: Place) -> Typed:
+        if isinstance(place, Owner):
+            return Typed(algebra.Attribute(name.text, place.label), self.families_of(name, place))
+        message = f"{name.text!r} stands outside any brackets: of which variable is it?"
+        hint = f"write x[{name.text}] for an attribute of x; texts need quotes: '{name.text}'"
+        self._findings.error("attribute-without-variable", message, name.span, hint)
+        return Typed(algebra.Literal(0), None)
+
+    def families_of(self, name: syntax.Name, owner: Owner) -> Families:
+        """What an attribute of a variable can be; reports one that no event of the variable has."""
+        kinds = self._scope.kinds(owner.events, name.text) if owner.known else None
+        if kinds is None:
+            return None
+        if not kinds:
+            types = sorted({type_ for _, type_ in owner.events})
+            which = f"event type {types[0]!r}" if types == [owner.name] else f"{owner.name!r} ({', '.join(types)})"
+            message = f"{which} has no attribute {name.text!r}"
+            hint = did_you_mean(name.text, self._scope.attributes(owner.events)) or "it is declared without attributes"
+            self._findings.error("unknown-attribute", message, name.span, hint)
+            return None
+        return frozenset(kind.family for kind in kinds)
+
+    def _aggregate(self, node: syntax.Call, owner: Owner) -> Typed:
+        if node.function in MONOTONE:
+            hint = f"use it as a filter of its own: … AND {node.function}(x[attribute])"
+            self._findings.error("not-a-value", f"{node.function} is a condition, not a value", node.span, hint)
+            return Typed(algebra.Literal(0), None)
+        function = cast(algebra.AggregateFunction, node.function)
+        if node.attribute is None:
+            if function != "COUNT":
+                message = f"{function} needs an attribute"
+                hint = f"write {function}({node.variable.text}[attribute])"
+                self._findings.error("aggregate-without-attribute", message, node.span, hint)
+            return Typed(algebra.Aggregate(function, algebra.Attribute("*", owner.name)), NUMBER)
+        families = self.families_of(node.attribute, owner)
+        lowered = algebra.Aggregate(function, algebra.Attribute(node.attribute.text, owner.name))
+        if function in ("SUM", "AVG"):
+            self._expect(Typed(lowered, families), NUMBER, node, f"{function} needs numbers")
+        return Typed(lowered, families if function in ("MIN", "MAX", "FIRST", "LAST") else NUMBER)
+
+    def _number(self, node: syntax.Expression, place: Place) -> algebra.Expression:
+        found = self.value(node, place)
+        self._expect(found, NUMBER, node, "arithmetic needs numbers")
+        return found.value
+
+    # ------------------------------------------------------------ complaints
+
+    def _expect(
+        self, found: Typed, wanted: Families, node: syntax.Expression, needed: str, hint: str | None = None
+    ) -> None:
+        if found.families is not None and wanted is not None and not found.families & wanted:
+            self._findings.error("type-mismatch", f"{needed}; this is {_say(found.families)}", node.span, hint)
+
+    def _refuse_nested(self, node: syntax.Of | syntax.Call, place: Place) -> None:
+        outer = place.name if isinstance(place, Owner) else "x"
+        if isinstance(node, syntax.Call):
+            message = f"{node.function} speaks of all events of a variable, so it cannot stand inside brackets"
+            hint = f"write it as a filter of its own: … AND {node.function}(…) > …"
+        else:
+            message = f"another variable inside the brackets of {outer!r}"
+            hint = f"compare the two outside: {outer}[attribute] = {node.variable.text}[attribute]"
+        self._findings.error("nested-variable", message, node.span, hint)
+
+    def _refuse_value(self, node: syntax.Expression) -> None:
+        hint = "compare it with something, as in price > 3"
+        self._findings.error("not-a-condition", "a value stands where a condition is needed", node.span, hint)
+
+
+def _parts(node: syntax.Expression, kind: type[syntax.And] | type[syntax.Or]) -> list[syntax.Expression]:
+    """The operands of a chain of the same connective, left to right."""
+    parts: list[syntax.Expression] = []
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, kind):
+            pending += [part.right, part.left]
+        else:
+            parts.append(part)
+    return parts
+
+
+def _say(families: frozenset[str]) -> str:
+    words = [f"a {family}" for family in sorted(families)]
+    return reduce(lambda said, word: f"{said} or {word}", words)
+
+
+def _quotes_hint(families: Families) -> str | None:
+    return "numbers are written without quotes" if families == TEXT else None

@@ -1,0 +1,185 @@
+"""FILTER clauses, lowered: filters on one variable, filters over several, and filters on a variable as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+from weft.algebra import patterns
+from weft.algebra import predicates as algebra
+from weft.errors import did_you_mean
+from weft.languages.ceql import syntax
+from weft.languages.ceql.expressions import MONOTONE, Expressions, Outside, Owner
+from weft.languages.ceql.scope import Bindings, Occurrence, Scope
+from weft.languages.findings import Findings
+
+Test = syntax.Comparison | syntax.Like | syntax.In | syntax.InRange
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A variable of a filter, and the stream the filter must restrict it to where the pattern does not."""
+
+    owner: Owner
+    stream: str | None = None
+
+
+class Filters:
+    """Lowers the filters of one query. `everywhere` holds all variables of its formula."""
+
+    def __init__(self, scope: Scope, everywhere: frozenset[str], findings: Findings) -> None:
+        self._scope = scope
+        self._everywhere = everywhere
+        self._findings = findings
+        self._expressions = Expressions(scope, findings)
+
+    def apply(self, pattern: patterns.Pattern, bound: Bindings, condition: syntax.Expression) -> patterns.Pattern:
+        """The pattern filtered: AND filters one after the other, OR is the union of the two filtered patterns."""
+        match condition:
+            case syntax.And(left, right):
+                return self.apply(self.apply(pattern, bound, left), bound, right)
+            case syntax.Or(left, right):
+                return patterns.Either(self.apply(pattern, bound, left), self.apply(pattern, bound, right))
+            case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange():
+                if (unary := self._unary(bound, condition)) is not None:
+                    return patterns.Where(pattern, *unary)
+                for nary in self._nary(bound, condition):
+                    pattern = patterns.Correlate(pattern, nary)
+            case syntax.Call(function, variable, name) if function in MONOTONE:
+                owner = self._labelled(variable, bound)
+                if name is None:
+                    message = f"{function} needs an attribute"
+                    hint = f"write {function}({variable.text}[attribute])"
+                    self._findings.error("aggregate-without-attribute", message, condition.span, hint)
+                    return pattern
+                self._expressions.families_of(name, owner)
+                direction = "INCREASING" if function == "INCREASING" else "DECREASING"
+                monotone = algebra.Monotone(direction, algebra.Attribute(name.text, owner.name))
+                return patterns.Correlate(pattern, monotone)
+            case _:
+                self._refuse(condition)
+        return pattern
+
+    def event_predicate(self, condition: syntax.Expression, event: Occurrence) -> algebra.Predicate:
+        """The filter inside NOT(event FILTER …), which speaks of that one event."""
+        match condition:
+            case syntax.And(left, right):
+                return algebra.And((self.event_predicate(left, event), self.event_predicate(right, event)))
+            case syntax.Or(left, right):
+                return algebra.Or((self.event_predicate(left, event), self.event_predicate(right, event)))
+        stream, type_name = event
+        names = [type_name] if stream is None else [type_name, f"{stream}>{type_name}"]
+        alone = Filters(self._scope, frozenset(names), self._findings)
+        bound = dict.fromkeys(names, frozenset({event}))
+        if isinstance(condition, syntax.Of | Test) and (unary := alone._unary(bound, condition)) is not None:
+            return unary[1]
+        message = "NOT(…) speaks of one event, so its filter can only be about that event"
+        hint = f"write a predicate on {type_name!r} alone: {type_name}[…]"
+        self._findings.error("filter-in-not", message, condition.span, hint)
+        return algebra.Always()
+
+    # ------------------------------------------------------------ one variable, several variables
+
+    def _unary(self, bound: Bindings, node: syntax.Of | Test) -> tuple[str, algebra.Predicate] | None:
+        """The variable and predicate of a filter on one variable; None when it is not one."""
+        terms = [node] if isinstance(node, syntax.Of) else list(_terms(node))
+        if any(isinstance(term, syntax.Call) for term in terms) or len({term.variable.text for term in terms}) != 1:
+            return None
+        target = self._target(terms[0].variable, bound)
+        predicate = self._predicate(node, target.owner)
+        if target.stream is not None:
+            of_another = algebra.Comparison("<>", algebra.Attribute("stream"), algebra.Literal(target.stream))
+            predicate = algebra.Or((of_another, predicate))
+        return target.owner.name, predicate
+
+    def _predicate(self, node: syntax.Of | Test, owner: Owner) -> algebra.Predicate:
+        place = Outside(lambda _: owner)
+        match node:
+            case syntax.Of(_, body):
+                return self._expressions.predicate(body, owner)
+            case syntax.Comparison(operator, left, right):
+                sides = self._expressions.value(left, place), self._expressions.value(right, place)
+                return self._expressions.comparison(operator, *sides, node)
+            case _:
+                return self._expressions.test(node, place)
+
+    def _nary(self, bound: Bindings, node: syntax.Of | Test) -> Iterator[algebra.Predicate]:
+        """The comparisons that a filter over several variables, or with aggregates, consists of."""
+        place = Outside(lambda variable: self._labelled(variable, bound))
+        value = self._expressions.value
+        match node:
+            case syntax.Comparison(operator, left, right):
+                if not any(_terms(node)):
+                    value(left, place), value(right, place)
+                    self._refuse(node)
+                    return
+                yield self._expressions.comparison(operator, value(left, place), value(right, place), node)
+            case syntax.InRange(operand, negated=False):
+                yield from self._expressions.range_bounds(node, value(operand, place), place)
+            case syntax.Like() | syntax.In() | syntax.InRange():
+                message = "over several variables or an aggregate, a filter must be one comparison"
+                hint = "use = <> < <= > >= or IN RANGE, and join comparisons with AND and OR"
+                self._findings.error("filter-too-complex", message, node.span, hint)
+
+    # ------------------------------------------------------------ variables
+
+    def _labelled(self, variable: syntax.Variable, bound: Bindings) -> Owner:
+        """A variable of an n-ary filter: its attributes say whose they are."""
+        target = self._target(variable, bound)
+        if target.stream is not None:
+            message = f"{variable.text!r} is not bound by the pattern, which says {variable.name.text!r} only"
+            hint = f"write {variable.text} in the pattern, or bind a variable with AS"
+            self._findings.error("unknown-variable", message, variable.span, hint)
+        return replace(target.owner, label=target.owner.name)
+
+    def _target(self, variable: syntax.Variable, bound: Bindings) -> _Target:
+        stream, name = variable.stream and variable.stream.text, variable.name.text
+        if stream is not None and (None, name) in bound.get(name, ()):
+            # The pattern says `name` of whatever stream: the filter itself has to tell the streams apart.
+            owner = Owner(name, frozenset({(stream, name)}))
+            if self._scope.streams and stream not in self._scope.streams:
+                hint = did_you_mean(stream, self._scope.streams)
+                self._findings.error("unknown-stream", f"{stream!r} is not in FROM", variable.span, hint)
+                return _Target(replace(owner, known=False))
+            return _Target(owner, None if self._scope.only_stream_with(name) == stream else stream)
+        if variable.text in bound:
+            return _Target(Owner(variable.text, bound[variable.text]))
+        self._report_unbound(variable, bound)
+        return _Target(Owner(variable.text, frozenset(), known=False))
+
+    def _report_unbound(self, variable: syntax.Variable, bound: Bindings) -> None:
+        if variable.text in self._everywhere:
+            message = f"{variable.text!r} is not bound in what is filtered here, so this filter has no effect"
+            hint = "put the FILTER behind the part that binds it, or at the end"
+            self._findings.warning("filter-without-effect", message, variable.span, hint)
+        else:
+            message = f"nothing is called {variable.text!r} here"
+            hint = did_you_mean(variable.text, bound.keys() | self._everywhere)
+            self._findings.error("unknown-variable", message, variable.span, hint)
+
+    # ------------------------------------------------------------ complaints
+
+    def _refuse(self, node: syntax.Expression) -> None:
+        match node:
+            case syntax.Not():
+                message = "NOT cannot stand before a filter"
+                hint = "put it inside the brackets, x[NOT …], or turn the comparison round (<> for =, >= for <)"
+                self._findings.error("not-outside-brackets", message, node.span, hint)
+            case syntax.Attribute(name):
+                message = f"{name.text!r} is no filter"
+                hint = f"write {name.text}[…]; if it is a pattern, put the filtered part before it in parentheses"
+                self._findings.error("not-a-condition", message, node.span, hint)
+            case _:
+                message = "a filter must be about at least one variable"
+                hint = "write x[predicate], x[attribute] = y[attribute] or COUNT(x) > 2"
+                self._findings.error("not-a-condition", message, node.span, hint)
+
+
+def _terms(node: syntax.Expression) -> Iterator[syntax.Of | syntax.Call]:
+    """The variables' terms in a filter, those inside brackets excepted."""
+    for child in node.children():
+        if isinstance(child, syntax.Of | syntax.Call):
+            yield child
+        else:
+            yield from _terms(cast(syntax.Expression, child))

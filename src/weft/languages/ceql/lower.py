@@ -1,0 +1,217 @@
+"""From CEQL syntax to the algebra: every query checked, its formula turned into a pattern."""
+
+from __future__ import annotations
+
+from weft.algebra import patterns, query
+from weft.algebra.predicates import Always, And
+from weft.errors import Diagnostic, did_you_mean
+from weft.languages.ceql import syntax
+from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_window
+from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
+from weft.languages.ceql.filters import Filters
+from weft.languages.ceql.scope import Bindings, Occurrence, Scope, scope_of
+from weft.languages.findings import Findings
+from weft.schema import Catalog
+from weft.source import SourceText
+
+LANGUAGE = "ceql"
+
+
+def lower(
+    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+) -> tuple[query.Program, tuple[Diagnostic, ...]]:
+    """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
+    findings = Findings(source)
+    declared = declared_catalog(program, findings)
+    catalog = declared if declared != Catalog() else given_catalog(schema)
+    if not program.queries:
+        hint = "a query looks like this: SELECT * WHERE A ; B WITHIN 10 EVENTS"
+        findings.error("no-query", "there is no query in this text", program.span, hint)
+    queries = []
+    for name, node in _named(program.queries, source.stem, findings):
+        scope = scope_of(node.streams, catalog, declared=catalog is declared, findings=findings)
+        queries.append(_QueryLowering(node, scope, findings).lower(name, time_unit))
+    warnings = findings.conclude()
+    return query.Program(LANGUAGE, tuple(queries), declared, source.text), warnings
+
+
+def _named(
+    queries: tuple[syntax.Query, ...], stem: str, findings: Findings
+) -> list[tuple[str, syntax.Query]]:
+    """Every query with its name; nameless ones are called after the file, numbered when there are several."""
+    nameless = sum(1 for node in queries if node.name is None)
+    named: list[tuple[str, syntax.Query]] = []
+    taken: set[str] = set()
+    number = 0
+    for node in queries:
+        if node.name is not None:
+            name = node.name.text
+        else:
+            number += 1
+            name = stem if nameless == 1 else f"{stem}_{number}"
+        if name in taken:
+            place = node.name or node
+            hint = "give each query a name of its own: QUERY name AS SELECT …"
+            findings.error("duplicate-query", f"two queries are called {name!r}", place.span, hint)
+        taken.add(name)
+        named.append((name, node))
+    return named
+
+
+class _QueryLowering:
+    """One query on its way to the algebra."""
+
+    def __init__(self, node: syntax.Query, scope: Scope, findings: Findings) -> None:
+        self._node = node
+        self._scope = scope
+        self._findings = findings
+        self._filters = Filters(scope, _variables(node.formula), findings)
+
+    def lower(self, name: str, time_unit: str) -> query.Query:
+        node = self._node
+        for clause in node.extra:
+            word = type(clause).__name__.upper()
+            self._findings.error("clause-twice", f"a second {word} clause", clause.span, "a query has one of each")
+        pattern, bound = self._formula(node.formula)
+        return query.Query(
+            name,
+            pattern,
+            query.Strategy[node.strategy or "ALL"],
+            self._selected(bound),
+            self._scope.universe,
+            lower_partition(node.partition, self._scope, self._findings),
+            lower_window(node, self._scope, time_unit, self._findings),
+            self._consume(),
+            lower_limit(node.limit, self._findings),
+        )
+
+    # ------------------------------------------------------------ formulas
+
+    def _formula(self, node: syntax.Formula) -> tuple[patterns.Pattern, Bindings]:
+        """The pattern of a formula, and what its variables are bound to."""
+        match node:
+            case syntax.Event():
+                return self._event(node)
+            case syntax.Negated():
+                return self._negated(node), {}
+            case syntax.Named(formula, name):
+                pattern, bound = self._formula(formula)
+                everything = frozenset(event for events in bound.values() for event in events)
+                return patterns.Bind(pattern, name.text), _merged(bound, {name.text: everything})
+            case syntax.Repeated(formula, contiguous):
+                pattern, bound = self._formula(formula)
+                return patterns.Repeat(pattern, contiguous), bound
+            case syntax.Sequence(left, right, contiguous):
+                (first, bound), (second, bound_right) = self._formula(left), self._formula(right)
+                return patterns.Sequence(first, second, contiguous), _merged(bound, bound_right)
+            case syntax.Either(left, right):
+                (first, bound), (second, bound_right) = self._formula(left), self._formula(right)
+                return patterns.Either(first, second), _merged(bound, bound_right)
+            case syntax.Filtered(formula, condition):
+                pattern, bound = self._formula(formula)
+                return self._filters.apply(pattern, bound, condition), bound
+        raise AssertionError(f"not a formula: {node!r}")
+
+    def _event(self, node: syntax.Event) -> tuple[patterns.Pattern, Bindings]:
+        stream, type_name = self._checked(node)
+        event = patterns.Event(type_name, stream)
+        return event, dict.fromkeys(event.names, frozenset({(stream, type_name)}))
+
+    def _checked(self, node: syntax.Event) -> Occurrence:
+        """The stream and type of an event, both reported when nothing of the kind is declared."""
+        stream, type_name = node.stream and node.stream.text, node.type.text
+        scope = self._scope
+        if scope.offered is not None:
+            if stream is not None and scope.streams and stream not in scope.streams:
+                assert node.stream is not None
+                hint = did_you_mean(stream, scope.streams)
+                self._findings.error("unknown-stream", f"{stream!r} is not in FROM", node.stream.span, hint)
+            elif not scope.types((stream, type_name)):
+                carrier = "" if stream is None else f" in stream {stream!r}"
+                hint = did_you_mean(type_name, scope.type_names)
+                self._findings.error(
+                    "unknown-type", f"there is no event type {type_name!r}{carrier}", node.type.span, hint
+                )
+        return stream, type_name
+
+    def _negated(self, node: syntax.Negated) -> patterns.Pattern:
+        conditions = []
+        inner = node.formula
+        while isinstance(inner, syntax.Filtered):
+            conditions.append(inner.condition)
+            inner = inner.formula
+        if not isinstance(inner, syntax.Event):
+            message = "NOT(…) takes one event, with or without a FILTER"
+            hint = "NOT(A) : NOT(B) says it of two; NOT(A FILTER A[…]) of one that looks so"
+            self._findings.error("not-of-one-event", message, inner.span, hint)
+            return patterns.Other("")
+        event = self._checked(inner)
+        wheres = tuple(self._filters.event_predicate(condition, event) for condition in reversed(conditions))
+        where = Always() if not wheres else wheres[0] if len(wheres) == 1 else And(wheres)
+        return patterns.Other(event[1], event[0], where)
+
+    # ------------------------------------------------------------ the other clauses
+
+    def _selected(self, bound: Bindings) -> tuple[query.Selected, ...] | None:
+        if self._node.selected is None:
+            return None
+        selected: dict[str, tuple[str, ...]] = {}
+        for item in self._node.selected:
+            name = self._selected_name(item.variable, bound)
+            if name is None:
+                continue
+            for attribute in item.attributes:
+                self._check_selected(attribute, name, bound[name])
+            attributes = (*selected.get(name, ()), *(a.text for a in item.attributes))
+            selected[name] = tuple(dict.fromkeys(attributes))
+        return tuple(query.Selected(name, attributes) for name, attributes in selected.items())
+
+    def _selected_name(self, variable: syntax.Variable, bound: Bindings) -> str | None:
+        if variable.text in bound:
+            return variable.text
+        stream, type_name = variable.stream, variable.name.text
+        if stream is not None and type_name in bound:
+            if self._scope.only_stream_with(type_name) == stream.text:
+                return type_name
+            hint: str | None = f"write {variable.text} in the pattern too"
+        elif variable.text.upper() in query.Strategy.__members__:
+            hint = f"after a strategy comes what to select: SELECT {variable.text.upper()} *"
+        else:
+            hint = did_you_mean(variable.text, bound)
+        self._findings.error("unknown-variable", f"nothing is called {variable.text!r} here", variable.span, hint)
+        return None
+
+    def _check_selected(self, attribute: syntax.Name, name: str, events: frozenset[Occurrence]) -> None:
+        if self._scope.kinds(events, attribute.text) == frozenset():
+            hint = did_you_mean(attribute.text, self._scope.attributes(events))
+            message = f"{name!r} has no attribute {attribute.text!r}"
+            self._findings.error("unknown-attribute", message, attribute.span, hint)
+
+    def _consume(self) -> query.Consume:
+        clause = self._node.consume
+        if clause is None:
+            return query.Consume.NONE
+        found = query.Consume.__members__.get(clause.what.text.upper())
+        if found is None:
+            hint = "CONSUME BY takes ANY, PARTITION or NONE"
+            self._findings.error("unknown-policy", f"there is no {clause.what.text!r}", clause.what.span, hint)
+        return found or query.Consume.NONE
+
+
+def _merged(left: Bindings, right: Bindings) -> Bindings:
+    if left.keys().isdisjoint(right):
+        return {**left, **right}
+    return {name: left.get(name, frozenset()) | right.get(name, frozenset()) for name in {**left, **right}}
+
+
+def _variables(formula: syntax.Formula) -> frozenset[str]:
+    """All variables of a formula: AS names, types, and `stream>type`."""
+    found = set()
+    for node in formula.walk():
+        if isinstance(node, syntax.Named):
+            found.add(node.name.text)
+        elif isinstance(node, syntax.Event):
+            found.add(node.type.text)
+            if node.stream is not None:
+                found.add(f"{node.stream.text}>{node.type.text}")
+    return frozenset(found)

@@ -1,0 +1,2 @@
+"""x"""
+def to_source(node): return repr(node)

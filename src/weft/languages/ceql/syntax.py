@@ -1,0 +1,343 @@
+"""CEQL programs as written: one frozen node per construct, each with its place in the text.
+
+Places do not count when nodes are compared, so two texts that differ in layout alone give equal trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from weft.source import Span
+from weft.tree import Node
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True)
+class SyntaxNode(Node):
+    """A piece of a program."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Name(SyntaxNode):
+    """An identifier, without its back-quotes."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Variable(SyntaxNode):
+    """`name` or `stream>name`: what filters and select lists speak of."""
+
+    name: Name
+    stream: Name | None = None
+
+    @property
+    def text(self) -> str:
+        """The variable as the algebra spells it."""
+        return self.name.text if self.stream is None else f"{self.stream.text}>{self.name.text}"
+
+
+# ---------------------------------------------------------------- filters and predicates
+
+
+class Expression(SyntaxNode):
+    """Anything that can stand in a filter: a value, a predicate, or a filter as a whole."""
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A number, a text, TRUE or FALSE."""
+
+    value: int | float | str | bool
+
+
+@dataclass(frozen=True)
+class Attribute(Expression):
+    """A bare name inside brackets: an attribute of the event at hand."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Of(Expression):
+    """`variable[body]`: a predicate on a variable's events, or one of their attributes."""
+
+    variable: Variable
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """`FUNCTION(variable[attribute])` or `COUNT(variable)`."""
+
+    function: str
+    variable: Variable
+    attribute: Name | None = None
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """`left operator right`."""
+
+    operator: OneOf["+", "-", "*", "/", "%"]
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """`-operand`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """`left operator right`; `==` is kept as `=`, `!=` as `<>`."""
+
+    operator: OneOf["<", "<=", ">", ">=", "=", "<>"]
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Like(Expression):
+    """`operand [NOT] LIKE 'pattern'`, or MATCHES."""
+
+    operator: OneOf["LIKE", "MATCHES"]
+    operand: Expression
+    pattern: str
+    negated: bool = False
+    pattern_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class In(Expression):
+    """`operand [NOT] IN {values}`."""
+
+    operand: Expression
+    values: tuple[Literal, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class InRange(Expression):
+    """`operand [NOT] IN RANGE (low, high)`, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class And(Expression):
+    """`left AND right`."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Or(Expression):
+    """`left OR right`."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Not(Expression):
+    """`NOT operand`."""
+
+    operand: Expression
+
+
+# ---------------------------------------------------------------- formulas
+
+
+class Formula(SyntaxNode):
+    """A pattern: what stands after WHERE."""
+
+
+@dataclass(frozen=True)
+class Event(Formula):
+    """`type` or `stream>type`."""
+
+    type: Name
+    stream: Name | None = None
+
+
+@dataclass(frozen=True)
+class Negated(Formula):
+    """`NOT(formula)`; it makes sense only of one event, filtered or not."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True)
+class Named(Formula):
+    """`formula AS name`."""
+
+    formula: Formula
+    name: Name
+
+
+@dataclass(frozen=True)
+class Repeated(Formula):
+    """`formula +`, or `formula :+`."""
+
+    formula: Formula
+    contiguous: bool = False
+
+
+@dataclass(frozen=True)
+class Sequence(Formula):
+    """`left ; right`, or `left : right`."""
+
+    left: Formula
+    right: Formula
+    contiguous: bool = False
+
+
+@dataclass(frozen=True)
+class Either(Formula):
+    """`left OR right`."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True)
+class Filtered(Formula):
+    """`formula FILTER condition`."""
+
+    formula: Formula
+    condition: Expression
+
+
+# ---------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True)
+class Selected(SyntaxNode):
+    """`variable`, or `variable[attributes]`."""
+
+    variable: Variable
+    attributes: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class Amount(SyntaxNode):
+    """An amount with its unit as written: `5 EVENTS`, `1.5 HOURS`."""
+
+    amount: int | float
+    unit: Name
+
+
+@dataclass(frozen=True)
+class Within(SyntaxNode):
+    """`WITHIN` and its spans, or `WITHIN amount [attribute]`."""
+
+    spans: tuple[Amount, ...] = ()
+    amount: int | float | None = None
+    attribute: Name | None = None
+
+
+@dataclass(frozen=True)
+class Partition(SyntaxNode):
+    """`PARTITION BY [a, b], [c]`: its key parts."""
+
+    parts: tuple[tuple[Name, ...], ...]
+
+
+@dataclass(frozen=True)
+class Consume(SyntaxNode):
+    """`CONSUME BY what`."""
+
+    what: Name
+
+
+@dataclass(frozen=True)
+class Limit(SyntaxNode):
+    """`LIMIT amount`."""
+
+    amount: int | float
+
+
+class Statement(SyntaxNode):
+    """A declaration or a query."""
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """One query. `selected` None is `*`; the empty tuple is NONE. `extra` holds clauses written twice."""
+
+    formula: Formula
+    name: Name | None = None
+    strategy: str | None = None
+    selected: tuple[Selected, ...] | None = None
+    streams: tuple[Name, ...] = ()
+    partition: Partition | None = None
+    within: Within | None = None
+    consume: Consume | None = None
+    limit: Limit | None = None
+    extra: tuple[SyntaxNode, ...] = ()
+
+
+# ---------------------------------------------------------------- declarations
+
+
+@dataclass(frozen=True)
+class AttributeDeclaration(SyntaxNode):
+    """`name:kind`, or `name kind`."""
+
+    name: Name
+    kind: Name
+
+
+@dataclass(frozen=True)
+class EventDeclaration(Statement):
+    """`EVENT name { … }` in a stream, or `DECLARE EVENT name(…)`."""
+
+    name: Name
+    attributes: tuple[AttributeDeclaration, ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateStream(Statement):
+    """`CREATE STREAM name { EVENT …, … }`."""
+
+    name: Name
+    events: tuple[EventDeclaration, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeclareStream(Statement):
+    """`DECLARE STREAM name(types)`."""
+
+    name: Name
+    types: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quarantine(Statement):
+    """`CREATE QUARANTINE { … }`, its block kept as written."""
+
+    block: str
+
+
+@dataclass(frozen=True)
+class Program(SyntaxNode):
+    """A file: declarations and queries, in order."""
+
+    statements: tuple[Statement, ...]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries, in order."""
+        return tuple(s for s in self.statements if isinstance(s, Query))
