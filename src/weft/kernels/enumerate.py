@@ -38,92 +38,82 @@ OPEN = -4  # CURRENT: begin with the next final set
 
 
 @inlined
-def emit(state: State, output: Output, control: Int64s, event: int, first: int, start: int, depth: int) -> bool:
-    """Write the path as a match; False when a buffer is full."""
-    match, position = control[OUT_MATCHES], control[OUT_POSITIONS]
-    if match >= output.events.size or position + depth > output.positions.size:
-        return False
-    output.events[match] = event
-    output.firsts[match] = first
-    output.starts[match] = start
-    for k in range(depth):
-        word = state.path[depth - 1 - k]
-        output.positions[position + k] = word >> LABEL_BITS
-        output.labels[position + k] = word & LABEL_MASK
-    output.offsets[match + 1] = position + depth
-    control[OUT_MATCHES] = match + 1
-    control[OUT_POSITIONS] = position + depth
-    return True
-
-
-@inlined
 def enumerate_matches(
     state: State, batch: Batch, output: Output, control: Int64s, event: int, horizon: int, counting: bool
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
-    nodes = state.nodes
-    mask = state.starts.size - 1
+    # Arrays are locals and writing a match is spelt out here: calls and attributes in the loop cost
+    # reference counting, several times the work itself.
+    nodes, run_starts, finals, stack, path = state.nodes, state.starts, state.finals, state.stack, state.path
+    out_events, out_firsts, out_starts = output.events, output.firsts, output.starts
+    out_offsets, out_positions, out_labels = output.offsets, output.positions, output.labels
+    mask = run_starts.size - 1
     tail = control[TAIL]
+    here, now = batch.positions[event], batch.times[event]
     top, depth, current = control[STACK], control[DEPTH], control[CURRENT]
-    emitted, visits = control[EMITTED], control[VISITS]
+    matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
+    final, emitted = control[FINAL], 0
+    room = min(stack.size >> 1, path.size) - 1
     answer = DONE
     while True:
+        if current == POP:
+            if top > 0:
+                top -= 1
+                current, depth = stack[2 * top], stack[2 * top + 1]
+            else:
+                current = OPEN
         if current == OPEN:
-            final = control[FINAL]
             if final == control[FINALS]:
                 break
-            label, current = state.finals[2 * final], state.finals[2 * final + 1]
-            control[FINAL] = final + 1
+            label, current = finals[2 * final], finals[2 * final + 1]
+            final += 1
             depth = 0
             if label >= 0:
-                state.path[0] = batch.positions[event] << LABEL_BITS | label
+                path[0] = here << LABEL_BITS | label
                 depth = 1
-        elif current == POP:
-            if top == 0:
-                current = OPEN
-                continue
-            top -= 1
-            current, depth = state.stack[2 * top], state.stack[2 * top + 1]
-        if top + 1 >= state.stack.size >> 1 or depth + 1 >= state.path.size:
+        if top >= room or depth >= room:
             answer = DEEPER
             break
+        entered, below = depth, top  # to come back to this node when a buffer is full
         if current == BOTTOM:  # the event itself is the whole match
-            first, start, word = batch.positions[event], batch.times[event], BARE
+            first, start = here, now
         else:
             visits += 1
             at = (current & mask) << 2
-            word = nodes[at]
-            branch = nodes[at + 2]
+            word, next_, branch = nodes[at], nodes[at + 1], nodes[at + 2]
             if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
-                state.stack[2 * top], state.stack[2 * top + 1] = branch, depth
+                stack[2 * top], stack[2 * top + 1] = branch, depth
                 top += 1
             label = word & LABEL_MASK
             if label == UNION:
-                current = nodes[at + 1]
+                current = next_
                 continue
             if label != BARE:
-                state.path[depth] = word
+                path[depth] = word
                 depth += 1
-                if nodes[at + 1] != BOTTOM:
-                    current = nodes[at + 1]
+                if next_ != BOTTOM:
+                    current = next_
                     continue
-            first, start = word >> LABEL_BITS, state.starts[current & mask]
-        if counting:
-            control[COUNTED] += 1
-        elif not emit(state, output, control, event, first, start, depth):
-            # Come back to this very node; its branch must not be stacked twice.
-            if current != BOTTOM:
-                if word & LABEL_MASK != BARE:
-                    depth -= 1
-                if nodes[at + 2] >= tail and nodes[((nodes[at + 2] & mask) << 2) + 3] >= horizon:
-                    top -= 1
-            else:
-                control[FINAL] -= 1
-                current = OPEN
-            answer = FLUSH
-            break
+            first, start = word >> LABEL_BITS, run_starts[current & mask]
+        if not counting:
+            if matches >= out_events.size or used + depth > out_positions.size:
+                depth, top = entered, below
+                answer = FLUSH
+                break
+            out_events[matches] = event
+            out_firsts[matches] = first
+            out_starts[matches] = start
+            for k in range(depth - 1, -1, -1):
+                out_positions[used] = path[k] >> LABEL_BITS
+                out_labels[used] = path[k] & LABEL_MASK
+                used += 1
+            matches += 1
+            out_offsets[matches] = used
         emitted += 1
         current = POP
-    control[STACK], control[DEPTH], control[CURRENT] = top, depth, current
-    control[EMITTED], control[VISITS] = emitted, visits
+    control[STACK], control[DEPTH], control[CURRENT], control[FINAL] = top, depth, current, final
+    control[OUT_MATCHES], control[OUT_POSITIONS] = matches, used
+    control[EMITTED] += emitted
+    control[COUNTED] += emitted
+    control[VISITS] = visits
     return answer

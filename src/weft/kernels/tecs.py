@@ -45,10 +45,11 @@ class Tables(NamedTuple):
     """The query as data; filled in as events ask for it."""
 
     classes: Int32s  # letter -> class, 0: the event does not exist
-    busy: npt.NDArray[np.bool_]  # class -> some state is changed by it
-    touch: Words  # [class, word] -> states changed by the class
-    edges_at: Int32s  # [state, class] -> offset in edges, -1 unknown
-    edges: Int32s  # count, then (label, target, final) each
+    wakes: npt.NDArray[np.bool_]  # letter -> some state is changed by it
+    touch: Words  # [class, word] -> states changed by the class, or not known to only wait
+    edges_at: Int32s  # [state, class] -> offset in edges, 0 unknown
+    edges: Int32s  # count << 1 | whether the state also waits, then (label, target, final) for each other edge
+    class_count: int  # room for classes in touch and edges_at
     consume: int  # 0 none, 1 partition, 2 any
 
 
@@ -98,7 +99,7 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
         zero_is_undefined = context.get_constant(types.boolean, True)
         return builder.cttz(arguments[0], zero_is_undefined)
 
-    return types.int64(types.uint64), generate
+    return types.uint64(types.uint64), generate
 
 
 @inlined

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from weft.algebra.query import Consume, Query
 from weft.kernels import tecs
 from weft.kernels.advance import advance
-from weft.plan.automaton.determinize import Determinizer
+from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
 from weft.runtime.events import Int64s
 
 Int32s = npt.NDArray[np.int32]
@@ -40,6 +40,7 @@ class AutomatonRun:
         self.width = 0  # payload columns
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
+        self._edges_used = 1  # offset 0 means unknown
         self._tables = self._empty_tables(states=4, classes=4)
         self._letters_known = 0
         self.state = self._empty_state(ring)
@@ -70,13 +71,23 @@ class AutomatonRun:
 
     def learn_letters(self, truths: list[tuple[bool, ...]]) -> None:
         """Give new letters their classes; `truths` are those of all letters, in order."""
-        for letter in range(self._letters_known, len(truths)):
-            class_ = self.automaton.class_of(truths[letter])
-            if letter >= len(self._tables.classes):
-                self._tables = self._tables._replace(classes=_extended(self._tables.classes, 2 * letter + 4))
-            self._tables.classes[letter] = class_
+        known = self._letters_known
+        if known == len(truths):
+            return
+        if len(truths) >= len(self._tables.classes):
+            room = 2 * len(truths) + 2
+            self._tables = self._tables._replace(
+                classes=_extended(self._tables.classes, room), wakes=_extended(self._tables.wakes, room)
+            )
+        self._tables.classes[known : len(truths)] = [self.automaton.class_of(truth) for truth in truths[known:]]
+        self._tables.classes[len(truths)] = ABSENT
         self._letters_known = len(truths)
         self._fit_tables()
+
+    @property
+    def absent_letter(self) -> int:
+        """A letter for events that do not exist: one past those of the classifier."""
+        return self._letters_known
 
     def reserve_slots(self, slots: int) -> None:
         """Make room for partitions 0..slots."""
@@ -102,43 +113,29 @@ class AutomatonRun:
         """Forget partitions, so that their slots can be given to others."""
         self.state.active.reshape(-1, self._words)[slots] = 0
 
-    @property
-    def absent_letter(self) -> int:
-        """A letter of events that do not exist: one past those of the classifier, of class ABSENT."""
-        if self._letters_known >= len(self._tables.classes):
-            self._tables = self._tables._replace(classes=_extended(self._tables.classes, 2 * self._letters_known + 4))
-        self._tables.classes[self._letters_known] = 0
-        return self._letters_known
-
     # -- answers to the kernel -------------------------------------------------------------------
 
     def _fill_edges(self, state: int, class_: int) -> None:
         edges = self.automaton.edges(state, class_)
-        flat = [len(edges)]
-        for edge in edges:
+        waits = Edge(UNMARKED, state, final=False)
+        others = [edge for edge in edges if edge != waits]
+        flat = [len(others) << 1 | (waits in edges)]
+        for edge in others:
             flat += [edge.label, edge.target, int(edge.final)]
-        offset = int(self._edges_used)
+        offset = self._edges_used
         if offset + len(flat) > len(self._tables.edges):
             self._tables = self._tables._replace(edges=_extended(self._tables.edges, 2 * (offset + len(flat))))
         self._tables.edges[offset : offset + len(flat)] = flat
         self._edges_used = offset + len(flat)
-        self._tables.edges_at[state * len(self._tables.busy) + class_] = offset
-        if self.automaton.only_waits(state, class_):
-            self._mark_untouched(state, class_)
+        self._tables.edges_at[state * self._tables.class_count + class_] = offset
+        if not others and (state == INITIAL or waits in edges):
+            self._tables.touch[class_ * self._words + state // 64] &= ~(np.uint64(1) << np.uint64(state % 64))
         self._fit_tables()
-
-    def _mark_untouched(self, state: int, class_: int) -> None:
-        words = self._words
-        self._tables.touch[class_ * words + state // 64] &= ~(np.uint64(1) << np.uint64(state % 64))
-        known = len(self.automaton.states)
-        row = self._tables.touch[class_ * words : (class_ + 1) * words]
-        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[:known]
-        self._tables.busy[class_] = bool(bits.any())
 
     def _fit_tables(self) -> None:
         """Enlarge the tables for new states and classes; what is new is touched and unknown."""
         states, classes = len(self.automaton.states), len(self.automaton.classes)
-        room_states, room_classes = self._states, len(self._tables.busy)
+        room_states, room_classes = self._states, self._tables.class_count
         if states > room_states or classes > room_classes:
             old, old_states, old_classes, old_words = self._tables, room_states, room_classes, self._words
             while room_states < states:
@@ -149,13 +146,13 @@ class AutomatonRun:
             edges_at = new.edges_at.reshape(room_states, room_classes)
             edges_at[:old_states, :old_classes] = old.edges_at.reshape(old_states, old_classes)
             new.touch.reshape(room_classes, -1)[:old_classes, :old_words] = old.touch.reshape(old_classes, old_words)
-            self._tables = new._replace(classes=old.classes, edges=old.edges)
+            self._tables = new._replace(classes=old.classes, wakes=old.wakes, edges=old.edges)
             self._widen_rows(old_states, old_words)
-        # Every known class may now meet a new state, so it is busy unless all known states only wait.
-        words = self._words
-        bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(-1, words * 64)
-        self._tables.busy[:] = bits[:, :states].any(axis=1)
-        self._tables.busy[0] = False
+        # A letter wakes the kernel unless every known state is known to only wait on its class.
+        bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(room_classes, -1)
+        busy = bits[:, :states].any(axis=1)
+        busy[ABSENT] = False
+        self._tables.wakes[:] = busy[self._tables.classes]
 
     def _widen_rows(self, old_states: int, old_words: int) -> None:
         states, words = self._states, self._words
@@ -173,12 +170,17 @@ class AutomatonRun:
         new = old
         while (head - tail + room) * 4 > new * 3:
             new *= 2
-        ids = np.arange(tail, head)
         nodes, starts = np.zeros((new, 4), np.int64), np.zeros(new, np.int64)
         payload = np.zeros((new, self.width), np.float64)
-        nodes[ids & (new - 1)] = self.state.nodes.reshape(old, 4)[ids & (old - 1)]
-        starts[ids & (new - 1)] = self.state.starts[ids & (old - 1)]
-        payload[ids & (new - 1)] = self.state.payload.reshape(old, self.width)[ids & (old - 1)]
+        old_nodes, old_payload = self.state.nodes.reshape(old, 4), self.state.payload.reshape(old, self.width)
+        while tail < head:
+            # Between two multiples of the old size a run of ids is one piece in both rings.
+            count = min(head, (tail // old + 1) * old) - tail
+            here, there = tail & (old - 1), tail & (new - 1)
+            nodes[there : there + count] = old_nodes[here : here + count]
+            starts[there : there + count] = self.state.starts[here : here + count]
+            payload[there : there + count] = old_payload[here : here + count]
+            tail += count
         self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
 
     def _grow_scratch(self) -> None:
@@ -206,22 +208,21 @@ class AutomatonRun:
 
     @property
     def _words(self) -> int:
-        return len(self._tables.touch) // len(self._tables.busy)
+        return len(self._tables.touch) // self._tables.class_count
 
     @property
     def _states(self) -> int:
-        return len(self._tables.edges_at) // len(self._tables.busy)
+        return len(self._tables.edges_at) // self._tables.class_count
 
     def _empty_tables(self, states: int, classes: int) -> tecs.Tables:
         words = (states + 63) // 64
-        if not hasattr(self, "_edges_used"):
-            self._edges_used = 0
         return tecs.Tables(
             classes=np.zeros(4, np.int32),
-            busy=np.ones(classes, bool),
+            wakes=np.zeros(4, bool),
             touch=np.full(classes * words, np.iinfo(np.uint64).max, np.uint64),
-            edges_at=np.full(states * classes, -1, np.int32),
+            edges_at=np.zeros(states * classes, np.int32),
             edges=np.zeros(64, np.int32),
+            class_count=classes,
             consume=_CONSUME[self.query.consume],
         )
 

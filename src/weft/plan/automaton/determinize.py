@@ -138,11 +138,6 @@ class Determinizer:
                 found.append(Edge(label, target, final))
         return found
 
-    def only_waits(self, state: int, class_: int) -> bool:
-        """Whether an event of the class leaves the state as it is."""
-        edges = self.edges(state, class_)
-        return edges == [Edge(UNMARKED, state, final=False)] if state != INITIAL else not edges
-
     def _number_state(self, near: int, far: int, phase: int) -> int:
         if phase == 2:  # nothing may be marked any more
             near, far = near & self._coasting, far & self._coasting
