@@ -115,7 +115,8 @@ def predicates() -> st.SearchStrategy[Predicate]:
 def aggregates(variable: str) -> st.SearchStrategy[Expression]:
     """A function of all events bound to a variable."""
     functions = st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"])
-    return st.builds(Aggregate, functions, st.builds(Attribute, st.sampled_from(["x", "y"]), st.just(variable)))
+    of_attribute = st.builds(Aggregate, functions, st.builds(Attribute, st.sampled_from(["x", "y"]), st.just(variable)))
+    return often(of_attribute, st.just(Aggregate("COUNT", Attribute("*", variable))), 5)
 
 
 @st.composite

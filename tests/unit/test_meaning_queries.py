@@ -64,7 +64,7 @@ def type_at(events: list[dict[str, object]], position: int) -> str:
 
 def test_unreadable_events_have_no_position() -> None:
     catalog = Catalog(streams=(Stream("S", (EventType("A", (("x", Kind.INT),)),)),))
-    events = [{"type": "A"}, event("A", 1, x="one"), interval("A", 5, 4), event("A", 2, x=1)]
+    events = [{"type": "A"}, {"ts": 1}, event("A", 1, x="one"), interval("A", 5, 4), event("A", 2, x=1)]
     [match] = matches(program(Query("q", A), catalog=catalog), events)
     assert (match.positions, match.start) == ((0,), 2)
 
@@ -87,10 +87,12 @@ def test_events_out_of_order_by_the_window_attribute_do_not_exist() -> None:
     assert positions(Sequence(A, B, contiguous=True), events, window=Window("attribute", 9, "t")) == []
 
 
-def test_each_partition_has_its_own_order_of_the_window_attribute() -> None:
-    events = [event("A", 0, g=1, t=3), event("A", 1, g=2, t=1), event("B", 2, g=2, t=2)]
+def test_the_order_of_the_window_attribute_is_that_of_all_partitions() -> None:
+    events = [event("C", 0, t=9), event("A", 1, g=2, t=4), event("A", 2, g=1, t=5), event("B", 3, g=2, t=4)]
     window = Window("attribute", 9, "t")
-    assert positions(Sequence(A, B), events, window=window, partition=(("g",),)) == [(1, 2)]
+    assert positions(Sequence(A, B), events, window=window, partition=(("g",),)) == []
+    events[3]["t"] = 5
+    assert positions(Sequence(A, B), events, window=window, partition=(("g",),)) == [(1, 3)]
 
 
 def test_partition_keys_are_equal_by_kind_and_value() -> None:
@@ -104,6 +106,7 @@ def test_universe_decides_what_exists() -> None:
     pattern = Sequence(A, B, contiguous=True)
     assert positions(pattern, events, universe=(("S", "A"), ("S", "B"))) == [(0, 2)]
     assert positions(pattern, events, universe=(("S", "B"), ("T", "A"))) == [(1, 2)]
+    assert positions(pattern, events, universe=(("*", "A"), ("*", "B"))) == [(1, 2)]
 
 
 def test_a_named_stream() -> None:
@@ -132,6 +135,8 @@ def test_a_condition_over_nothing() -> None:
 
     assert kept("SUM") == [(1,)]
     assert kept("COUNT") == []
+    none = Comparison("=", Aggregate("COUNT", Attribute("*", "a")), Literal(0))
+    assert positions(Correlate(either, none), events) == [(1,)]
     assert positions(Correlate(either, Comparison("=", Attribute("x", "a"), Attribute("y", "b"))), events) == [
         (0,),
         (1,),

@@ -20,12 +20,11 @@ def matches(
 ) -> list[Match]:
     """All matches of the program's queries over the events (in arrival order), in match order.
 
-    Match order is by end, then start, then positions, then query. Of several events that end at the
-    same time, what the one with the lower position completes comes first.
+    Match order is by end, then start, then positions, then query.
     """
     stream = place(events, program.catalog, time, type)
     ranked = [
-        ((m.last, m.start, m.first, m.positions, rank, tuple(sorted(m.bindings.items()))), m)
+        ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, query in enumerate(program.queries)
         for m in query_matches(query, stream)
     ]

@@ -32,12 +32,13 @@ class Match:
 
 def query_matches(query: Query, stream: Sequence[Placed]) -> list[Match]:
     """The matches of the query, by completing event."""
-    existing = [event for event in stream if _exists(event, query.universe)]
-    substreams = _partition(existing, query.partition)
+    existing = [event for event in stream if _exists(event, query.universe) and _key(event, query) is not None]
+    partitions: defaultdict[Key, list[Placed]] = defaultdict(list)
+    for event in _in_order(existing, query.window):
+        partitions[_key(event, query) or ()].append(event)
     candidates: dict[int, list[Candidate]] = {}
     homes: dict[int, tuple[Key, list[Placed]]] = {}
-    for key, substream in substreams.items():
-        members = _in_order(substream, query.window)
+    for key, members in partitions.items():
         candidates |= _candidates(query, members)
         homes |= {event.position: (key, members) for event in members}
     return _consume(query, candidates, homes)
@@ -71,26 +72,26 @@ def _candidates(query: Query, members: Sequence[Placed]) -> dict[int, list[Candi
 
 
 def _exists(event: Placed, universe: tuple[tuple[str, str], ...] | None) -> bool:
+    """Whether the event is of a stream and type of the query; an event that names no stream may be of any."""
     return universe is None or any(
-        event.type == type_name and event.stream in (None, stream) for stream, type_name in universe
+        event.type == type_name and (stream == "*" or event.stream in (None, stream)) for stream, type_name in universe
     )
 
 
-def _partition(events: Sequence[Placed], parts: tuple[tuple[str, ...], ...]) -> dict[Key, list[Placed]]:
-    """The events by key; those that lack a part of it are in no partition."""
-    partitions: defaultdict[Key, list[Placed]] = defaultdict(list)
-    for event in events:
-        key = [
-            next((value for name in part if (value := attribute_of(event.attributes, name)) is not None), None)
-            for part in parts
-        ]
-        if None not in key:
-            partitions[tuple((family(value), value) for value in key if value is not None)].append(event)
-    return partitions
+def _key(event: Placed, query: Query) -> Key | None:
+    """The kinds and values of the first attribute present of each part; None when a part has none."""
+    key: list[object] = []
+    for part in query.partition:
+        values = [attribute_of(event.attributes, name) for name in part]
+        present = [(family(value), value) for value in values if value is not None]
+        if not present:
+            return None
+        key.append(present[0])
+    return tuple(key)
 
 
 def _in_order(events: Sequence[Placed], window: Window | None) -> list[Placed]:
-    """Without the events whose window attribute is below one seen before in the same partition."""
+    """Without the events whose window attribute is below one seen before, in whatever partition."""
     if window is None or window.attribute is None:
         return list(events)
     kept: list[Placed] = []

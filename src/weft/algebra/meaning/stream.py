@@ -27,7 +27,8 @@ class Placed:
 def place(events: Sequence[EventDict], catalog: Catalog, time: str, type_name: str) -> list[Placed]:
     """The readable events in stream order: by end, then start, then arrival."""
     timed = [(times, event) for event in events if (times := times_of(event, time)) is not None]
-    readable = [(times, event) for times, event in timed if _fits(event, catalog, type_name)]
+    typed = [(times, event) for times, event in timed if _text(event, type_name) is not None]
+    readable = [(times, event) for times, event in typed if _fits(event, catalog, type_name)]
     ordered = sorted(readable, key=lambda pair: (pair[0][1], pair[0][0]))
     return [
         Placed(position, start, end, _text(event, type_name), _text(event, STREAM), event)

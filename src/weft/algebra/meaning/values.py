@@ -95,6 +95,8 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
             return _arithmetic(symbol, evaluate(left, scope), evaluate(right, scope))
         case Aggregate(function, Attribute(name, variable)):
             assert variable is not None
+            if name == "*":
+                return len(scope.bound[variable])
             return _aggregate(function, [attribute_of(event, name) for event in scope.bound[variable]])
     raise TypeError(f"not an expression: {expression!r}")
 

@@ -1,0 +1,207 @@
+"""Every engine gives exactly the matches that are meant: for any program and stream, any batches, any restart."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import EventDict, Example, examples
+
+from weft.algebra.meaning import Match, matches
+from weft.algebra.query import Program
+
+pytest.importorskip("weft.runtime.matcher", reason="the matcher is not there")
+
+from weft.runtime.matcher import Matcher
+
+from weft.api import count, detect
+from weft.plan.operators import Plan
+from weft.plan.planner import plan
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch
+from weft.runtime.matches import MatchBatch
+from weft.runtime.order import read_events
+
+SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+
+Row = tuple[object, ...]
+
+
+# ---------------------------------------------------------------- both sides as rows
+
+
+def meant(program: Program, events: list[EventDict]) -> list[Row]:
+    return sorted(row_of(m) for m in matches(program, events))
+
+
+def row_of(match: Match) -> Row:
+    bound = tuple(sorted(match.bindings.items()))
+    return match.query, match.start, match.end, match.first, match.last, bound
+
+
+def rows_of(batches: Iterable[MatchBatch]) -> list[Row]:
+    return sorted(row for batch in batches for row in _rows(batch))
+
+
+def _rows(batch: MatchBatch) -> Iterator[Row]:
+    for i in range(len(batch)):
+        bound: dict[str, tuple[int, ...]] = {}
+        for at in range(int(batch.offsets[i]), int(batch.offsets[i + 1])):
+            for name in batch.names[batch.labels[at]]:
+                bound[name] = (*bound.get(name, ()), int(batch.positions[at]))
+        times = int(batch.starts[i]), int(batch.ends[i])
+        yield batch.query, *times, int(batch.firsts[i]), int(batch.lasts[i]), tuple(sorted(bound.items()))
+
+
+def event_batches(parts: list[list[EventDict]], chosen: Plan) -> list[EventBatch]:
+    """Each part read by itself, so that the kinds of a column may differ from batch to batch."""
+    position = 0
+    batches: list[EventBatch] = []
+    for part in parts:
+        read = read_events(part, columns=chosen.columns)
+        batches += [replace(batch, positions=batch.positions + position) for batch in read]
+        position += len(part)
+    return batches
+
+
+def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
+    matcher = Matcher(chosen, queries)
+    found = [found for batch in batches for found in matcher.push(batch)]
+    return [*found, *matcher.finish()]
+
+
+# ---------------------------------------------------------------- the matcher
+
+
+@SOME
+@given(examples())
+def test_one_batch(example: Example) -> None:
+    chosen = plan(example.program)
+    found = run(chosen, event_batches([example.events], chosen))
+    assert rows_of(found) == meant(example.program, example.events)
+
+
+@SOME
+@given(examples())
+def test_any_batches(example: Example) -> None:
+    chosen = plan(example.program)
+    found = run(chosen, event_batches(example.batches, chosen))
+    assert rows_of(found) == meant(example.program, example.events)
+
+
+@SOME
+@given(examples())
+def test_one_event_at_a_time(example: Example) -> None:
+    chosen = plan(example.program)
+    found = run(chosen, event_batches([[event] for event in example.events], chosen))
+    assert rows_of(found) == meant(example.program, example.events)
+
+
+@SOME
+@given(examples())
+def test_counting(example: Example) -> None:
+    chosen = plan(example.program)
+    matcher = Matcher(chosen)
+    totals = {query.name: 0 for query in example.program.queries}
+    for batch in event_batches(example.batches, chosen):
+        for name, number in matcher.count(batch).items():
+            totals[name] += number
+    for rest in matcher.finish():
+        totals[rest.query] += len(rest)
+    rows = meant(example.program, example.events)
+    assert totals == {name: sum(row[0] == name for row in rows) for name in totals}
+
+
+@SOME
+@given(examples(), st.integers(1, 3))
+def test_restarts(example: Example, every: int) -> None:
+    """After each batch the state is kept as pages, and every now and then a new matcher goes on from them."""
+    chosen = plan(example.program)
+    matcher = Matcher(chosen)
+    pages: dict[str, bytes] = {}
+    found: list[MatchBatch] = []
+    for number, batch in enumerate(event_batches(example.batches, chosen)):
+        found += matcher.push(batch)
+        for name, page in matcher.snapshot().items():
+            if page is None:
+                pages.pop(name, None)
+            else:
+                pages[name] = page
+        if number % every == 0:
+            matcher = Matcher.restore(chosen, dict(pages))
+    found += matcher.finish()
+    assert rows_of(found) == meant(example.program, example.events)
+
+
+# ---------------------------------------------------------------- splitting the work
+
+
+def key_of(event: EventDict, parts: tuple[tuple[str, ...], ...]) -> tuple[object, ...]:
+    """The partition key, written out once more: kinds and values of the first attributes present."""
+    first = [next((event[n] for n in part if n in event and is_value(event[n])), None) for part in parts]
+    return tuple((isinstance(value, bool), isinstance(value, str), value) for value in first)
+
+
+def is_value(value: object) -> bool:
+    return value is not None and value == value
+
+
+@SOME
+@given(examples(), st.integers(2, 3))
+def test_lanes_may_be_split_by_key(example: Example, lanes: int) -> None:
+    chosen = plan(example.program)
+    batches = event_batches([example.events], chosen)
+    found: list[MatchBatch] = []
+    for group in chosen.lanes:
+        keys = list(dict.fromkeys(key_of(event, group.key) for event in example.events))
+        lane_of = [keys.index(key_of(event, group.key)) % lanes for event in example.events]
+        for lane in range(lanes):
+            mine = [blocks.take(batch, np.flatnonzero(np.array(lane_of) == lane)) for batch in batches]
+            found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
+    assert rows_of(found) == meant(example.program, example.events)
+
+
+@SOME
+@given(examples())
+def test_irrelevant_events_may_be_left_out(example: Example) -> None:
+    chosen = plan(example.program)
+    relevant = chosen.relevant_types
+    batches = event_batches([example.events], chosen)
+    if relevant is not None:
+        keep = np.flatnonzero([event["type"] in relevant for event in example.events])
+        batches = [blocks.take(batch, keep) for batch in batches]
+    assert rows_of(run(chosen, [batch for batch in batches if len(batch)])) == meant(example.program, example.events)
+
+
+# ---------------------------------------------------------------- the public functions
+
+
+@SOME
+@given(examples())
+def test_detect_on_the_local_engine(example: Example) -> None:
+    events = example.events
+    expected = matches(example.program, events)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = list(detect(events, example.program, engine="local"))
+        counts = count(events, example.program, engine="local")
+    assert sorted(map(_public, found), key=repr) == sorted(map(_public, expected), key=repr)
+    assert list(map(_order, found)) == list(map(_order, expected))
+    assert len({m.id for m in found}) == len(found)
+    assert counts == {q.name: sum(m.query == q.name for m in expected) for q in example.program.queries}
+
+
+def _public(match: object) -> Row:
+    bound = sorted(match.bindings.items())  # type: ignore[attr-defined]
+    return (*_order(match), bound, sorted(match.event.items()))  # type: ignore[attr-defined]
+
+
+def _order(match: object) -> Row:
+    """What match order looks at."""
+    return match.end, match.start, match.positions, match.query  # type: ignore[attr-defined]
