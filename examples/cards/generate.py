@@ -1,6 +1,6 @@
 """Writes card payments: mostly ordinary shopping, and a few stolen cards. The same file every time.
 
-    python examples/cards/generate.py payments.parquet --payments 200000
+python examples/cards/generate.py payments.parquet --payments 200000
 """
 
 from __future__ import annotations

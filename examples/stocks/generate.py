@@ -1,6 +1,6 @@
 """Writes trades of a few made-up stocks, prices walking at random. The same file every time.
 
-    python examples/stocks/generate.py trades.csv --trades 100000
+python examples/stocks/generate.py trades.csv --trades 100000
 """
 
 from __future__ import annotations
