@@ -49,17 +49,9 @@ def test_the_start_may_be_unmarked() -> None:
 
 def test_order_is_by_end_then_start_then_arrival() -> None:
     events = [interval("B", 3, 9), interval("A", 1, 9), event("C", 4), event("D", 4)]
-    pattern = Repeat(Bind(Either(Either(A, B), Either(C, Event("D"))), "x"))
-    last = matches(program(Query("q", pattern, strategy=Strategy.MAX)), events)[-1]
-    assert last.positions == (0, 1, 2, 3)
-    assert [type_at(events, p) for p in last.positions] == ["C", "D", "A", "B"]
-
-
-def type_at(events: list[dict[str, object]], position: int) -> str:
-    def key(e: dict[str, object]) -> tuple[object, object]:
-        return e.get("end", e.get("ts")), e.get("start", e.get("ts"))
-
-    return str(sorted(events, key=key)[position]["type"])  # type: ignore[type-var]
+    pattern = Repeat(Either(Either(A, B), Either(C, Event("D"))))
+    longest = matches(program(Query("q", pattern, strategy=Strategy.MAX)), events)[-1]
+    assert longest.bindings == {"C": (0,), "D": (1,), "A": (2,), "B": (3,)}
 
 
 def test_unreadable_events_have_no_position() -> None:
@@ -189,6 +181,19 @@ def test_select_lists() -> None:
     assert positions(pattern, events, selected=()) == [(), ()]
     [match] = matches(program(Query("q", Bind(A, "x"), selected=(Selected("A"),))), events[:1])
     assert match.bindings == {"A": (0,)}
+
+
+def test_a_field_is_a_list_only_if_there_can_be_several_values() -> None:
+    def field(pattern: Pattern) -> object:
+        query = Query("q", pattern, selected=(Selected("u", ("x",)),))
+        return matches(program(query), stream("A1", "B2"))[-1].event["x"]
+
+    assert field(Either(Bind(A, "u"), Bind(B, "u"))) == 2
+    assert field(Sequence(Bind(A, "u"), Bind(B, "u"))) == [1, 2]
+    assert field(Bind(Sequence(A, B), "u")) == [1, 2]
+    assert field(Repeat(Bind(B, "u"))) == [2]
+    assert field(Sequence(Either(Bind(A, "u"), C), B)) == 1
+    assert field(Either(Bind(A, "u"), B)) is None
 
 
 def test_queries_of_a_program_come_out_together_in_match_order() -> None:
