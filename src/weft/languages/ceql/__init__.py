@@ -1,0 +1,1 @@
+"""CEQL: the language of CORE and DCORE, with n-ary and second-order filters."""

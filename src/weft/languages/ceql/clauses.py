@@ -9,6 +9,7 @@ from weft.errors import UsageError, did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Scope
 from weft.languages.findings import Findings
+from weft.source import Span
 
 NANOSECONDS = {
     "MILLISECOND": 10**6,
@@ -21,9 +22,7 @@ TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _UNITS = [word for unit in ("EVENT", *NANOSECONDS) for word in (unit, f"{unit}S")]
 
 
-def lower_partition(
-    clause: syntax.Partition | None, scope: Scope, findings: Findings
-) -> tuple[tuple[str, ...], ...]:
+def lower_partition(clause: syntax.Partition | None, scope: Scope, findings: Findings) -> tuple[tuple[str, ...], ...]:
     """The key parts; an attribute that no event of FROM has is reported."""
     if clause is None:
         return ()
@@ -51,7 +50,8 @@ def lower_window(node: syntax.Query, scope: Scope, time_unit: str, findings: Fin
     if clause is None:
         hint = "add WITHIN, for example WITHIN 1 HOUR or WITHIN 1000 EVENTS"
         message = "no WITHIN: partial matches are kept for ever"
-        findings.warning("no-window", message, node.formula.span, hint)
+        place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
+        findings.warning("no-window", message, place, hint)
         return None
     if clause.attribute is not None:
         return _attribute_window(clause, clause.attribute, scope, findings)
@@ -116,4 +116,4 @@ def _check_attribute(name: syntax.Name, scope: Scope, findings: Findings) -> set
     if kinds is not None and not kinds:
         hint = did_you_mean(name.text, scope.attributes())
         findings.error("unknown-attribute", f"no event of FROM has an attribute {name.text!r}", name.span, hint)
-    return kinds and {kind.family for kind in kinds}
+    return None if kinds is None else {kind.family for kind in kinds}

@@ -48,6 +48,7 @@ class Outside:
     """Outside any brackets, attributes are read through variables: `a[x] > b[x]`."""
 
     owner_of: Callable[[syntax.Variable], Owner]
+    example: str = "x"  # a variable that could have been meant
 
 
 Place = Owner | Outside  # where an expression stands
@@ -155,8 +156,8 @@ class Expressions:
                 return Typed(algebra.Literal(constant), _FAMILY_OF[type(constant)])
             case syntax.Attribute(name):
                 return self._attribute(name, place)
-            case syntax.Negative(syntax.Literal(constant)) if type(constant) in (int, float):
-                return Typed(algebra.Literal(-constant), NUMBER)
+            case syntax.Negative(syntax.Literal(int() | float() as number)) if not isinstance(number, bool):
+                return Typed(algebra.Literal(-number), NUMBER)
             case syntax.Negative(operand):
                 return Typed(algebra.Negative(self._number(operand, place)), NUMBER)
             case syntax.Arithmetic(operator, left, right):
@@ -178,7 +179,7 @@ class Expressions:
         if isinstance(place, Owner):
             return Typed(algebra.Attribute(name.text, place.label), self.families_of(name, place))
         message = f"{name.text!r} stands outside any brackets: of which variable is it?"
-        hint = f"write x[{name.text}] for an attribute of x; texts need quotes: '{name.text}'"
+        hint = f"write {place.example}[{name.text}] for an attribute of {place.example}, '{name.text}' for a text"
         self._findings.error("attribute-without-variable", message, name.span, hint)
         return Typed(algebra.Literal(0), None)
 
@@ -233,8 +234,10 @@ class Expressions:
             message = f"{node.function} speaks of all events of a variable, so it cannot stand inside brackets"
             hint = f"write it as a filter of its own: … AND {node.function}(…) > …"
         else:
-            message = f"another variable inside the brackets of {outer!r}"
-            hint = f"compare the two outside: {outer}[attribute] = {node.variable.text}[attribute]"
+            # Inside brackets, `price > b[` has been read as the event b of a stream called price.
+            attribute = node.variable.stream.text if node.variable.stream else "attribute"
+            message = f"another variable, {node.variable.name.text!r}, inside the brackets of {outer!r}"
+            hint = f"compare the two outside: {outer}[{attribute}] > {node.variable.name.text}[…]"
         self._findings.error("nested-variable", message, node.span, hint)
 
     def _refuse_value(self, node: syntax.Expression) -> None:

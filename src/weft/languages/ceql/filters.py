@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -10,6 +10,7 @@ from weft.algebra import patterns
 from weft.algebra import predicates as algebra
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
+from weft.languages.ceql.cooccurrence import bound_together
 from weft.languages.ceql.expressions import MONOTONE, Expressions, Outside, Owner
 from weft.languages.ceql.scope import Bindings, Occurrence, Scope
 from weft.languages.findings import Findings
@@ -26,9 +27,9 @@ class _Target:
 
 
 class Filters:
-    """Lowers the filters of one query. `everywhere` holds all variables of its formula."""
+    """Lowers the filters of one query. `everywhere` gives all variables of its formula."""
 
-    def __init__(self, scope: Scope, everywhere: frozenset[str], findings: Findings) -> None:
+    def __init__(self, scope: Scope, everywhere: Callable[[], frozenset[str]], findings: Findings) -> None:
         self._scope = scope
         self._everywhere = everywhere
         self._findings = findings
@@ -40,7 +41,9 @@ class Filters:
             case syntax.And(left, right):
                 return self.apply(self.apply(pattern, bound, left), bound, right)
             case syntax.Or(left, right):
-                return patterns.Either(self.apply(pattern, bound, left), self.apply(pattern, bound, right))
+                filtered = patterns.Either(self.apply(pattern, bound, left), self.apply(pattern, bound, right))
+                self._warn_without_effect(filtered, pattern, condition)
+                return filtered
             case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange():
                 if (unary := self._unary(bound, condition)) is not None:
                     return patterns.Where(pattern, *unary)
@@ -54,8 +57,9 @@ class Filters:
                     self._findings.error("aggregate-without-attribute", message, condition.span, hint)
                     return pattern
                 self._expressions.families_of(name, owner)
-                direction = "INCREASING" if function == "INCREASING" else "DECREASING"
-                monotone = algebra.Monotone(direction, algebra.Attribute(name.text, owner.name))
+                attribute = algebra.Attribute(name.text, owner.name)
+                rising = function == "INCREASING"
+                monotone = algebra.Monotone("INCREASING" if rising else "DECREASING", attribute)
                 return patterns.Correlate(pattern, monotone)
             case _:
                 self._refuse(condition)
@@ -70,7 +74,7 @@ class Filters:
                 return algebra.Or((self.event_predicate(left, event), self.event_predicate(right, event)))
         stream, type_name = event
         names = [type_name] if stream is None else [type_name, f"{stream}>{type_name}"]
-        alone = Filters(self._scope, frozenset(names), self._findings)
+        alone = Filters(self._scope, lambda: frozenset(names), self._findings)
         bound = dict.fromkeys(names, frozenset({event}))
         if isinstance(condition, syntax.Of | Test) and (unary := alone._unary(bound, condition)) is not None:
             return unary[1]
@@ -106,14 +110,12 @@ class Filters:
 
     def _nary(self, bound: Bindings, node: syntax.Of | Test) -> Iterator[algebra.Predicate]:
         """The comparisons that a filter over several variables, or with aggregates, consists of."""
-        place = Outside(lambda variable: self._labelled(variable, bound))
+        place = Outside(lambda variable: self._labelled(variable, bound), next(iter(bound), "x"))
         value = self._expressions.value
         match node:
             case syntax.Comparison(operator, left, right):
-                if not any(_terms(node)):
-                    value(left, place), value(right, place)
+                if _is_constant(node):
                     self._refuse(node)
-                    return
                 yield self._expressions.comparison(operator, value(left, place), value(right, place), node)
             case syntax.InRange(operand, negated=False):
                 yield from self._expressions.range_bounds(node, value(operand, place), place)
@@ -134,7 +136,7 @@ class Filters:
         return replace(target.owner, label=target.owner.name)
 
     def _target(self, variable: syntax.Variable, bound: Bindings) -> _Target:
-        stream, name = variable.stream and variable.stream.text, variable.name.text
+        stream, name = (None if variable.stream is None else variable.stream.text), variable.name.text
         if stream is not None and (None, name) in bound.get(name, ()):
             # The pattern says `name` of whatever stream: the filter itself has to tell the streams apart.
             owner = Owner(name, frozenset({(stream, name)}))
@@ -149,16 +151,26 @@ class Filters:
         return _Target(Owner(variable.text, frozenset(), known=False))
 
     def _report_unbound(self, variable: syntax.Variable, bound: Bindings) -> None:
-        if variable.text in self._everywhere:
+        everywhere = self._everywhere()
+        if variable.text in everywhere:
             message = f"{variable.text!r} is not bound in what is filtered here, so this filter has no effect"
             hint = "put the FILTER behind the part that binds it, or at the end"
             self._findings.warning("filter-without-effect", message, variable.span, hint)
         else:
             message = f"nothing is called {variable.text!r} here"
-            hint = did_you_mean(variable.text, bound.keys() | self._everywhere)
-            self._findings.error("unknown-variable", message, variable.span, hint)
+            near = did_you_mean(variable.text, bound.keys() | everywhere)
+            self._findings.error("unknown-variable", message, variable.span, near)
 
     # ------------------------------------------------------------ complaints
+
+    def _warn_without_effect(self, filtered: patterns.Either, pattern: patterns.Pattern, node: syntax.Or) -> None:
+        """A filter holds of a variable without events, so OR over two that never meet keeps every match."""
+        match filtered:
+            case patterns.Either(patterns.Where(a, one), patterns.Where(b, two)) if a is b is pattern and one != two:
+                if {one, two} not in bound_together(pattern, frozenset({one, two})):
+                    message = f"no match binds both {one!r} and {two!r}, so this OR keeps every match"
+                    hint = "a filter is true of a variable without events: join the two with AND"
+                    self._findings.warning("filter-without-effect", message, node.span, hint)
 
     def _refuse(self, node: syntax.Expression) -> None:
         match node:
@@ -174,6 +186,10 @@ class Filters:
                 message = "a filter must be about at least one variable"
                 hint = "write x[predicate], x[attribute] = y[attribute] or COUNT(x) > 2"
                 self._findings.error("not-a-condition", message, node.span, hint)
+
+
+def _is_constant(node: syntax.Expression) -> bool:
+    return not any(isinstance(part, syntax.Of | syntax.Call | syntax.Attribute) for part in node.walk())
 
 
 def _terms(node: syntax.Expression) -> Iterator[syntax.Of | syntax.Call]:

@@ -35,9 +35,7 @@ def lower(
     return query.Program(LANGUAGE, tuple(queries), declared, source.text), warnings
 
 
-def _named(
-    queries: tuple[syntax.Query, ...], stem: str, findings: Findings
-) -> list[tuple[str, syntax.Query]]:
+def _named(queries: tuple[syntax.Query, ...], stem: str, findings: Findings) -> list[tuple[str, syntax.Query]]:
     """Every query with its name; nameless ones are called after the file, numbered when there are several."""
     nameless = sum(1 for node in queries if node.name is None)
     named: list[tuple[str, syntax.Query]] = []
@@ -65,7 +63,9 @@ class _QueryLowering:
         self._node = node
         self._scope = scope
         self._findings = findings
-        self._filters = Filters(scope, _variables(node.formula), findings)
+        self._types: set[str] = set()
+        self._names: list[syntax.Name] = []
+        self._filters = Filters(scope, lambda: _variables(node.formula), findings)
 
     def lower(self, name: str, time_unit: str) -> query.Query:
         node = self._node
@@ -73,6 +73,7 @@ class _QueryLowering:
             word = type(clause).__name__.upper()
             self._findings.error("clause-twice", f"a second {word} clause", clause.span, "a query has one of each")
         pattern, bound = self._formula(node.formula)
+        self._warn_of_doubtful_names()
         return query.Query(
             name,
             pattern,
@@ -96,6 +97,7 @@ class _QueryLowering:
                 return self._negated(node), {}
             case syntax.Named(formula, name):
                 pattern, bound = self._formula(formula)
+                self._names.append(name)
                 everything = frozenset(event for events in bound.values() for event in events)
                 return patterns.Bind(pattern, name.text), _merged(bound, {name.text: everything})
             case syntax.Repeated(formula, contiguous):
@@ -114,16 +116,16 @@ class _QueryLowering:
 
     def _event(self, node: syntax.Event) -> tuple[patterns.Pattern, Bindings]:
         stream, type_name = self._checked(node)
+        self._types.add(type_name)
         event = patterns.Event(type_name, stream)
         return event, dict.fromkeys(event.names, frozenset({(stream, type_name)}))
 
     def _checked(self, node: syntax.Event) -> Occurrence:
         """The stream and type of an event, both reported when nothing of the kind is declared."""
-        stream, type_name = node.stream and node.stream.text, node.type.text
+        stream, type_name = node.occurrence
         scope = self._scope
         if scope.offered is not None:
-            if stream is not None and scope.streams and stream not in scope.streams:
-                assert node.stream is not None
+            if node.stream is not None and stream and scope.streams and stream not in scope.streams:
                 hint = did_you_mean(stream, scope.streams)
                 self._findings.error("unknown-stream", f"{stream!r} is not in FROM", node.stream.span, hint)
             elif not scope.types((stream, type_name)):
@@ -133,6 +135,12 @@ class _QueryLowering:
                     "unknown-type", f"there is no event type {type_name!r}{carrier}", node.type.span, hint
                 )
         return stream, type_name
+
+    def _warn_of_doubtful_names(self) -> None:
+        for name in self._names:
+            if name.text in self._types:
+                message = f"{name.text!r} is an event type of this pattern too, and both are bound to {name.text!r}"
+                self._findings.warning("name-of-type", message, name.span, "choose another name after AS")
 
     def _negated(self, node: syntax.Negated) -> patterns.Pattern:
         conditions = []

@@ -40,14 +40,14 @@ def _name(token: Token) -> syntax.Name:
     return syntax.Name(text, span=_place(token))
 
 
-def _place(token: Token) -> Span:
-    return Span(token.start_pos, token.end_pos)  # type: ignore[arg-type]
+def _place(token: Child) -> Span:
+    return Span(token.start_pos, token.end_pos)
 
 
 def _from_to(first: Child, last: Child) -> Span:
     """The text from one token or node to another."""
-    start = first.start_pos if isinstance(first, Token) else first.span.start
-    end = last.end_pos if isinstance(last, Token) else last.span.end
+    start = first.span.start if isinstance(first, syntax.SyntaxNode) else first.start_pos
+    end = last.span.end if isinstance(last, syntax.SyntaxNode) else last.end_pos
     return Span(start, end)
 
 
@@ -96,7 +96,7 @@ class _Nodes(Transformer[Token, Any]):
     def event_types(self, children: list[Child]) -> tuple[Child, ...]:
         return tuple(children)
 
-    attributes = bare_attributes = values = event_types
+    attributes = values = event_types
 
     def event_type(self, children: list[Child]) -> syntax.EventDeclaration:
         event, name, attributes, close = children

@@ -171,6 +171,11 @@ class Event(Formula):
     type: Name
     stream: Name | None = None
 
+    @property
+    def occurrence(self) -> tuple[str | None, str]:
+        """The stream, if named, and the type."""
+        return (None if self.stream is None else self.stream.text), self.type.text
+
 
 @dataclass(frozen=True)
 class Negated(Formula):
