@@ -1,0 +1,104 @@
+"""Matching a whole input on Spark: pack runs where the data is, shuffle blocks instead of rows, match lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+
+from weft.errors import InputError, did_you_mean
+from weft.runtime.events import STREAM
+from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lane_worker import match_runs
+from weft.runtime.spark.packing import gather, pack_chunk
+from weft.runtime.spark.schema import OUTPUT_DDL, RUN_DDL
+from weft.runtime.times import END, START
+
+
+def match_frame(frame: DataFrame, job: Job) -> DataFrame:
+    """Matches and rejects (rows of OUTPUT_DDL) of a batch DataFrame.
+
+    Arrival order, which decides between equal times, is the order of partitions, then of rows.
+    """
+    return match_run_rows(run_frame(frame, job), job)
+
+
+def run_frame(frame: DataFrame, job: Job) -> DataFrame:
+    """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL."""
+    return needed_columns(frame, job).mapInArrow(partial(pack_batches, job=job), RUN_DDL)
+
+
+def match_run_rows(runs: DataFrame, job: Job) -> DataFrame:
+    """Bring each lane's runs to one task, ordered by their first event, and match them there."""
+    places = {lane.id: place for place, lane in enumerate(job.lanes)}
+    by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
+    together = runs.repartitionById(len(places), by_place[F.col("lane")]).sortWithinPartitions("first", "part", "chunk")
+    return together.mapInArrow(partial(match_runs, job=job), OUTPUT_DDL)
+
+
+def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """In a task: the rows of one input partition as runs."""
+    context = TaskContext.get()
+    part = context.partitionId() if context is not None else 0
+    for chunk, table in enumerate(gather(batches)):
+        yield pack_chunk(events_of(table, job.reading), part, chunk, job)
+
+
+def events_of(table: pa.Table, reading: Reading) -> EventSource:
+    """The events of one chunk, as one batch."""
+    return read_events(
+        table,
+        time=reading.time,
+        type=reading.type,
+        catalog=reading.catalog,
+        time_unit=reading.time_unit,
+        batch_size=max(1, table.num_rows),
+        columns=reading.columns,
+    )
+
+
+def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
+    """Only the columns that are read; the attributes of events that cannot matter are emptied before they leave the JVM.
+
+    Those events themselves must come along: they count for the positions of the others.
+    """
+    reading = job.reading
+    check_columns(frame.columns, reading)
+    needed = reading.needed or frozenset(frame.columns)
+    declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
+    always = {reading.time, reading.type, START, END, STREAM} | declared
+    types = job.plan.relevant_types
+    matters = F.lit(True) if types is None else quoted(reading.type).isin(sorted(types))
+    columns = []
+    for name in frame.columns:
+        if name in always:
+            columns.append(quoted(name))
+        elif name in needed:
+            columns.append(F.when(matters, quoted(name)).alias(name))
+    return frame.select(*columns)
+
+
+def quoted(name: str) -> Column:
+    """The column of exactly this name, dots and all."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def check_columns(names: list[str], reading: Reading) -> None:
+    """Refuse a frame without the columns for time and type before a job is started."""
+    if reading.type not in names:
+        raise InputError(_missing(reading.type, f"no column {reading.type!r} for the type of events", names))
+    if reading.time not in names and not (START in names and END in names):
+        why = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
+        raise InputError(_missing(reading.time, why, names))
+
+
+def _missing(name: str, why: str, names: list[str]) -> str:
+    hint = did_you_mean(name, names) or ""
+    return f"{why}; the columns are {', '.join(names)}" + (f"; {hint}" if hint.startswith("did") else "")
+
+

@@ -1,0 +1,60 @@
+"""Lanes: shares of the work that never meet. A lane is a hash bucket of partition keys, or a whole group of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft.plan.operators import Plan
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Lane `share` of `shares` for the queries of one group; `id` is the number Spark groups it by."""
+
+    id: int
+    key: tuple[tuple[str, ...], ...]
+    queries: tuple[int, ...]
+    share: int
+    shares: int
+
+
+def lanes_of(plan: Plan, shares: int) -> tuple[Lane, ...]:
+    """All lanes of a plan: `shares` for each group of queries that has a key, one for a group without."""
+    lanes: list[Lane] = []
+    for group in plan.lanes:
+        count = shares if group.key else 1
+        lanes += [Lane(len(lanes) + i, group.key, group.queries, i, count) for i in range(count)]
+    return tuple(lanes)
+
+
+def spread(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
+    """The same lanes with ids that Spark's hash partitioning into as many partitions keeps apart."""
+    count = len(lanes)
+    ids: dict[int, int] = {}
+    candidate = 0
+    while len(ids) < count:
+        ids.setdefault(partition_of(candidate, count), candidate)
+        candidate += 1
+    return tuple(
+        Lane(ids[place], lane.key, lane.queries, lane.share, lane.shares) for place, lane in enumerate(lanes)
+    )
+
+
+def partition_of(value: int, partitions: int) -> int:
+    """The partition that Spark's hash partitioning puts an int column's value into (Murmur3, 32 bit, seed 42)."""
+    mask = 0xFFFFFFFF
+    word = _rotate(value * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
+    state = (_rotate(42 ^ word, 13) * 5 + 0xE6546B64) & mask
+    state ^= 4
+    state = (state ^ state >> 16) * 0x85EBCA6B & mask
+    state = (state ^ state >> 13) * 0xC2B2AE35 & mask
+    state ^= state >> 16
+    signed = state - (1 << 32) if state >= 1 << 31 else state
+    return signed % partitions
+
+
+def _rotate(word: int, by: int) -> int:
+    return (word << by | word >> 32 - by) & 0xFFFFFFFF

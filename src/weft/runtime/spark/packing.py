@@ -1,0 +1,151 @@
+"""From chunks of the input to runs for the lanes: read, sort, drop what does not matter, split by key, pack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.keys import lane_of
+from weft.runtime.order import EventSource
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes import Lane
+from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
+from weft.runtime.spark.times import encode_times
+from weft.runtime.spark.wire import narrow, pack_events
+
+CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several
+
+
+def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterator[pa.Table]:
+    """Record batches joined to tables of about that many rows."""
+    pending: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if pending and count + batch.num_rows > rows:
+            yield pa.Table.from_batches(pending).combine_chunks()
+            pending, count = [], 0
+        pending.append(batch)
+        count += batch.num_rows
+    if count:
+        yield pa.Table.from_batches(pending).combine_chunks()
+
+
+def pack_chunk(source: EventSource, part: int, chunk: int, job: Job) -> pa.RecordBatch:
+    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
+    everything = blocks.concat(list(source))
+    times = encode_times(everything.ends, everything.starts)
+    first = int(everything.ends[0]) if len(everything) else None
+    rejects = pack_rejects(source.rejected) if source.rejected else None
+    events = relevant(everything, job.plan.relevant_types)
+    packed = [pack_events(share) for share in shares(events, job.lanes)]
+    return run_rows(job.lanes, part, chunk, first, times, packed, rejects)
+
+
+def run_rows(
+    lanes: Sequence[Lane],
+    part: int,
+    chunk: int,
+    first: int | None,
+    times: bytes,
+    events: Sequence[bytes],
+    rejects: bytes | None,
+) -> pa.RecordBatch:
+    """One row for each lane; the rejects go with the first."""
+    count = len(lanes)
+    columns = [
+        pa.array([lane.id for lane in lanes], pa.int32()),
+        pa.array([first] * count, pa.int64()),
+        pa.array([part] * count, pa.int32()),
+        pa.array([chunk] * count, pa.int32()),
+        pa.array([times] * count, pa.binary()),
+        pa.array(events, pa.binary()),
+        pa.array([rejects, *[None] * (count - 1)], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
+
+
+def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
+    """The events of these types (None: all); they keep the positions they have."""
+    if types is None or not len(events):
+        return events
+    wanted = pa.array(sorted(types), pa.string())
+    if pa.types.is_dictionary(events.types.type):
+        mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)
+    else:
+        mask = pc.is_in(events.types, wanted)
+    chosen = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+    return events if len(chosen) == len(events) else blocks.take(events, chosen)
+
+
+def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
+    """The events of each lane, in the lanes' order. Events without the key of a group are in none of its lanes."""
+    slim = narrow(events)
+    for (key, _queries), group in groupby(lanes, lambda lane: (lane.key, lane.queries)):
+        count = len(list(group))
+        if not key:
+            yield slim
+            continue
+        yield from _split(slim, lane_of(events, key, count), count)
+
+
+def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int) -> Iterator[EventBatch]:
+    if count == 1 and (not len(places) or int(places.min()) == 0):
+        yield events
+        return
+    # Small integers are sorted by radix, in linear time.
+    order = np.argsort((places + 1).astype(np.uint16), kind="stable")
+    sizes = np.bincount(places + 1, minlength=count + 1)
+    together = blocks.take(events, order[sizes[0] :])
+    first = 0
+    for size in sizes[1:]:
+        yield blocks.slice(together, first, int(size))
+        first += int(size)
+
+
+def pack_rejects(rejected: Sequence[Rejected]) -> bytes:
+    """Unreadable events as bytes."""
+    return rejects_to_bytes([(None, None, event_text(item.event), _reason(item)) for item in rejected])
+
+
+def _reason(item: Rejected) -> str:
+    return f"unreadable: {item.reason}" if item.file is None else f"unreadable: {item.file}:{item.line}: {item.reason}"
+
+
+def rejects_to_bytes(rows: Sequence[tuple[int | None, int | None, str | None, str]]) -> bytes:
+    """Rows of REJECT_SCHEMA as bytes."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(REJECT_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECT_SCHEMA, strict=True)]
+    return record_bytes(pa.RecordBatch.from_arrays(arrays, schema=REJECT_SCHEMA))
+
+
+def record_bytes(batch: pa.RecordBatch) -> bytes:
+    """A record batch as Arrow IPC bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def record_batch_of(data: bytes | pa.Buffer) -> pa.RecordBatch:
+    """The record batch that `record_bytes` made into these bytes."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_next_batch()
+
+
+def event_text(event: object) -> str | None:
+    """An event as JSON; values that JSON has no word for as text."""
+    return None if event is None else json.dumps(event, default=_plain, ensure_ascii=False)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)

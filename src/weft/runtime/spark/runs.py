@@ -1,0 +1,93 @@
+"""Runs: events that arrived together, sorted, as one lane sees them: its own events and the times of all."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.spark.times import decode_times, encode_times
+from weft.runtime.spark.wire import narrow, pack_events, unpack_events
+
+Bytes = bytes | pa.Buffer
+Origin = tuple[int, int, int]  # trigger (0 in batch), input partition, chunk of it: arrival order
+_HEAD = struct.Struct("<qqqq")  # origin, length of the times
+
+
+@dataclass(frozen=True)
+class Run:
+    """`ends` and `starts` are those of all events of the chunk in stream order; `events.positions` are places in them."""
+
+    origin: Origin
+    ends: Int64s
+    starts: Int64s
+    events: EventBatch
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A row of RUN_SCHEMA; `first` is None in a run without events."""
+
+    lane: int
+    first: int | None
+    part: int
+    chunk: int
+    times: Bytes
+    events: Bytes
+    rejects: Bytes | None
+
+    def run(self, trigger: int = 0) -> Run:
+        """The run in it."""
+        ends, starts = decode_times(self.times)
+        return Run((trigger, self.part, self.chunk), ends, starts, unpack_events(self.events, ends, starts))
+
+
+def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
+    """The rows of a record batch, their bytes not copied."""
+    lanes, firsts, parts, chunks = (batch.column(name).to_pylist() for name in ("lane", "first", "part", "chunk"))
+    times, events, rejects = (batch.column(name) for name in ("times", "events", "rejects"))
+    for at in range(batch.num_rows):
+        yield RunRow(
+            lanes[at],
+            firsts[at],
+            parts[at],
+            chunks[at],
+            times[at].as_buffer(),
+            events[at].as_buffer(),
+            rejects[at].as_buffer() if rejects[at].is_valid else None,
+        )
+
+
+def pack_run(run: Run) -> bytes:
+    """The run as bytes, as it waits in the state of a stream."""
+    times = encode_times(run.ends, run.starts)
+    return _HEAD.pack(*run.origin, len(times)) + times + pack_events(narrow(run.events))
+
+
+def unpack_run(data: bytes) -> Run:
+    """The run that `pack_run` made into these bytes."""
+    *origin, length = _HEAD.unpack_from(data)
+    split = _HEAD.size + length
+    ends, starts = decode_times(data[_HEAD.size : split])
+    return Run((origin[0], origin[1], origin[2]), ends, starts, unpack_events(data[split:], ends, starts))
+
+
+def cut_run(run: Run, begin: int) -> Run:
+    """The run without its first `begin` events."""
+    events = blocks.slice(run.events, int(np.searchsorted(run.events.positions, begin)))
+    ends = run.ends[begin:]
+    starts = ends if run.starts is run.ends else run.starts[begin:]
+    return Run(run.origin, ends, starts, move(events, events.positions - begin))
+
+
+def move(events: EventBatch, positions: Int64s) -> EventBatch:
+    """The same events at other positions."""
+    return EventBatch(events.types, events.starts, events.ends, positions, events.columns, events.streams)

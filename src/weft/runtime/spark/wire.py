@@ -1,0 +1,78 @@
+"""Events of a run as few bytes: narrow integers, steps between positions, and no times, which the run has anyway."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+
+_SIGNED = (pa.int8(), pa.int16(), pa.int32())
+_STEPS = (np.uint8, np.uint16, np.uint32)
+
+
+def narrow(events: EventBatch) -> EventBatch:
+    """The same events with integers and dictionary indices of the smallest type that holds them."""
+    return EventBatch(
+        _narrow_array(events.types),
+        events.starts,
+        events.ends,
+        events.positions,
+        {name: column.map(_narrow_array) for name, column in events.columns.items()},
+        None if events.streams is None else _narrow_array(events.streams),
+    )
+
+
+def _narrow_array(array: pa.Array) -> pa.Array:
+    if pa.types.is_int64(array.type):
+        bounds = pc.min_max(array).as_py()
+        return _as_narrow(array, bounds["min"] or 0, bounds["max"] or 0)
+    if pa.types.is_dictionary(array.type):
+        if array.null_count == 0 and len(array.dictionary) > len(array):
+            return array.cast(pa.string())
+        indices = _as_narrow(array.indices, 0, len(array.dictionary))
+        return pa.DictionaryArray.from_arrays(indices, array.dictionary)
+    return array
+
+
+def _as_narrow(numbers: pa.Array, low: int, high: int) -> pa.Array:
+    for kind in _SIGNED:
+        if -(1 << kind.bit_width - 1) <= low and high < 1 << kind.bit_width - 1:
+            return numbers if numbers.type == kind else numbers.cast(kind, safe=False)
+    return numbers
+
+
+def _widen(array: pa.Array) -> pa.Array:
+    if pa.types.is_integer(array.type) and not pa.types.is_int64(array.type):
+        return array.cast(pa.int64())
+    if pa.types.is_dictionary(array.type) and not pa.types.is_int32(array.type.index_type):
+        # Dictionaries of several runs are joined: one index type for all.
+        return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), array.dictionary)
+    return array
+
+
+def pack_events(events: EventBatch) -> bytes:
+    """Narrow events as bytes; their positions are places in the run."""
+    steps = np.diff(events.positions, prepend=0)
+    largest = int(steps.max()) if len(steps) else 0
+    kind = next((kind for kind in _STEPS if largest <= np.iinfo(kind).max), np.uint64)
+    positions = steps.astype(kind)
+    return blocks.pack(EventBatch(events.types, positions, positions, positions, events.columns, events.streams))
+
+
+def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> EventBatch:
+    """The events that `pack_events` made into these bytes, in a run with these times."""
+    packed = blocks.unpack(data)
+    positions = np.cumsum(packed.positions, dtype=np.int64)
+    own_ends = ends[positions]
+    return EventBatch(
+        _widen(packed.types),
+        own_ends if starts is ends else starts[positions],
+        own_ends,
+        positions,
+        {name: column.map(_widen) for name, column in packed.columns.items()},
+        None if packed.streams is None else _widen(packed.streams),
+    )
+
