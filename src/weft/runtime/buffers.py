@@ -1,0 +1,46 @@
+"""Arrow's buffers as NumPy arrays, without a copy and always read-only, so that a kernel is compiled once for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+NO_BYTES: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+NO_BYTES.setflags(write=False)
+
+
+def values_of(array: pa.Array) -> npt.NDArray[Any]:
+    """The values of an array of numbers; arbitrary where it is null."""
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return _read_only(np.empty(0, dtype))
+    return _read_only(np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)])
+
+
+def text_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Offsets (one more than there are texts) and bytes of an array of texts."""
+    _, offsets, data = array.buffers()
+    if not len(array):
+        return _read_only(np.zeros(1, np.int32)), NO_BYTES
+    places = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    return _read_only(places), NO_BYTES if data is None or not data.size else _read_only(np.frombuffer(data, np.uint8))
+
+
+def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """The validity bitmap, from the array's offset in bits on; empty when nothing is null."""
+    if array.null_count == 0:
+        return NO_BYTES
+    return _read_only(np.frombuffer(array.buffers()[0], np.uint8))
+
+
+def bits_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """The bitmap of an array of Booleans, from the array's offset in bits on."""
+    return _read_only(np.frombuffer(array.buffers()[1], np.uint8)) if len(array) else NO_BYTES
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,241 @@
+"""Expressions and predicates over the events of a batch, all events at once.
+
+This is for what has no cheaper form: arithmetic and comparisons between attributes. A value is undefined
+where an attribute is missing or arithmetic fails, and a comparison with it is false. Numbers are exact:
+where 64 bits or the precision of floats would not do, Python's own integers are used.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.algebra.predicates import (
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Negative,
+    Predicate,
+    Value,
+)
+from weft.runtime.events import Column, EventBatch
+
+Mask = npt.NDArray[np.bool_]
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+_COMPARE_TEXTS = {
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "=": pc.equal,
+    "<>": pc.not_equal,
+}
+EXACT = 2**53  # integers up to here are exact as floats
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of the events (int64, float64 or Python objects), or one for all; undefined where not valid."""
+
+    values: npt.NDArray[Any]
+    valid: Mask
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are 64-bit integers."""
+        return self.values.dtype == np.int64
+
+    def bound(self) -> int:
+        """A bound on the size of whole numbers."""
+        return max(abs(int(self.values.min())), abs(int(self.values.max()))) if self.values.size else 0
+
+    def objects(self) -> npt.NDArray[np.object_]:
+        """The numbers as Python's own."""
+        return self.values.astype(object)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """The values of an expression, by kind."""
+
+    numbers: Numbers | None = None
+    texts: pa.Array | pa.Scalar | None = None
+    booleans: tuple[Mask, Mask] | None = None  # values, valid
+
+
+def holds(predicate: Predicate, batch: EventBatch) -> Mask:
+    """Where a comparison or membership is true."""
+    if isinstance(predicate, Comparison):
+        truth = compare(predicate.operator, evaluate(predicate.left, batch), evaluate(predicate.right, batch))
+    elif isinstance(predicate, In):
+        operand = evaluate(predicate.operand, batch)
+        truth = np.zeros((), bool)
+        for value in predicate.values:
+            truth = truth | compare("=", operand, _literal(value))
+    else:
+        raise TypeError(f"not a predicate over the event at hand: {predicate!r}")
+    return np.broadcast_to(truth, len(batch))
+
+
+def constant_of(expression: Expression) -> tuple[bool, Value | None]:
+    """Whether an expression reads no attribute, and then its value (None: undefined)."""
+    if any(isinstance(node, Attribute) for node in expression.walk()):
+        return False, None
+    if isinstance(expression, Literal):
+        return True, expression.value
+    none = np.empty(0, np.int64)
+    numbers = evaluate(expression, EventBatch(pa.nulls(0), none, none, none)).numbers
+    if numbers is None or not numbers.valid:
+        return True, None
+    return True, numbers.values.item()
+
+
+def evaluate(expression: Expression, batch: EventBatch) -> Vector:
+    """The values of an expression for the events of a batch."""
+    match expression:
+        case Literal(value):
+            return _literal(value)
+        case Attribute(name, None):
+            return _attribute(batch.columns.get(name, Column()))
+        case Negative(operand):
+            return _arithmetic("-", _literal(0), evaluate(operand, batch))
+        case Arithmetic(symbol, left, right):
+            return _arithmetic(symbol, evaluate(left, batch), evaluate(right, batch))
+    raise TypeError(f"not an expression over the event at hand: {expression!r}")
+
+
+def _literal(value: Value) -> Vector:
+    true = np.ones((), bool)
+    if isinstance(value, bool):
+        return Vector(booleans=(np.array(value), true))
+    if isinstance(value, str):
+        return Vector(texts=pa.scalar(value, pa.string()))
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return Vector(numbers=Numbers(np.array(value, object), true))
+    return Vector(numbers=Numbers(np.array(value), true))
+
+
+def _attribute(column: Column) -> Vector:
+    numbers = booleans = texts = None
+    if column.numbers is not None:
+        array = column.numbers
+        blank = pa.scalar(0, array.type)
+        values = (array.fill_null(blank) if array.null_count else array).to_numpy(zero_copy_only=False)
+        numbers = Numbers(values, array.is_valid().to_numpy(zero_copy_only=False))
+    if column.texts is not None:
+        texts = column.texts.cast(pa.string()) if pa.types.is_dictionary(column.texts.type) else column.texts
+    if column.booleans is not None:
+        flags = column.booleans
+        booleans = (
+            flags.fill_null(False).to_numpy(zero_copy_only=False),
+            flags.is_valid().to_numpy(zero_copy_only=False),
+        )
+    return Vector(numbers, texts, booleans)
+
+
+def compare(symbol: str, left: Vector, right: Vector) -> Mask:
+    """Where the comparison is true; values of different kinds never compare."""
+    truth: Mask = np.zeros((), bool)
+    if left.numbers is not None and right.numbers is not None:
+        truth = truth | _compare_numbers(symbol, left.numbers, right.numbers)
+    if left.texts is not None and right.texts is not None:
+        found = _COMPARE_TEXTS[symbol](left.texts, right.texts)
+        if isinstance(found, pa.Scalar):
+            truth = truth | np.array(bool(found.as_py()))
+        else:
+            truth = truth | found.fill_null(False).to_numpy(zero_copy_only=False)
+    if left.booleans is not None and right.booleans is not None:
+        truth = truth | (COMPARE[symbol](left.booleans[0], right.booleans[0]) & left.booleans[1] & right.booleans[1])
+    return truth
+
+
+def _compare_numbers(symbol: str, left: Numbers, right: Numbers) -> Mask:
+    valid = left.valid & right.valid
+    a, b = left.values, right.values
+    mixed = left.whole != right.whole
+    if a.dtype == object or b.dtype == object or (mixed and (left if left.whole else right).bound() > EXACT):
+        a, b = left.objects(), right.objects()
+    return np.asarray(COMPARE[symbol](a, b), bool) & valid
+
+
+def _arithmetic(symbol: str, left: Vector, right: Vector) -> Vector:
+    a, b = left.numbers, right.numbers
+    if a is None or b is None:
+        return Vector()
+    valid = a.valid & b.valid
+    whole = a.whole and b.whole
+    if a.values.dtype == object or b.values.dtype == object or (whole and not _fits(symbol, a, b)):
+        return Vector(_with_objects(symbol, a, b, valid))
+    x, y = a.values, b.values
+    with np.errstate(all="ignore"):
+        match symbol:
+            case "+":
+                values = x + y
+            case "-":
+                values = x - y
+            case "*":
+                values = x * y
+            case "/":
+                valid = valid & (y != 0)
+                values = np.divide(x, y, where=y != 0, out=np.zeros(np.broadcast(x, y).shape))
+            case _:
+                valid = valid & (y != 0)
+                values = np.fmod(x, np.where(y != 0, y, np.ones((), y.dtype)))
+    if values.dtype != np.int64:
+        valid = valid & ~np.isnan(values)
+    return Vector(Numbers(np.asarray(values), valid))
+
+
+def _fits(symbol: str, a: Numbers, b: Numbers) -> bool:
+    """Whether whole numbers can be calculated with in 64 bits (as exact floats, to divide)."""
+    if symbol == "/":
+        return a.bound() <= EXACT and b.bound() <= EXACT
+    bound = a.bound() * b.bound() if symbol == "*" else a.bound() + b.bound()
+    return bound < 2**63
+
+
+def _with_objects(symbol: str, a: Numbers, b: Numbers, valid: Mask) -> Numbers:
+    with np.errstate(all="ignore"):
+        results = np.frompyfunc(lambda x, y: calculate(symbol, x, y), 2, 1)(a.objects(), b.objects())
+    values = np.asarray(results, object)
+    undefined = np.asarray(np.frompyfunc(lambda value: value is None, 1, 1)(values), bool)
+    return Numbers(np.where(undefined, 0, values), valid & ~undefined)
+
+
+def calculate(symbol: str, x: int | float, y: int | float) -> int | float | None:
+    """Arithmetic on two numbers; None when it is undefined."""
+    try:
+        match symbol:
+            case "+":
+                result = x + y
+            case "-":
+                result = x - y
+            case "*":
+                result = x * y
+            case "/":
+                result = x / y
+            case _ if isinstance(x, int) and isinstance(y, int):
+                result = abs(x) % abs(y) * (-1 if x < 0 else 1)
+            case _:
+                result = math.fmod(x, y)
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    return None if result != result else result
