@@ -43,7 +43,7 @@ def _lines(node: object) -> Iterator[str]:
 
 
 def _query_lines(query: Query) -> Iterator[str]:
-    selected = "*" if query.selected is None else ", ".join(map(_selected, query.selected)) or "NONE"
+    selected = "*" if query.selected is None else ", ".join(map(_selected, query.selected)) or "nothing"
     yield f"select {query.strategy.value} {selected}"
     if query.universe is not None:
         yield "from " + ", ".join(f"{stream}>{type_}" for stream, type_ in query.universe)
@@ -55,7 +55,7 @@ def _query_lines(query: Query) -> Iterator[str]:
         yield f"consume by {query.consume.value}"
     if query.limit is not None:
         yield f"limit {query.limit}"
-    yield "where"
+    yield "pattern"
     yield from _indented(_pattern_lines(query.pattern))
 
 

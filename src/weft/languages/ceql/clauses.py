@@ -5,20 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.algebra.query import Window
-from weft.errors import UsageError, did_you_mean
+from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Scope
 from weft.languages.findings import Findings
-from weft.source import Span
 
-NANOSECONDS = {
-    "MILLISECOND": 10**6,
-    "SECOND": 10**9,
-    "MINUTE": 60 * 10**9,
-    "HOUR": 3600 * 10**9,
-    "DAY": 24 * 3600 * 10**9,
-}
-TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_SECOND, _MINUTE, _HOUR, _DAY = 10**9, 60 * 10**9, 3600 * 10**9, 24 * 3600 * 10**9
+NANOSECONDS = {"MILLISECOND": 10**6, "SECOND": _SECOND, "MINUTE": _MINUTE, "HOUR": _HOUR, "DAY": _DAY}
+TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND, "min": _MINUTE, "h": _HOUR, "d": _DAY}
 _UNITS = [word for unit in ("EVENT", *NANOSECONDS) for word in (unit, f"{unit}S")]
 
 
@@ -42,17 +36,8 @@ def lower_limit(clause: syntax.Limit | None, findings: Findings) -> int | None:
     return clause.amount
 
 
-def lower_window(node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> Window | None:
+def lower_window(clause: syntax.Within, scope: Scope, time_unit: str, findings: Findings) -> Window | None:
     """The window; time spans become ticks of the input's time unit."""
-    clause = node.within
-    if time_unit not in TICKS:
-        raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
-    if clause is None:
-        hint = "add WITHIN, for example WITHIN 1 HOUR or WITHIN 1000 EVENTS"
-        message = "no WITHIN: partial matches are kept for ever"
-        place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
-        findings.warning("no-window", message, place, hint)
-        return None
     if clause.attribute is not None:
         return _attribute_window(clause, clause.attribute, scope, findings)
     amounts = [(amount, _unit(amount, findings)) for amount in clause.spans]

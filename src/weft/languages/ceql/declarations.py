@@ -43,7 +43,7 @@ def declared_catalog(program: syntax.Program, findings: Findings) -> Catalog:
                 "quarantine-ignored",
                 "CREATE QUARANTINE has no effect here",
                 declaration.span,
-                "late and disordered events are put in order by the runtime: see its watermark option",
+                "events are put into stream order before a query sees them",
             )
     return Catalog(tuple(streams.values()), tuple(types.values()))
 

@@ -114,8 +114,7 @@ class Expressions:
         """`left operator right`, whose sides must be of kinds that compare."""
         if left.families is not None and right.families is not None and not left.families & right.families:
             message = f"{_say(left.families)} never compares with {_say(right.families)}"
-            hint = "put quotes around a text, and none around a number"
-            self._findings.error("type-mismatch", message, node.span, hint)
+            self._findings.error("type-mismatch", message, node.span, _comparison_hint(left, right))
         return algebra.Comparison(cast(algebra.ComparisonOperator, operator), left.value, right.value)
 
     def _like(self, node: syntax.Like, operand: Typed) -> algebra.Predicate:
@@ -135,10 +134,11 @@ class Expressions:
         if not node.values:
             self._findings.error("empty-in", "IN {} is never true", node.span, "list the values: IN {1, 2}")
         for literal in node.values:
-            families = _FAMILY_OF[type(literal.value)]
-            if operand.families is not None and families is not None and not operand.families & families:
+            value = Typed(algebra.Literal(literal.value), _FAMILY_OF[type(literal.value)])
+            if operand.families is not None and value.families is not None and not operand.families & value.families:
                 message = f"{_say(operand.families)} is never {literal.value!r}"
-                self._findings.error("type-mismatch", message, literal.span, _quotes_hint(families))
+                self._findings.error("type-mismatch", message, literal.span, _comparison_hint(operand, value))
+                break
         return algebra.In(operand.value, tuple(literal.value for literal in node.values))
 
     def _flag(self, node: syntax.Attribute, owner: Owner) -> algebra.Predicate:
@@ -263,5 +263,11 @@ def _say(families: frozenset[str]) -> str:
     return reduce(lambda said, word: f"{said} or {word}", words)
 
 
-def _quotes_hint(families: Families) -> str | None:
-    return "numbers are written without quotes" if families == TEXT else None
+def _comparison_hint(left: Typed, right: Typed) -> str | None:
+    """How the constant of a comparison between different kinds should have been written."""
+    other = left if isinstance(right.value, algebra.Literal) else right
+    if other is right and not isinstance(left.value, algebra.Literal):
+        return None
+    if other.families == BOOLEAN:
+        return "a boolean is compared with TRUE or FALSE"
+    return "a text is written in quotes" if other.families == TEXT else "a number is written without quotes"

@@ -110,7 +110,7 @@ class Filters:
 
     def _nary(self, bound: Bindings, node: syntax.Of | Test) -> Iterator[algebra.Predicate]:
         """The comparisons that a filter over several variables, or with aggregates, consists of."""
-        place = Outside(lambda variable: self._labelled(variable, bound), next(iter(bound), "x"))
+        place = Outside(lambda variable: self._labelled(variable, bound), _example(bound))
         value = self._expressions.value
         match node:
             case syntax.Comparison(operator, left, right):
@@ -182,10 +182,19 @@ class Filters:
                 message = f"{name.text!r} is no filter"
                 hint = f"write {name.text}[…]; if it is a pattern, put the filtered part before it in parentheses"
                 self._findings.error("not-a-condition", message, node.span, hint)
+            case syntax.Call(function):
+                message = f"{function} is a value, not a condition"
+                self._findings.error("not-a-condition", message, node.span, f"compare it: {function}(…) > 2")
             case _:
                 message = "a filter must be about at least one variable"
                 hint = "write x[predicate], x[attribute] = y[attribute] or COUNT(x) > 2"
                 self._findings.error("not-a-condition", message, node.span, hint)
+
+
+def _example(bound: Bindings) -> str:
+    """One of the variables, preferably one that was named with AS."""
+    named = (name for name, events in bound.items() if name not in {type_name for _, type_name in events})
+    return next(named, None) or next(iter(bound), "x")
 
 
 def _is_constant(node: syntax.Expression) -> bool:

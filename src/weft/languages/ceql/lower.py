@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from weft.algebra import patterns, query
 from weft.algebra.predicates import Always, And
-from weft.errors import Diagnostic, did_you_mean
+from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_window
+from weft.languages.ceql.clauses import TICKS, lower_limit, lower_partition, lower_window
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
 from weft.languages.ceql.scope import Bindings, Occurrence, Scope, scope_of
 from weft.languages.findings import Findings
 from weft.schema import Catalog
-from weft.source import SourceText
+from weft.source import SourceText, Span
 
 LANGUAGE = "ceql"
 
@@ -21,18 +21,21 @@ def lower(
     program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
 ) -> tuple[query.Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
+    if time_unit not in TICKS:
+        raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
     findings = Findings(source)
     declared = declared_catalog(program, findings)
     catalog = declared if declared != Catalog() else given_catalog(schema)
     if not program.queries:
         hint = "a query looks like this: SELECT * WHERE A ; B WITHIN 10 EVENTS"
-        findings.error("no-query", "there is no query in this text", program.span, hint)
+        end = len(source.text.rstrip())
+        findings.error("no-query", "there is no query in this text", Span(end, end), hint)
     queries = []
     for name, node in _named(program.queries, source.stem, findings):
         scope = scope_of(node.streams, catalog, declared=catalog is declared, findings=findings)
         queries.append(_QueryLowering(node, scope, findings).lower(name, time_unit))
     warnings = findings.conclude()
-    return query.Program(LANGUAGE, tuple(queries), declared, source.text), warnings
+    return query.Program(LANGUAGE, tuple(queries), declared, source.text, time_unit), warnings
 
 
 def _named(queries: tuple[syntax.Query, ...], stem: str, findings: Findings) -> list[tuple[str, syntax.Query]]:
@@ -81,7 +84,7 @@ class _QueryLowering:
             self._selected(bound),
             self._scope.universe,
             lower_partition(node.partition, self._scope, self._findings),
-            lower_window(node, self._scope, time_unit, self._findings),
+            self._window(pattern, time_unit),
             self._consume(),
             lower_limit(node.limit, self._findings),
         )
@@ -130,10 +133,9 @@ class _QueryLowering:
                 self._findings.error("unknown-stream", f"{stream!r} is not in FROM", node.stream.span, hint)
             elif not scope.types((stream, type_name)):
                 carrier = "" if stream is None else f" in stream {stream!r}"
-                hint = did_you_mean(type_name, scope.type_names)
-                self._findings.error(
-                    "unknown-type", f"there is no event type {type_name!r}{carrier}", node.type.span, hint
-                )
+                message = f"there is no event type {type_name!r}{carrier}"
+                hint = scope.hint_for_type((stream, type_name))
+                self._findings.error("unknown-type", message, node.type.span, hint)
         return stream, type_name
 
     def _warn_of_doubtful_names(self) -> None:
@@ -194,6 +196,17 @@ class _QueryLowering:
             hint = did_you_mean(attribute.text, self._scope.attributes(events))
             message = f"{name!r} has no attribute {attribute.text!r}"
             self._findings.error("unknown-attribute", message, attribute.span, hint)
+
+    def _window(self, pattern: patterns.Pattern, time_unit: str) -> query.Window | None:
+        node = self._node
+        if node.within is not None:
+            return lower_window(node.within, self._scope, time_unit, self._findings)
+        if any(isinstance(part, patterns.Sequence | patterns.Repeat) for part in pattern.walk()):
+            place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
+            message = "no WITHIN: partial matches are kept for ever"
+            hint = "add WITHIN, for example WITHIN 1 HOUR or WITHIN 1000 EVENTS"
+            self._findings.warning("no-window", message, place, hint)
+        return None
 
     def _consume(self) -> query.Consume:
         clause = self._node.consume

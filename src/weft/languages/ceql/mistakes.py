@@ -71,10 +71,10 @@ def _unclosed_quote(stop: Stoppage) -> Explained | None:
         return None
     if opening.text == "/*":
         return "this comment is never closed", opening.span, "close it with */"
-    hint = f"close it with {opening.text} on the same line; {opening.text} inside a text is written twice"
     if opening.text == "`":
-        hint = "close it with ` on the same line"
-    return f"this {opening.text} is never closed", opening.span, hint
+        return "this back-quote is never closed", opening.span, "close it with ` on the same line"
+    hint = f"close it with {opening.text} on the same line; {opening.text} inside a text is written twice"
+    return "this quote is never closed", opening.span, hint
 
 
 def _unclosed_bracket(stop: Stoppage) -> Explained | None:
@@ -144,6 +144,8 @@ def _unknown_strategy(stop: Stoppage) -> Explained | None:
     if stop.found.text != "*" and not stop.found.is_name:
         return None
     near = get_close_matches(strategy.upper, STRATEGIES, n=1)
+    if not near and stop.found.is_name:
+        return f"a comma is missing between {strategy.text!r} and {stop.found.text!r}", stop.span, None
     hint = (
         f"did you mean {near[0]}?" if near else f"strategies are {', '.join(STRATEGIES)}; names are listed with commas"
     )

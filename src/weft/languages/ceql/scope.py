@@ -26,6 +26,7 @@ class Scope:
 
     offered: tuple[tuple[str, EventType], ...] | None
     restricts: bool = True  # only what is offered exists; False for a schema that serves checks alone
+    catalog: Catalog = Catalog()  # all that is declared, in FROM or not
 
     @cached_property
     def streams(self) -> frozenset[str]:
@@ -58,6 +59,14 @@ class Scope:
         carriers = {stream for stream, type_ in self.offered or () if type_.name == type_name}
         return carriers.pop() if len(carriers) == 1 else None
 
+    def hint_for_type(self, occurrence: Occurrence) -> str | None:
+        """What may have been meant by a type that is not in the scope."""
+        stream, name = occurrence
+        carriers = [s.name for s in self.catalog.streams if s.type_named(name) is not None]
+        if carriers:
+            return f"it is carried by {' and '.join(carriers)}" + ("" if stream else ", which FROM does not name")
+        return did_you_mean(name, self.type_names)
+
     def kinds(self, occurrences: Iterable[Occurrence], attribute: str) -> frozenset[Kind] | None:
         """The kinds an attribute of these events can have; empty: none has it; None: not known."""
         if self.offered is None:
@@ -89,7 +98,7 @@ def scope_of(streams: tuple[syntax.Name, ...], catalog: Catalog, *, declared: bo
     """
     if not catalog.streams and not (declared and streams):
         types = tuple((ANY_STREAM, type_) for type_ in catalog.types)
-        return Scope(types or None, restricts=declared)
+        return Scope(types or None, restricts=declared, catalog=catalog)
     chosen = []
     for name in streams:
         stream = catalog.stream_named(name.text)
@@ -102,4 +111,4 @@ def scope_of(streams: tuple[syntax.Name, ...], catalog: Catalog, *, declared: bo
     if len(chosen) < len(streams):
         return Scope(None)  # what it would have offered is not known: report no follow-on mistakes
     offered = tuple((stream.name, type_) for stream in chosen or catalog.streams for type_ in stream.types)
-    return Scope(offered, restricts=declared)
+    return Scope(offered, restricts=declared, catalog=catalog)
