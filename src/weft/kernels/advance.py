@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.kernels.conditions import Conditions
 from weft.kernels.enumerate import OPEN, enumerate_matches
+from weft.kernels.filtered import enumerate_filtered
 from weft.kernels.jit import kernel
 from weft.kernels.tecs import (
     ASK_CLASS,
@@ -41,6 +43,7 @@ from weft.kernels.tecs import (
     Batch,
     Int64s,
     Output,
+    Path,
     State,
     Tables,
     free_expired,
@@ -55,7 +58,16 @@ UPDATING, ENUMERATING = 0, 1  # PHASE
 
 
 @kernel
-def advance(tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, counting: bool) -> int:
+def advance(
+    tables: Tables,
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    conditions: Conditions,
+    path: Path,
+    counting: bool,
+) -> int:
     """Process events from control[EVENT] on; DONE at the end of the batch, else what is needed to go on."""
     classes, wakes, touch, edges_at, edges = tables.classes, tables.wakes, tables.touch, tables.edges_at, tables.edges
     active, rows, touched, final_sets = state.active, state.rows, state.touched, state.finals
@@ -106,7 +118,7 @@ def advance(tables: Tables, state: State, batch: Batch, output: Output, control:
                         control[EVENT], control[ASK_STATE], control[ASK_CLASS] = event, state_, class_
                         return UNSEEN
                     if state_ == U(0):
-                        if key == NEVER:
+                        if key == NEVER or key < horizon:
                             continue
                         head, youngest = np.int64(BOTTOM), key
                     else:
@@ -203,7 +215,11 @@ def advance(tables: Tables, state: State, batch: Batch, output: Output, control:
             control[FINALS], control[FINAL], control[STACK], control[CURRENT] = finals >> ONE, 0, 0, OPEN
             control[EMITTED] = 0
             control[PHASE] = ENUMERATING
-        answer = enumerate_matches(state, batch, output, control, np.int64(event), horizons[event], counting)
+        now, horizon = np.int64(event), horizons[event]
+        if conditions.kinds.size == 0:
+            answer = enumerate_matches(state, batch, output, control, path.words, now, horizon, counting)
+        else:
+            answer = enumerate_filtered(state, batch, output, control, conditions, path, now, horizon, counting)
         if answer != DONE:
             control[EVENT] = event
             return answer

@@ -39,12 +39,19 @@ OPEN = -4  # CURRENT: begin with the next final set
 
 @inlined
 def enumerate_matches(
-    state: State, batch: Batch, output: Output, control: Int64s, event: int, horizon: int, counting: bool
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    words: Int64s,
+    event: int,
+    horizon: int,
+    counting: bool,
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
     # Arrays are locals and writing a match is spelt out here: calls and attributes in the loop cost
     # reference counting, several times the work itself.
-    nodes, run_starts, finals, stack, path = state.nodes, state.starts, state.finals, state.stack, state.path
+    nodes, run_starts, finals, stack = state.nodes, state.starts, state.finals, state.stack
     out_events, out_firsts, out_starts = output.events, output.firsts, output.starts
     out_offsets, out_positions, out_labels = output.offsets, output.positions, output.labels
     mask = run_starts.size - 1
@@ -53,7 +60,7 @@ def enumerate_matches(
     top, depth, current = control[STACK], control[DEPTH], control[CURRENT]
     matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
     final, emitted = control[FINAL], 0
-    room = min(stack.size >> 1, path.size) - 1
+    room = min(stack.size >> 1, words.size) - 1
     answer = DONE
     while True:
         if current == POP:
@@ -69,7 +76,7 @@ def enumerate_matches(
             final += 1
             depth = 0
             if label >= 0:
-                path[0] = here << LABEL_BITS | label
+                words[0] = here << LABEL_BITS | label
                 depth = 1
         if top >= room or depth >= room:
             answer = DEEPER
@@ -89,7 +96,7 @@ def enumerate_matches(
                 current = next_
                 continue
             if label != BARE:
-                path[depth] = word
+                words[depth] = word
                 depth += 1
                 if next_ != BOTTOM:
                     current = next_
@@ -104,8 +111,8 @@ def enumerate_matches(
             out_firsts[matches] = first
             out_starts[matches] = start
             for k in range(depth - 1, -1, -1):
-                out_positions[used] = path[k] >> LABEL_BITS
-                out_labels[used] = path[k] & LABEL_MASK
+                out_positions[used] = words[k] >> LABEL_BITS
+                out_labels[used] = words[k] & LABEL_MASK
                 used += 1
             matches += 1
             out_offsets[matches] = used

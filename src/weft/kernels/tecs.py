@@ -64,8 +64,16 @@ class State(NamedTuple):
     epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
     touched: Int64s  # scratch, [state, 4]
     finals: Int64s  # scratch, [n, 2] -> label, head
-    stack: Int64s  # [n, 2] -> node, depth
-    path: Int64s  # [n] -> position << 20 | label
+    stack: Int64s  # scratch, [n, 2] -> node, depth
+
+
+class Path(NamedTuple):
+    """Scratch: the match being enumerated, last event first, and what conditions know of it."""
+
+    words: Int64s  # [entry] -> position << 20 | label
+    payload: Floats  # [entry, width]
+    latest: Int32s  # [entry + 1, slot] -> newest entry that fills the slot, -1 none; row 0 is before any entry
+    earlier: Int32s  # [entry, slot] -> the one before in the same slot
 
 
 class Batch(NamedTuple):

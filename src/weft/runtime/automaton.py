@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,8 +12,10 @@ import numpy.typing as npt
 from weft.algebra.query import Consume, Query
 from weft.kernels import tecs
 from weft.kernels.advance import advance
+from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
-from weft.runtime.events import Int64s
+from weft.runtime.conditions import ConditionTables
+from weft.runtime.events import EventBatch, Int64s
 
 Int32s = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -37,13 +40,15 @@ class AutomatonRun:
     def __init__(self, query: Query, *, ring: int = 1024, matches: int = 8192) -> None:
         self.query = query
         self.automaton = Determinizer(query)
-        self.width = 0  # payload columns
+        self.conditions = ConditionTables(compile_conditions(self.automaton.automaton.conditions, self.automaton.labels))
+        self.width = self.conditions.width  # payload columns
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
         self._edges_used = 1  # offset 0 means unknown
         self._tables = self._empty_tables(states=4, classes=4)
         self._letters_known = 0
         self.state = self._empty_state(ring)
+        self._path = self._empty_path(64)
         self._output = _empty_output(matches)
 
     # -- running ------------------------------------------------------------------------------
@@ -54,7 +59,9 @@ class AutomatonRun:
         control[tecs.EVENT] = 0
         found: list[Found] = []
         while True:
-            answer = advance(self._tables, self.state, batch, self._output, control, counting)
+            answer = advance(
+                self._tables, self.state, batch, self._output, control, self.conditions.arrays, self._path, counting
+            )
             if answer == tecs.UNSEEN:
                 self._fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
             elif answer == tecs.GROW:
@@ -69,20 +76,42 @@ class AutomatonRun:
             if answer == tecs.DONE:
                 return _concatenate(found)
 
-    def learn_letters(self, truths: list[tuple[bool, ...]]) -> None:
-        """Give new letters their classes; `truths` are those of all letters, in order."""
-        known = self._letters_known
-        if known == len(truths):
-            return
-        if len(truths) >= len(self._tables.classes):
-            room = 2 * len(truths) + 2
+    @property
+    def letters_known(self) -> int:
+        """How many letters of the classifier have a class."""
+        return self._letters_known
+
+    @property
+    def classes(self) -> Int32s:
+        """The class of each letter."""
+        return self._tables.classes
+
+    @property
+    def markable(self) -> npt.NDArray[np.bool_]:
+        """By class: whether an atom can read such an event."""
+        return np.array([readable != 0 for readable in self.automaton.classes], bool)
+
+    def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
+        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
+        known, count = self._letters_known, self._letters_known + len(truths)
+        if count >= len(self._tables.classes):
             self._tables = self._tables._replace(
-                classes=_extended(self._tables.classes, room), wakes=_extended(self._tables.wakes, room)
+                classes=_extended(self._tables.classes, 2 * count + 2), wakes=_extended(self._tables.wakes, 2 * count + 2)
             )
-        self._tables.classes[known : len(truths)] = [self.automaton.class_of(truth) for truth in truths[known:]]
-        self._tables.classes[len(truths)] = ABSENT
-        self._letters_known = len(truths)
+        self._tables.classes[known:count] = [self.automaton.class_of(truth) for truth in truths]
+        self._tables.classes[count] = ABSENT
+        self._letters_known = count
         self._fit_tables()
+
+    def oldest_position(self, batch: EventBatch) -> int:
+        """The first position that a later match may show, after a batch."""
+        control, state = self.control, self.state
+        mask = len(state.starts) - 1
+        for node in range(int(control[tecs.TAIL]), int(control[tecs.HEAD])):
+            word = int(state.nodes[(node & mask) << 2])
+            if word & tecs.LABEL_MASK != tecs.UNION:
+                return word >> tecs.LABEL_BITS
+        return int(batch.positions[-1]) + 1
 
     @property
     def absent_letter(self) -> int:
@@ -188,7 +217,14 @@ class AutomatonRun:
         self.state = state._replace(
             finals=_extended(state.finals, 2 * len(state.finals)),
             stack=_extended(state.stack, 2 * len(state.stack)),
-            path=_extended(state.path, 2 * len(state.path)),
+        )
+        words, payload, latest, earlier = self._path
+        room, slots = 2 * len(words), len(self.conditions.compiled.slots)
+        self._path = tecs.Path(
+            _extended(words, room),
+            _extended(payload, room * self.width),
+            _extended(latest, (room + 1) * slots),
+            _extended(earlier, room * slots),
         )
 
     def _take_output(self) -> Found:
@@ -237,7 +273,15 @@ class AutomatonRun:
             touched=np.zeros(4 * self._states, np.int64),
             finals=np.zeros(64, np.int64),
             stack=np.zeros(256, np.int64),
-            path=np.zeros(64, np.int64),
+        )
+
+    def _empty_path(self, room: int) -> tecs.Path:
+        slots = len(self.conditions.compiled.slots)
+        return tecs.Path(
+            np.zeros(room, np.int64),
+            np.zeros(room * self.width, np.float64),
+            np.zeros((room + 1) * slots, np.int32),
+            np.zeros(room * slots, np.int32),
         )
 
 

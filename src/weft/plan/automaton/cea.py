@@ -98,8 +98,8 @@ def existence(query: Query) -> Predicate:
     """What an event must satisfy to exist for the query at all."""
     if query.universe is None:
         return Always()
-    pairs = [And((IsType(type_), IsStream(stream))) for stream, type_ in query.universe]
-    return Or(tuple(pairs))
+    pairs = (_is_event(type_, None if stream == "*" else stream) for stream, type_ in query.universe)
+    return Or(tuple(And(pair) for pair in pairs))
 
 
 def _is_event(type_: str, stream: str | None) -> tuple[Predicate, ...]:

@@ -24,8 +24,9 @@ class Label:
     """What a mark says: the names shown, and the part the event plays in conditions."""
 
     names: tuple[str, ...]
-    slots: frozenset[Slot]
-    enters: frozenset[int]
+    slots: frozenset[Slot] = frozenset()
+    enters: frozenset[int] = frozenset()
+    holds: frozenset[str] = frozenset()  # the variables whose attributes are selected that it is bound to
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ class Determinizer:
     # -- what the labels say ------------------------------------------------------------------
 
     def _number_label(self, atom: Atom) -> int:
-        label = Label(visible_names(atom, self.query), atom.slots, atom.enters)
-        if label == Label((), frozenset(), frozenset()):
+        holds = frozenset(item.name for item in self.query.selected or () if item.attributes and item.name in atom.names)
+        label = Label(visible_names(atom, self.query), atom.slots, atom.enters, holds)
+        if label == Label(()) or not atom.own and not atom.enters:
             return UNMARKED
         if label not in self.labels:
             self.labels.append(label)

@@ -1,0 +1,177 @@
+"""Plans for people: as text, as a drawing (DOT), and down to the tables the kernels are driven by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from weft.algebra.query import Consume, Query, Strategy
+from weft.algebra.text import to_text
+from weft.plan.atoms import IsStream, IsType
+from weft.plan.automaton.cea import Atom
+from weft.plan.automaton.conditions import compile_conditions
+from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
+from weft.plan.operators import Plan
+from weft.tree import Node
+
+MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
+MOST_VARIED = 8  # predicates whose truths are varied one by one
+
+
+def plan_text(plan: Plan) -> str:
+    """What runs, from the events read to the matches reported."""
+    kinds = "every event" if plan.relevant_types is None else f"types {', '.join(sorted(plan.relevant_types))}"
+    automata = [Determinizer(operator.query) for operator in plan.queries]
+    distinct = {predicate for automaton in automata for predicate in automaton.predicates[1:]}
+    lines = [
+        "plan",
+        f"  read      {', '.join(plan.columns) or 'no attributes'}",
+        f"  keep      {kinds}",
+        f"  classify  by {len(distinct)} predicates, each evaluated once",
+    ]
+    for lanes in plan.lanes:
+        lines.append(f"  lanes     {lanes.reason}")
+        for number in lanes.queries:
+            lines += (f"    {line}" for line in _query_lines(plan.queries[number].query, automata[number]))
+    return "\n".join(lines)
+
+
+def _query_lines(query: Query, automaton: Determinizer) -> Iterator[str]:
+    yield f"automaton {query.name}"
+    for number, atom in enumerate(automaton.automaton.atoms):
+        yield f"  {number}: {_atom_text(atom)}{_follow_text(automaton, number)}"
+    for number, condition in enumerate(automaton.automaton.conditions):
+        when = "for each instance" if condition.scoped else "while enumerating"
+        yield f"  condition {number}: {to_text(condition.predicate).strip()}  ({when})"
+    if query.strategy not in (Strategy.ALL, Strategy.STRICT):
+        yield f"  keep {query.strategy.value} of the matches that end at one event"
+    if query.strategy is Strategy.STRICT:
+        yield "  only contiguous marks (part of the automaton)"
+    if query.limit is not None:
+        yield f"  limit {query.limit} per completing event"
+    if query.consume is not Consume.NONE:
+        yield f"  after a match drop partial runs of {'all partitions' if query.consume is Consume.ANY else 'the partition'}"
+    yield f"  state {_state_text(query)}"
+
+
+def _state_text(query: Query) -> str:
+    window = query.window
+    if window is None:
+        return "grows with the stream: there is no WITHIN"
+    unit = {"events": "events", "time": "ticks"}.get(window.unit, f"of [{window.attribute}]")
+    return f"bounded by the window of {window.amount} {unit}"
+
+
+def _atom_text(atom: Atom) -> str:
+    guard = " and ".join(_predicate_text(part) for part in atom.guard)
+    names = ", ".join(sorted(atom.aliases) or atom.own[:1]) or "unmarked"
+    return f"{names} <- {guard}"
+
+
+def _predicate_text(predicate: Node) -> str:
+    if isinstance(predicate, IsType):
+        return predicate.type
+    if isinstance(predicate, IsStream):
+        return f"from {predicate.stream}"
+    parts = list(predicate.children())
+    if any(isinstance(node, IsType) for node in predicate.walk()):
+        inner = " and ".join(text for text in map(_predicate_text, parts) if text != "true")
+        return f"not ({inner})" if type(predicate).__name__ == "Not" else inner
+    return to_text(predicate).strip()
+
+
+def _follow_text(automaton: Determinizer, number: int) -> str:
+    near, far = automaton.automaton.near[number], automaton.automaton.far[number]
+    marks = []
+    if number in automaton.automaton.first:
+        marks.append("starts")
+    if near:
+        marks.append(f"then at once {', '.join(map(str, sorted(near)))}")
+    if far:
+        marks.append(f"then {', '.join(map(str, sorted(far)))}")
+    if number in automaton.automaton.last:
+        marks.append("ends")
+    return f"   ({'; '.join(marks)})"
+
+
+def plan_dot(plan: Plan) -> str:
+    """The automata as a drawing: dashed edges may skip events, solid ones may not."""
+    lines = ["digraph plan {", "  rankdir=LR", '  node [shape=box, style=rounded, fontname="monospace"]']
+    for number, operator in enumerate(plan.queries):
+        lines += _automaton_dot(Determinizer(operator.query), number)
+    return "\n".join([*lines, "}"])
+
+
+def _automaton_dot(automaton: Determinizer, number: int) -> Iterator[str]:
+    yield f"  subgraph cluster_{number} {{"
+    yield f'    label="{_escaped(automaton.query.name)}"'
+    yield f'    q{number} [shape=point, label=""]'
+    for atom_number, atom in enumerate(automaton.automaton.atoms):
+        ends = ", peripheries=2" if atom_number in automaton.automaton.last else ""
+        yield f'    q{number}_{atom_number} [label="{_escaped(_atom_text(atom))}"{ends}]'
+    for atom_number in sorted(automaton.automaton.first):
+        yield f"    q{number} -> q{number}_{atom_number}"
+    for atom_number in range(len(automaton.automaton.atoms)):
+        for style, followers in (("solid", automaton.automaton.near), ("dashed", automaton.automaton.far)):
+            for after in sorted(followers[atom_number]):
+                yield f"    q{number}_{atom_number} -> q{number}_{after} [style={style}]"
+    yield "  }"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def tables_text(plan: Plan) -> str:
+    """Predicates, labels, states and edges of every query, as the kernel will meet them."""
+    return "\n\n".join("\n".join(_table_lines(Determinizer(operator.query))) for operator in plan.queries)
+
+
+def _table_lines(automaton: Determinizer) -> Iterator[str]:
+    yield f"tables of {automaton.query.name}"
+    yield "  predicates"
+    for number, predicate in enumerate(automaton.predicates):
+        text = "the event exists" if number == 0 else _predicate_text(predicate)
+        yield f"    p{number}: {text}"
+    compiled = compile_conditions(automaton.automaton.conditions, automaton.labels)
+    yield "  labels"
+    for number, label in enumerate(automaton.labels):
+        slots = f"  slots {list(compiled.label_slots[number])}" if compiled.label_slots[number] else ""
+        yield f"    l{number}: {', '.join(label.names) or 'hidden'}{slots}"
+    for number, condition in enumerate(compiled.conditions):
+        code = " ".join(f"{name}({slot},{column})" for name, slot, column in condition.left + condition.right)
+        yield f"  condition c{number}: {condition.kind} {condition.operator} {code}"
+    yield "  classes (which atoms can read the event)"
+    for truths in _possible_truths(automaton):
+        automaton.class_of(truths)
+    for number, readable in enumerate(automaton.classes[1:], start=1):
+        atoms = [atom for atom in range(len(automaton.automaton.atoms)) if readable >> atom & 1]
+        yield f"    k{number}: {atoms}"
+    yield "  edges"
+    yield from _edge_lines(automaton)
+
+
+def _possible_truths(automaton: Determinizer) -> Iterator[tuple[bool, ...]]:
+    """Truths that events can have: at most one type; all combinations of the other predicates if they are few."""
+    types = [n for n, p in enumerate(automaton.predicates) if isinstance(p, IsType)]
+    others = [n for n in range(1, len(automaton.predicates)) if n not in types]
+    sizes = range(len(others) + 1) if len(others) <= MOST_VARIED else (0, 1, len(others))
+    chosen = [set(group) for size in sizes for group in combinations(others, size)]
+    for type_ in [None, *types]:
+        for group in chosen:
+            yield tuple(n == 0 or n == type_ or n in group for n in range(len(automaton.predicates)))
+
+
+def _edge_lines(automaton: Determinizer) -> Iterator[str]:
+    state = INITIAL
+    while state < min(len(automaton.states), MOST_STATES):
+        for class_ in range(1, len(automaton.classes)):
+            for edge in automaton.edges(state, class_):
+                if edge.label == UNMARKED and edge.target == state and not edge.final:
+                    continue
+                label = "unmarked" if edge.label == UNMARKED else f"l{edge.label}"
+                target = "" if edge.target == NOWHERE else f" -> s{edge.target}"
+                yield f"    s{state} k{class_} {label}{target}{'  match' if edge.final else ''}"
+        state += 1
+    if len(automaton.states) > MOST_STATES:
+        yield f"    … more than {MOST_STATES} states"
