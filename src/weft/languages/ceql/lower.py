@@ -9,9 +9,8 @@ from weft.languages.ceql import syntax
 from weft.languages.ceql.clauses import TICKS, lower_limit, lower_partition, lower_window
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
-from weft.languages.ceql.scope import Bindings, Occurrence, Scope, scope_of
+from weft.languages.ceql.scope import NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
 from weft.languages.findings import Findings
-from weft.schema import Catalog
 from weft.source import SourceText, Span
 
 LANGUAGE = "ceql"
@@ -25,7 +24,7 @@ def lower(
         raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
     findings = Findings(source)
     declared = declared_catalog(program, findings)
-    catalog = declared if declared != Catalog() else given_catalog(schema)
+    catalog = declared if declared != NOTHING_DECLARED else given_catalog(schema)
     if not program.queries:
         hint = "a query looks like this: SELECT * WHERE A ; B WITHIN 10 EVENTS"
         end = len(source.text.rstrip())

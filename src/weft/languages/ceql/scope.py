@@ -12,6 +12,7 @@ from weft.languages.findings import Findings
 from weft.schema import Catalog, EventType, Kind
 
 ANY_STREAM = "*"
+NOTHING_DECLARED = Catalog()
 
 # Attributes every event may have without a declaration (the input format gives them).
 IMPLICIT = {"stream": Kind.TEXT, "type": Kind.TEXT, "ts": Kind.INT, "start": Kind.INT, "end": Kind.INT}
@@ -26,7 +27,7 @@ class Scope:
 
     offered: tuple[tuple[str, EventType], ...] | None
     restricts: bool = True  # only what is offered exists; False for a schema that serves checks alone
-    catalog: Catalog = Catalog()  # all that is declared, in FROM or not
+    catalog: Catalog = NOTHING_DECLARED  # all that is declared, in FROM or not
 
     @cached_property
     def streams(self) -> frozenset[str]:
