@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal as OneOf
 
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Pattern
 from weft.schema import Catalog
 from weft.tree import Node
@@ -77,7 +79,9 @@ class Program:
     """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
 
     language: str
-    queries: tuple[Query, ...]
+    queries: tuple[Query | CompositeQuery, ...]
     catalog: Catalog = Catalog()
     text: str = ""
     time_unit: str = "ms"
+    inputs: tuple[Input, ...] = ()
+    outputs: tuple[Output, ...] = ()

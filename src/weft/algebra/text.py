@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from weft.algebra import patterns, predicates
+from weft.algebra.composite_text import pattern_lines, query_lines, term_text
+from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.query import Consume, Program, Query, Selected, Window
 
 INDENT = "  "
@@ -34,6 +36,10 @@ def _lines(node: object) -> Iterator[str]:
             yield from _indented(_query_lines(node))
         case patterns.Pattern():
             yield from _pattern_lines(node)
+        case CompositeQuery():
+            yield from query_lines(node, to_text)
+        case Composite():
+            yield from pattern_lines(node, to_text)
         case Selected():
             yield _selected(node)
         case Window():
@@ -167,7 +173,7 @@ def _connective(node: object) -> tuple[str, int]:
             return f"NOT {_at(operand, _NOT)}", _NOT
         case predicates.Always():
             return "TRUE", _ATOM
-    return repr(node), _ATOM
+    return term_text(node, to_text), _ATOM
 
 
 def _at(node: object, level: int) -> str:

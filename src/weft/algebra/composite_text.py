@@ -1,0 +1,79 @@
+"""Composite patterns as indented text: one operator per line, its conditions behind it, operands below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from weft.algebra import composites, terms
+from weft.algebra.predicates import Predicate
+from weft.tree import Node
+
+INDENT = "  "
+Show = Callable[[Node], str]  # an expression or predicate in one line
+
+
+def query_lines(query: composites.CompositeQuery, show: Show) -> Iterator[str]:
+    """A query: its name, its fields, its pattern."""
+    yield f"query {query.name}"
+    if query.fields:
+        yield f"{INDENT}fields " + ", ".join(f"{field.name} = {show(field.value)}" for field in query.fields)
+    yield f"{INDENT}pattern"
+    yield from (2 * INDENT + line for line in pattern_lines(query.pattern, show))
+
+
+def pattern_lines(pattern: composites.Composite, show: Show) -> Iterator[str]:
+    """A pattern and those below it."""
+    yield _head(pattern, show)
+    for child in pattern.children():
+        if isinstance(child, composites.Composite):
+            yield from (INDENT + line for line in pattern_lines(child, show))
+
+
+def _head(pattern: composites.Composite, show: Show) -> str:
+    match pattern:
+        case composites.Source(type_, variable, where):
+            return f"source {type_} {variable}{_conditions('where', where, show)}"
+        case composites.Union():
+            return "union"
+        case composites.Filter(_, where):
+            return f"filter{_conditions('where', where, show)}"
+        case composites.Follow(_, _, pick, where, among):
+            return f"follow {pick}{_conditions('among', among, show)}{_conditions('where', where, show)}"
+        case composites.Overlap(_, _, where):
+            return f"overlap{_conditions('where', where, show)}"
+        case composites.Repeat(_, pick, where, among, lengths):
+            shown = _conditions("among", among, show) + _conditions("where", where, show)
+            return f"repeat {pick}{_lengths(lengths)}{shown}"
+        case composites.Without(_, _, when, where):
+            return f"without {when}{_conditions('where', where, show)}"
+        case composites.After(_, ticks):
+            return f"after {ticks} ticks"
+    return type(pattern).__name__.lower()
+
+
+def _conditions(word: str, conditions: tuple[Predicate, ...], show: Show) -> str:
+    return f" {word} [{'; '.join(map(show, conditions))}]" if conditions else ""
+
+
+def _lengths(lengths: composites.Lengths) -> str:
+    if lengths == composites.Lengths():
+        return ""
+    most = "any" if lengths.high is None else lengths.high
+    but = f" but not {', '.join(map(str, sorted(lengths.excluded)))}" if lengths.excluded else ""
+    return f" length {lengths.low} to {most}{but}"
+
+
+def term_text(node: object, show: Show) -> str:
+    """A value or condition of `weft.algebra.terms`; anything else as Python writes it."""
+    match node:
+        case terms.Previous(attribute):
+            return f"PREVIOUS({show(attribute)})"
+        case terms.Every(attribute):
+            return f"EVERY({show(attribute)})"
+        case terms.Elapsed(None, None):
+            return "ELAPSED()"
+        case terms.Elapsed(first, last):
+            return f"ELAPSED({first}, {last})"
+        case terms.Contains(operand, part):
+            return f"CONTAINS({show(operand)}, {show(part)})"
+    return repr(node)

@@ -1,0 +1,241 @@
+"""Composite events: the operators that EQL and Step are made of.
+
+A composite pattern denotes a set of *occurrences*. An occurrence has the times of all its constituents
+(its complete history), and binds each variable to the positions of events, in order. Its start is the
+earliest start of its constituents, its end the latest end. `x` is *before* `y` iff `x.end < y.start`.
+
+Occurrences stand in *processing order*: by end, start, positions; those that agree in all three stand as
+their parts do (first the left operand's, then the right's; of a union, the left branch's first).
+
+Conditions are tuples of predicates that must all hold. An `Attribute(name, variable)` reads the last event
+bound to the variable, and is missing when there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from weft.algebra.predicates import Expression, Predicate
+from weft.algebra.terms import mentioned
+from weft.tree import Node
+
+Conditions = tuple[Predicate, ...]
+
+
+class Composite(Node):
+    """A set of occurrences over a stream."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables its occurrences bind, in the order of the pattern."""
+        return tuple(name for child in self.children() if isinstance(child, Composite) for name in child.variables)
+
+
+@dataclass(frozen=True)
+class Source(Composite):
+    """Every event of a type that satisfies the conditions, bound to the variable."""
+
+    type: str
+    variable: str
+    where: Conditions = ()
+
+    def __post_init__(self) -> None:
+        _require_known(self.where, self.variables)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Its own one."""
+        return (self.variable,)
+
+
+@dataclass(frozen=True)
+class Union(Composite):
+    """The occurrences of both. A variable of the other branch is unbound."""
+
+    left: Composite
+    right: Composite
+
+    def __post_init__(self) -> None:
+        _require_distinct(self.variables)
+
+
+@dataclass(frozen=True)
+class Filter(Composite):
+    """The occurrences that satisfy the conditions; nothing came before."""
+
+    pattern: Composite
+    where: Conditions
+
+    def __post_init__(self) -> None:
+        _require_known(self.where, self.variables)
+
+
+@dataclass(frozen=True)
+class Follow(Composite):
+    """A left occurrence joined with right ones that it is before. Of these, `pick` takes
+
+    `each`   all for which `where` holds (Step's any next);
+    `first`  the first in processing order for which `where` holds (Step's greedy next);
+    `next`   the immediate successors (EQL): those for which `among` does not hold are passed over; the first
+             for which it holds decides: it is joined if `where` holds, and if not the left one stays alone.
+             First is the smallest in the order of complete histories: the lists of all times, compared from
+             their ends, a list that runs out being the larger. Successors with equal lists decide together.
+
+    In conditions, what came before is the left occurrence.
+    """
+
+    left: Composite
+    right: Composite
+    pick: OneOf["each", "first", "next"]
+    where: Conditions = ()
+    among: Conditions = ()
+
+    def __post_init__(self) -> None:
+        _require_distinct(self.variables)
+        _require_known((*self.where, *self.among), self.variables)
+        if self.among and self.pick != "next":
+            raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
+
+
+@dataclass(frozen=True)
+class Overlap(Composite):
+    """A left and a right occurrence whose intervals share a time, that share no event, and satisfy `where`.
+
+    The intervals [a, b] and [c, d] share a time iff `a <= d` and `c <= b`. In conditions, what came before is
+    the left occurrence.
+    """
+
+    left: Composite
+    right: Composite
+    where: Conditions = ()
+
+    def __post_init__(self) -> None:
+        _require_distinct(self.variables)
+        _require_known(self.where, self.variables)
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Numbers of members: `low` to `high` (None: any number) without those excluded."""
+
+    low: int = 1
+    high: int | None = None
+    excluded: frozenset[int] = frozenset()
+
+    def allow(self, length: int) -> bool:
+        """Whether a run of this length is reported."""
+        return self.low <= length and (self.high is None or length <= self.high) and length not in self.excluded
+
+    def allow_above(self, length: int) -> bool:
+        """Whether some greater length is allowed."""
+        if self.high is None:
+            return True
+        return any(self.allow(longer) for longer in range(max(length + 1, self.low), self.high + 1))
+
+
+@dataclass(frozen=True)
+class Repeat(Composite):
+    """Runs: occurrences of the pattern, each before the next one. What came before a candidate is the run so far.
+
+    `next`     (EQL) A run is extended as by `Follow` with pick `next`; it starts at each occurrence that
+               satisfies `among` and `where`. Every run is an occurrence made of all its members.
+    `each`     (Step's any iteration) All sub-sequences whose consecutive members satisfy `where`.
+    `longest`  (Step's greedy iteration) One run at a time, over the occurrences in processing order: one that
+               the last member is before, that satisfies `where`, and whose run has a greater length that is
+               allowed, extends the run; any other closes the run and starts the next. The end of the stream
+               closes the last run.
+
+    `each` and `longest` report the first member joined with the last (the first alone, if it is the only one),
+    once for each pair, when the length is allowed; they ask nothing of the first member, and in conditions
+    what came before is the member before.
+    """
+
+    pattern: Composite
+    pick: OneOf["each", "longest", "next"]
+    where: Conditions = ()
+    among: Conditions = ()
+    lengths: Lengths = Lengths()
+
+    def __post_init__(self) -> None:
+        _require_known((*self.where, *self.among), self.variables)
+        if self.among and self.pick != "next":
+            raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
+        if self.lengths != Lengths() and self.pick == "next":
+            raise ValueError("runs of pick 'next' have no bounds of length")
+
+
+@dataclass(frozen=True)
+class Without(Composite):
+    """The occurrences c of the pattern for which there is no unwanted one u that satisfies `where` and stands
+
+    `between`  strictly between the first and the last constituent of c (EQL's exception);
+    `during`   within c: `c.start <= u.start` and `u.end <= c.end`, but is not made of events of c alone (Step);
+    `before`   before c (Step).
+
+    The unwanted variables can be read in `where` only. What came before is c.
+    """
+
+    pattern: Composite
+    unwanted: Composite
+    when: OneOf["before", "between", "during"]
+    where: Conditions = ()
+
+    def __post_init__(self) -> None:
+        everything = (*self.pattern.variables, *self.unwanted.variables)
+        _require_distinct(everything)
+        _require_known(self.where, everything)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of the pattern."""
+        return self.pattern.variables
+
+
+@dataclass(frozen=True)
+class After(Composite):
+    """The occurrence with one more constituent: a point in time, so many ticks after its end, which has no position.
+
+    It exists when time has passed that point; at the end of a finite stream all time passes.
+    """
+
+    pattern: Composite
+    ticks: int
+
+    def __post_init__(self) -> None:
+        if self.ticks < 0:
+            raise ValueError(f"a time before the end of the pattern: {self.ticks}")
+
+
+@dataclass(frozen=True)
+class Field(Node):
+    """A field of the output event: its key and its value."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class CompositeQuery(Node):
+    """A named pattern and the output fields of its matches: one match for each different binding of variables."""
+
+    name: str
+    pattern: Composite
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_known((field.value for field in self.fields), self.pattern.variables)
+        _require_distinct(tuple(field.name for field in self.fields))
+
+
+def _require_distinct(names: tuple[str, ...]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"used twice: {', '.join(repeated)}")
+
+
+def _require_known(nodes: Iterable[Node], names: tuple[str, ...]) -> None:
+    unknown = sorted({name for node in nodes for name in mentioned(node)}.difference(names))
+    if unknown:
+        raise ValueError(f"not bound here: {', '.join(unknown)}")

@@ -1,0 +1,55 @@
+"""Variables renamed: tells whether two patterns are the same but for names, so that both can be run once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TypeVar, cast
+
+from weft.algebra.composites import Composite, Source
+from weft.algebra.predicates import Attribute, Predicate
+from weft.algebra.terms import Elapsed, conjuncts
+from weft.tree import Node
+
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def rename(node: AnyNode, names: Mapping[str, str]) -> AnyNode:
+    """The pattern or condition with its variables renamed; those that are not in `names` stay."""
+
+    def new(variable: str | None) -> str | None:
+        return variable and names.get(variable, variable)
+
+    renamed: Node
+    match node:
+        case Source(type_, variable, where):
+            renamed = Source(type_, names.get(variable, variable), tuple(rename(part, names) for part in where))
+        case Attribute(name, variable):
+            renamed = Attribute(name, new(variable))
+        case Elapsed(first, last):
+            renamed = Elapsed(new(first), new(last))
+        case _:
+            renamed = node.map_children(lambda child: rename(child, names))
+    return cast(AnyNode, renamed)
+
+
+def canonical(pattern: Composite) -> tuple[Composite, tuple[str, ...]]:
+    """The pattern with numbers for variables and its conditions sorted, and what the variables were called.
+
+    Two patterns have equal canonical forms iff they are the same up to the names of variables and the order of
+    conditions; the occurrences of one are then those of the other, renamed.
+    """
+    names = tuple(node.variable for node in pattern.walk() if isinstance(node, Source))
+    numbered = rename(pattern, {name: str(number) for number, name in enumerate(names)})
+    return cast(Composite, numbered.transform(_sort_conditions)), names
+
+
+def _sort_conditions(node: Node) -> Node:
+    """A pattern's conditions, conjunctions taken apart, each once, in the order of their texts."""
+    if not isinstance(node, Composite):
+        return node
+    found = {field.name: getattr(node, field.name) for field in fields(node) if field.name in ("where", "among")}
+    kept: dict[str, tuple[Predicate, ...]] = {
+        name: tuple(sorted(set(conjuncts(conditions)), key=repr)) for name, conditions in found.items()
+    }
+    return replace(node, **kept) if kept else node

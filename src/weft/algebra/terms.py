@@ -1,0 +1,78 @@
+"""Values and conditions that need more than the event at hand: what came before, all that came, how long it took.
+
+They stand inside the operators of `weft.algebra.composites`, whose docstrings say what "before" and "at hand"
+are at each place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft.algebra.predicates import And, Attribute, Expression, Predicate
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class Previous(Expression):
+    """The attribute of the last event bound to the variable in what came before.
+
+    When nothing came before that binds the variable, the comparison it stands in is true.
+    """
+
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class Every(Expression):
+    """The attribute of each event bound to the variable: the comparison must hold for all of them.
+
+    It is true when there is none. Inside a repetition the events are those of the run so far, without the
+    candidate; elsewhere they are all that are bound.
+    """
+
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class Elapsed(Expression):
+    """The ticks from the start of the first event bound to `first` to the end of the last bound to `last`.
+
+    None stands for the whole composite (in a repetition: for the candidate). Missing when a variable is unbound.
+    """
+
+    first: str | None = None
+    last: str | None = None
+
+
+@dataclass(frozen=True)
+class Contains(Predicate):
+    """The operand is a text and has the part, a text too, in it."""
+
+    operand: Expression
+    part: Expression
+
+
+def mentioned(node: Node) -> frozenset[str]:
+    """The variables a condition or value mentions."""
+    names: set[str | None] = set()
+    for part in node.walk():
+        if isinstance(part, Attribute):
+            names.add(part.variable)
+        elif isinstance(part, Elapsed):
+            names |= {part.first, part.last}
+    return frozenset(name for name in names if name is not None)
+
+
+def looks_back(node: Node) -> frozenset[str]:
+    """The variables whose earlier events a condition reads, by `Previous` or `Every`."""
+    found = (part.attribute.variable for part in node.walk() if isinstance(part, Previous | Every))
+    return frozenset(name for name in found if name is not None)
+
+
+def conjuncts(conditions: Iterable[Predicate]) -> tuple[Predicate, ...]:
+    """The conditions with every conjunction taken apart, in order."""
+    parts: list[Predicate] = []
+    for condition in conditions:
+        parts += conjuncts(condition.operands) if isinstance(condition, And) else (condition,)
+    return tuple(parts)
