@@ -124,6 +124,10 @@ class Lengths:
     high: int | None = None
     excluded: frozenset[int] = frozenset()
 
+    def __post_init__(self) -> None:
+        if self.low < 1:
+            raise ValueError(f"a run has at least one member, not {self.low}")
+
     def allow(self, length: int) -> bool:
         """Whether a run of this length is reported."""
         return self.low <= length and (self.high is None or length <= self.high) and length not in self.excluded

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.meaning.composites import composite_matches
 from weft.algebra.meaning.query import Match, query_matches
-from weft.algebra.meaning.stream import place
-from weft.algebra.query import Program
+from weft.algebra.meaning.stream import Placed, place
+from weft.algebra.query import Program, Query
 
 __all__ = ["Match", "matches"]
 
@@ -22,10 +24,16 @@ def matches(
 
     Match order is by end, then start, then positions, then query.
     """
-    stream = place(events, program.catalog, time, type)
+    declared: list[object] = [source.type for source in program.inputs]
+    by_source = sorted(events, key=lambda e: declared.index(e[type]) if e.get(type) in declared else len(declared))
+    stream = place(by_source, program.catalog, time, type)
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, query in enumerate(program.queries)
-        for m in query_matches(query, stream)
+        for m in _matches_of(query, stream)
     ]
     return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _matches_of(query: Query | CompositeQuery, stream: Sequence[Placed]) -> list[Match]:
+    return composite_matches(query, stream) if isinstance(query, CompositeQuery) else query_matches(query, stream)

@@ -1,0 +1,73 @@
+"""Occurrences of composite patterns, and the orders they stand in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.algebra.meaning.stream import Placed
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """The times (start, end) of each constituent, by end and start, and what each variable is bound to."""
+
+    times: tuple[tuple[int, int], ...]
+    bound: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @cached_property
+    def start(self) -> int:
+        """The earliest start of a constituent."""
+        return min(start for start, _ in self.times)
+
+    @cached_property
+    def end(self) -> int:
+        """The latest end of a constituent."""
+        return max(end for _, end in self.times)
+
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """The positions of its events, ascending."""
+        return tuple(sorted({position for _, positions in self.bound for position in positions}))
+
+    def of(self, variable: str) -> tuple[int, ...]:
+        """The positions bound to a variable."""
+        return dict(self.bound).get(variable, ())
+
+    def is_before(self, other: Occurrence) -> bool:
+        """Whether it has ended when the other starts."""
+        return self.end < other.start
+
+
+def occurrence_of(event: Placed, variable: str) -> Occurrence:
+    """An event alone."""
+    return Occurrence(((event.start, event.end),), ((variable, (event.position,)),))
+
+
+def joined(*parts: Occurrence) -> Occurrence:
+    """One occurrence made of several: all their constituents, and their bindings one after the other."""
+    bound: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        for variable, positions in part.bound:
+            bound[variable] = bound.get(variable, ()) + positions
+    times = sorted((time for part in parts for time in part.times), key=lambda time: (time[1], time[0]))
+    return Occurrence(tuple(times), tuple(sorted(bound.items())))
+
+
+def later(occurrence: Occurrence, ticks: int) -> Occurrence:
+    """The occurrence with a point in time, so many ticks after its end, as its last constituent."""
+    point = occurrence.end + ticks
+    return Occurrence((*occurrence.times, (point, point)), occurrence.bound)
+
+
+def in_processing_order(found: Iterable[Occurrence]) -> list[Occurrence]:
+    """Each occurrence once, by end, start and positions; those that agree in these stay as they came."""
+    return sorted(dict.fromkeys(found), key=lambda one: (one.end, one.start, one.positions))
+
+
+def history_key(occurrence: Occurrence) -> tuple[float, ...]:
+    """Sorts by complete history: the list of all times from its end; one that runs out is the larger."""
+    history = [time for constituent in occurrence.times for time in constituent]
+    return (*reversed(history), math.inf)
