@@ -46,7 +46,8 @@ def optimize(program: Program) -> Program:
 def optimize_with_trace(program: Program) -> tuple[Program, tuple[Step, ...]]:
     """The rewritten program, and every step that led to it."""
     steps: list[Step] = []
-    queries = tuple(_optimize_query(query, steps) for query in program.queries)
+    # The rules so far are about regular patterns; other queries stay as they are.
+    queries = tuple(_optimize_query(query, steps) if isinstance(query, Query) else query for query in program.queries)
     return replace(program, queries=queries), tuple(steps)
 
 
