@@ -86,7 +86,9 @@ def comparisons(draw: st.DrawFn) -> Predicate:
     if shape <= 5:
         return Comparison(draw(st.sampled_from(OPERATORS)), draw(expressions()), draw(literals_for("x")))
     if shape == 6:
-        return In(Attribute("x"), tuple(draw(st.lists(st.sampled_from([0, 1, 2, 3.0, "a", True]), max_size=3))))
+        return In(
+            Attribute("x"), tuple(draw(st.lists(st.sampled_from([0, 1, 2, 3.0, "a", True]), min_size=1, max_size=3)))
+        )
     if shape == 7:
         return Like(Attribute("s"), draw(st.sampled_from(["%", "a%", "_", "%b", "a_"])))
     if shape == 8:
