@@ -66,6 +66,8 @@ class Scope:
         carriers = [s.name for s in self.catalog.streams if s.type_named(name) is not None]
         if carriers:
             return f"it is carried by {' and '.join(carriers)}" + ("" if stream else ", which FROM does not name")
+        if any(type_.name == name for type_ in self.catalog.types):
+            return f"it is declared, but no stream carries it: DECLARE STREAM S({name}, …)"
         return did_you_mean(name, self.type_names)
 
     def kinds(self, occurrences: Iterable[Occurrence], attribute: str) -> frozenset[Kind] | None:

@@ -1,0 +1,1 @@
+"""EQL, the event query language of the Next CEP system."""

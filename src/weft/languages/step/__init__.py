@@ -1,0 +1,1 @@
+"""Step, the language of the Step CEP system."""

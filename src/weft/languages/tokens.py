@@ -1,0 +1,97 @@
+"""From tokens to syntax: places, names and constants, and the rules for expressions that grammars have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token
+from lark.visitors import Transformer
+
+from weft.languages import expressions as syntax
+from weft.source import Span
+
+Child = Any  # what the grammar's rules hand on: tokens, nodes, tuples of nodes, or None for an absent option
+
+_SAME_OPERATOR = {"==": "=", "!=": "<>"}
+
+
+def place(token: Token) -> Span:
+    """Where a token stands."""
+    return Span(token.start_pos, token.end_pos)  # type: ignore[arg-type]
+
+
+def from_to(first: Child, last: Child) -> Span:
+    """The text from one token or node to another."""
+    start = first.start_pos if isinstance(first, Token) else first.span.start
+    end = last.end_pos if isinstance(last, Token) else last.span.end
+    return Span(start, end)
+
+
+def number_of(token: Token) -> int | float:
+    """The number a token stands for; whole unless it has a fraction or an exponent."""
+    text: str = token.value
+    return int(text) if text.isdigit() else float(text)
+
+
+class ExpressionRules(Transformer[Token, Any]):
+    """One method per rule for values and conditions; a language adds its own, and says what names and texts are."""
+
+    def name_of(self, token: Token) -> syntax.Name:
+        """A name from its token."""
+        return syntax.Name(token.value, span=place(token))
+
+    def text_of(self, token: Token) -> str:
+        """A text in quotes from its token."""
+        text: str = token.value
+        return text[1:-1]
+
+    def or_(self, children: list[Child]) -> syntax.Or:
+        left, right = children
+        return syntax.Or(left, right, span=from_to(left, right))
+
+    def and_(self, children: list[Child]) -> syntax.And:
+        left, right = children
+        return syntax.And(left, right, span=from_to(left, right))
+
+    def not_(self, children: list[Child]) -> syntax.Not:
+        word, operand = children
+        return syntax.Not(operand, span=from_to(word, operand))
+
+    def comparison(self, children: list[Child]) -> syntax.Comparison:
+        left, operator, right = children
+        symbol = _SAME_OPERATOR.get(operator.value, operator.value)
+        return syntax.Comparison(symbol, left, right, span=from_to(left, right))
+
+    def contains(self, children: list[Child]) -> syntax.Contains:
+        operand, part = children
+        return syntax.Contains(operand, part, span=from_to(operand, part))
+
+    def arithmetic(self, children: list[Child]) -> syntax.Arithmetic:
+        left, operator, right = children
+        return syntax.Arithmetic(operator.value, left, right, span=from_to(left, right))
+
+    def negative(self, children: list[Child]) -> syntax.Negative:
+        minus, operand = children
+        return syntax.Negative(operand, span=from_to(minus, operand))
+
+    def field(self, children: list[Child]) -> syntax.Field:
+        variable, attribute = children
+        return syntax.Field(self.name_of(variable), self.name_of(attribute), span=from_to(variable, attribute))
+
+    def bare(self, children: list[Child]) -> syntax.Bare:
+        return syntax.Bare(self.name_of(children[0]), span=place(children[0]))
+
+    def number(self, children: list[Child]) -> syntax.Literal:
+        return syntax.Literal(number_of(children[0]), span=place(children[0]))
+
+    def string(self, children: list[Child]) -> syntax.Literal:
+        return syntax.Literal(self.text_of(children[0]), span=place(children[0]))
+
+    def true(self, children: list[Child]) -> syntax.Literal:
+        return syntax.Literal(True, span=place(children[0]))
+
+    def false(self, children: list[Child]) -> syntax.Literal:
+        return syntax.Literal(False, span=place(children[0]))
+
+    def listed(self, children: list[Child]) -> tuple[Child, ...]:
+        return tuple(children)
