@@ -1,0 +1,195 @@
+"""The public functions: compile a program, match a frame, detect in data, count, explain.
+
+The whole way of a query is one line each in `detect`: text, algebra, plan, run, matches.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import engines, stages
+from weft.algebra.query import Program
+from weft.errors import Diagnostic, InputError, UsageError
+from weft.languages import LANGUAGES, compile_text
+from weft.optimizer.pipeline import optimize
+from weft.runtime.events import Rejected
+from weft.runtime.matches import Match, rows_to_matches
+from weft.schema import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Programs = Program | Sequence[Program]
+Schema = Catalog | Mapping[str, Mapping[str, str]]
+PROGRAM_SUFFIXES = frozenset(language.ending for language in LANGUAGES)
+
+
+class ProgramWarning(UserWarning):
+    """Something in a program that is allowed and probably not meant."""
+
+
+class RejectedWarning(UserWarning):
+    """Events could not be read and took no part."""
+
+
+def compile(
+    text_or_path: str | Path,
+    language: str | None = None,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+) -> Program:
+    """Compile a program from its text or its file.
+
+    The language is told by the file's ending or a leading keyword. `schema` declares event types that the
+    text does not declare itself. One tick of event time is a `time_unit` (ns, us, ms, s, min, h or d).
+    """
+    program, findings = compile_with_findings(text_or_path, language, schema, time_unit)
+    for finding in findings:
+        warnings.warn(finding.render(), ProgramWarning, stacklevel=2)
+    return program
+
+
+def compile_with_findings(
+    text_or_path: str | Path,
+    language: str | None = None,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """Like `compile`, but gives the warnings back."""
+    path = _as_path(text_or_path)
+    text, name, stem = (str(text_or_path), "<text>", "q") if path is None else (_read(path), str(path), path.stem)
+    program, findings = compile_text(text, language=language, name=name, stem=stem, schema=schema, time_unit=time_unit)
+    return replace(program, time_unit=time_unit), findings
+
+
+def match(
+    frame: DataFrame,
+    program: Programs,
+    time: str = "ts",
+    type: str = "type",
+) -> DataFrame:
+    """The matches in a Spark DataFrame, batch or streaming, as a Spark DataFrame.
+
+    Its columns are query, id, start, end, positions, bindings and event (a JSON object).
+    """
+    if engines.is_spark_frame(frame):
+        from weft.runtime.spark.batch import match_frame  # Spark takes seconds to load
+
+        return match_frame(frame, optimize(together(program)), time=time, type=type)
+    raise UsageError(
+        f"weft.match takes a Spark DataFrame, not a {frame.__class__.__name__}: "
+        "for data in Python use weft.detect(events, program)"
+    )
+
+
+def detect(
+    events: Any,
+    program: Programs,
+    engine: str = "local",
+    *,
+    time: str = "ts",
+    type: str = "type",
+    rejects: list[Rejected] | None = None,
+) -> Iterator[Match]:
+    """The matches in events, in match order.
+
+    `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files.
+    Events that cannot be read take no part: they are appended to `rejects`, or warned about if it is None.
+    """
+    run = engines.start(events, together(program), engine, time=time, type=type)
+    return _objects(run, rejects)
+
+
+def _objects(run: engines.Run, rejects: list[Rejected] | None) -> Iterator[Match]:
+    for rows in run.rows():
+        yield from rows_to_matches(rows)
+    _report(run.rejected, rejects)
+
+
+def count(
+    events: Any,
+    program: Programs,
+    engine: str = "local",
+    *,
+    time: str = "ts",
+    type: str = "type",
+    rejects: list[Rejected] | None = None,
+) -> dict[str, int]:
+    """The number of matches of each query, by name, without making match objects."""
+    run = engines.start(events, together(program), engine, time=time, type=type)
+    counts = run.counts()
+    _report(run.rejected, rejects)
+    return counts
+
+
+def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:
+    """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
+    return stages.show(together(program), stage, format)
+
+
+def together(programs: Programs) -> Program:
+    """Several programs as one, deployed on the same events."""
+    parts = [programs] if isinstance(programs, Program) else list(programs)
+    if not parts or not all(isinstance(part, Program) for part in parts):
+        raise UsageError("a program is what weft.compile(text_or_path) gives: pass one, or a list of them")
+    if len(parts) == 1:
+        return parts[0]
+    names = [query.name for part in parts for query in part.queries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"two queries are called {twice[0]!r}: rename the file of one, it names the query")
+    if len({part.time_unit for part in parts}) > 1:
+        raise UsageError("the programs count time in different units: compile them with one time_unit")
+    return replace(
+        parts[0],
+        queries=tuple(query for part in parts for query in part.queries),
+        catalog=_joined([part.catalog for part in parts]),
+        text="\n\n".join(part.text for part in parts),
+        inputs=tuple(item for part in parts for item in part.inputs),
+        outputs=tuple(item for part in parts for item in part.outputs),
+    )
+
+
+def _joined(catalogs: Sequence[Catalog]) -> Catalog:
+    streams = tuple(dict.fromkeys(stream for catalog in catalogs for stream in catalog.streams))
+    types = tuple(dict.fromkeys(kind for catalog in catalogs for kind in catalog.types))
+    names = [stream.name for stream in streams]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"two programs declare the stream {twice[0]!r} differently: make them agree")
+    return Catalog(streams, types)
+
+
+def _report(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:
+    if rejects is not None:
+        rejects.extend(found)
+    elif found:
+        count = f"{len(found):,} event{'s' * (len(found) > 1)}"
+        message = f"{count} could not be read; the first: {found[0]} (pass rejects=[] to collect them)"
+        warnings.warn(message, RejectedWarning, stacklevel=3)
+
+
+def _as_path(text_or_path: str | Path) -> Path | None:
+    """The path that is meant, None for text."""
+    if isinstance(text_or_path, Path):
+        return text_or_path
+    if "\n" in text_or_path:
+        return None
+    try:
+        path = Path(text_or_path)
+        return path if path.suffix in PROGRAM_SUFFIXES or path.is_file() else None
+    except (OSError, ValueError):  # too long for a file's name, or no name at all
+        return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"no such program file: {path}") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(f"cannot read the program file {path}: {problem}") from None

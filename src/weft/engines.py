@@ -1,0 +1,143 @@
+"""The engines behind one interface: a run gives matches as rows in match order, counts, and what could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra import meaning
+from weft.algebra.query import Program
+from weft.errors import UsageError, did_you_mean
+from weft.optimizer.pipeline import optimize
+from weft.plan.planner import plan
+from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.local import LocalRun
+from weft.runtime.matches import PlainMatch, to_batch, to_record_batches
+from weft.runtime.order import EventSource, read_events
+
+Engine = Literal["local", "spark", "meaning"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+# A name that no attribute has: event times as the reader made them, whatever the time column holds.
+_TICKS = "\0ticks"
+
+
+class Run(Protocol):
+    """One pass of a program over events. Counters and rejected events are complete when it is."""
+
+    counters: dict[str, int]
+
+    @property
+    def rejected(self) -> Sequence[Rejected]:
+        """The events that could not be read."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of MATCH_SCHEMA."""
+
+    def counts(self) -> dict[str, int]:
+        """The number of matches of each query."""
+
+
+def start(events: Any, program: Program, engine: str, *, time: str, type: str) -> Run:
+    """Set up a run; nothing is read yet."""
+    if engine not in ENGINES:
+        raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
+    if engine == "spark":
+        from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
+
+        return SparkRun(events, optimize(program), time=time, type=type)
+    if engine == "meaning":
+        return MeaningRun(program, open_source(events, program, time=time, type=type))
+    chosen = plan(optimize(program))
+    return LocalRun(chosen, open_source(events, program, time=time, type=type, columns=chosen.columns))
+
+
+def open_source(
+    events: Any,
+    program: Program,
+    *,
+    time: str,
+    type: str,
+    columns: Sequence[str] | None = None,
+) -> EventSource:
+    """Events in stream order from data in memory or from files."""
+    paths = paths_of(events)
+    if paths is not None:
+        from weft.connectors.files import open_events as read  # TEMP
+    else:
+        read = read_events
+    data = events if paths is None else paths
+    return read(data, time=time, type=type, catalog=program.catalog, time_unit=program.time_unit, columns=columns)
+
+
+def paths_of(events: Any) -> list[str] | None:
+    """The files that are meant, None for data in memory."""
+    if isinstance(events, str | Path):
+        return [str(events)]
+    if isinstance(events, list | tuple) and events and all(isinstance(item, str | Path) for item in events):
+        return [str(path) for path in events]
+    return None
+
+
+def is_spark_frame(events: Any) -> bool:
+    """Whether this is a DataFrame of Spark, classic or Connect; Spark is not loaded to find out."""
+    return type(events).__module__.startswith("pyspark.sql")
+
+
+class MeaningRun:
+    """One pass by the definition of what a program means: slow, and right."""
+
+    def __init__(self, program: Program, source: EventSource) -> None:
+        self.counters: dict[str, int] = {}
+        self._program = program
+        self._source = source
+
+    @property
+    def rejected(self) -> Sequence[Rejected]:
+        """The events that could not be read."""
+        return self._source.rejected
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of MATCH_SCHEMA."""
+        names = [query.name for query in self._program.queries]
+        found: dict[str, list[PlainMatch]] = {name: [] for name in names}
+        for m in self._matches():
+            found[m.query].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event))
+        yield from to_record_batches((to_batch(name, matches) for name, matches in found.items()), names)
+
+    def counts(self) -> dict[str, int]:
+        """The number of matches of each query."""
+        totals = Counter({query.name: 0 for query in self._program.queries})
+        totals.update(m.query for m in self._matches())
+        return dict(totals)
+
+    def _matches(self) -> list[meaning.Match]:
+        events = [event for batch in self._source for event in _to_dicts(batch, self._source.reading.type)]
+        matches = meaning.matches(self._program, events, time=_TICKS, type=self._source.reading.type)
+        self.counters = {**self._source.counters, "matches": len(matches)}
+        return matches
+
+
+def _to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
+    """The events of a batch as dictionaries without missing attributes."""
+    columns = {
+        name: [values.to_pylist() for values in (column.numbers, column.texts, column.booleans) if values is not None]
+        for name, column in batch.columns.items()
+    }
+    types = batch.types.to_pylist()
+    instant = np.array_equal(batch.starts, batch.ends)
+    for row in range(len(batch)):
+        event: dict[str, object] = {type_name: types[row]}
+        for name, parts in columns.items():
+            value = next((part[row] for part in parts if part[row] is not None), None)
+            if value is not None:
+                event[name] = value
+        if instant or batch.starts[row] == batch.ends[row]:
+            event[_TICKS] = int(batch.starts[row])
+        else:
+            event |= {"start": int(batch.starts[row]), "end": int(batch.ends[row])}
+        yield event

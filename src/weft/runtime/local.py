@@ -1,0 +1,77 @@
+"""The local engine: events in stream order go through one matcher, matches come out in match order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.plan.operators import Plan
+from weft.runtime.events import Rejected
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch, to_record_batches
+from weft.runtime.order import EventSource
+
+
+class LocalRun:
+    """One pass of a plan over a source of events, in this process."""
+
+    def __init__(self, plan: Plan, source: EventSource) -> None:
+        self.counters: dict[str, int] = {}
+        self._plan = plan
+        self._source = source
+        self._order = [operator.query.name for operator in plan.queries]
+
+    @property
+    def rejected(self) -> Sequence[Rejected]:
+        """The events that could not be read; complete when the pass is."""
+        return self._source.rejected
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of MATCH_SCHEMA."""
+        matcher = Matcher(self._plan)
+        held: list[MatchBatch] = []
+        found = 0
+        for batch in self._source:
+            if len(batch) == 0:
+                continue
+            ready, held = settle([*held, *matcher.push(batch)], int(batch.ends[-1]))
+            for rows in to_record_batches(ready, self._order):
+                found += len(rows)
+                yield rows
+            self._note(matcher, found)
+        for rows in to_record_batches([*held, *matcher.finish()], self._order):
+            found += len(rows)
+            yield rows
+        self._note(matcher, found)
+
+    def counts(self) -> dict[str, int]:
+        """The number of matches of each query, without making them."""
+        matcher = Matcher(self._plan)
+        totals = Counter(dict.fromkeys(self._order, 0))
+        for batch in self._source:
+            if len(batch):
+                totals.update(matcher.count(batch))
+        for rest in matcher.finish():
+            totals[rest.query] += len(rest)
+        self._note(matcher, totals.total())
+        return dict(totals)
+
+    def _note(self, matcher: Matcher, matches: int) -> None:
+        self.counters = {**matcher.counters, **self._source.counters, "matches": matches}
+
+
+def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:
+    """Matches that end before `time`, and those to hold back.
+
+    The next events may end at `time` too, and their matches may come before those that are here already.
+    """
+    ready: list[MatchBatch] = []
+    held: list[MatchBatch] = []
+    for batch in batches:
+        split = int(np.searchsorted(batch.ends, time))
+        ready.append(batch.slice(0, split))
+        held.append(batch.slice(split, len(batch)))
+    return [b for b in ready if len(b)], [b for b in held if len(b)]

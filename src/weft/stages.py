@@ -1,0 +1,131 @@
+"""A program at each stage on its way to the kernels, as text, JSON or DOT: what `weft explain` shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Literal, get_args
+
+from weft.algebra.predicates import Expression, Predicate
+from weft.algebra.query import Program
+from weft.algebra.text import to_text
+from weft.errors import UsageError, did_you_mean
+from weft.languages import language_of, parse_syntax
+from weft.optimizer.pipeline import Step, optimize_with_trace
+from weft.plan.planner import plan
+from weft.plan.text import plan_dot, plan_text, tables_text
+from weft.source import SourceText
+from weft.tree import Node
+
+Stage = Literal["syntax", "algebra", "optimized", "plan", "tables"]
+Format = Literal["text", "json", "dot"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def show(program: Program, stage: str, form: str) -> str:
+    """The program at a stage, in a format."""
+    if stage not in STAGES:
+        raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
+    if form not in FORMATS:
+        raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
+    return _SHOW[stage](program, form)
+
+
+def _show_syntax(program: Program, form: str) -> str:
+    tree = parse_syntax(program.text, language=program.language)
+    if form == "text":
+        return language_of(program.text, language=program.language).print(tree)
+    return _show_trees([tree], form)
+
+
+def _show_algebra(program: Program, form: str) -> str:
+    return to_text(program) if form == "text" else _show_trees(program.queries, form)
+
+
+def _show_optimized(program: Program, form: str) -> str:
+    optimized, steps = optimize_with_trace(program)
+    if form != "text":
+        return _show_trees(optimized.queries, form)
+    trace = "\n".join(_step_line(step) for step in steps) or "no rule applies"
+    return f"{to_text(optimized).rstrip()}\n\nrules applied:\n{trace}"
+
+
+def _step_line(step: Step) -> str:
+    return f"  {step.query}: {step.rule}"
+
+
+def _show_plan(program: Program, form: str) -> str:
+    chosen = plan(optimize_with_trace(program)[0])
+    if form == "dot":
+        return plan_dot(chosen)
+    return plan_text(chosen) if form == "text" else json.dumps(to_json(chosen), indent=2)
+
+
+def _show_tables(program: Program, form: str) -> str:
+    if form != "text":
+        raise UsageError("tables are shown as text only: use --format text, or --stage plan")
+    return tables_text(plan(optimize_with_trace(program)[0]))
+
+
+_SHOW: dict[str, Callable[[Program, str], str]] = {
+    "syntax": _show_syntax,
+    "algebra": _show_algebra,
+    "optimized": _show_optimized,
+    "plan": _show_plan,
+    "tables": _show_tables,
+}
+
+
+def _show_trees(trees: Sequence[Node], form: str) -> str:
+    if form == "json":
+        shown = [to_json(tree) for tree in trees]
+        return json.dumps(shown[0] if len(shown) == 1 else shown, indent=2, ensure_ascii=False)
+    lines = [line for number, tree in enumerate(trees) for line in _dot_lines(tree, f"n{number}")]
+    return "\n".join(["digraph program {", '  node [shape=box, fontname="monospace"]', *lines, "}"])
+
+
+def to_json(value: object) -> object:
+    """A node, or anything made of nodes, as JSON values; a node says its kind under `node`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value) if _is_shown(f.name, value)
+        }
+        return {"node": type(value).__name__, **fields}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if isinstance(value, frozenset | set):
+        return sorted(str(item) for item in value)
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _is_shown(field: str, owner: object) -> bool:
+    """Everything but places in the text and the text itself."""
+    value = getattr(owner, field)
+    return not isinstance(value, SourceText) and field not in ("span", "text")
+
+
+def _dot_lines(node: Node, name: str) -> Iterator[str]:
+    facts = [type(node).__name__]
+    children: list[tuple[str, Node]] = []
+    for field in dataclasses.fields(node):
+        value = getattr(node, field.name)
+        parts = value if isinstance(value, tuple) else (value,)
+        below = [part for part in parts if isinstance(part, Node)]
+        if below and all(isinstance(part, Predicate | Expression) for part in below):
+            facts.append(", ".join(to_text(part) for part in below))
+        elif below:
+            children += [(field.name, part) for part in below]
+        elif value not in (None, (), False) and _is_shown(field.name, node):
+            facts.append(f"{field.name} = {to_json(value)}")
+    label = "\\n".join(fact.replace("\\", "\\\\").replace('"', '\\"') for fact in facts)
+    yield f'  {name} [label="{label}"]'
+    for number, (field_name, child) in enumerate(children):
+        yield f'  {name} -> {name}_{number} [label="{field_name}"]'
+        yield from _dot_lines(child, f"{name}_{number}")

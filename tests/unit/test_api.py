@@ -1,0 +1,164 @@
+"""The public functions: what they take, what they give, and what they say when it cannot work."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import weft
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FIRE = EXAMPLES / "fire" / "fire.ceql"
+SENSORS = EXAMPLES / "fire" / "sensors.jsonl"
+ANSWER = [(1, 3, 8), (1, 6, 8)]
+PAIR = "SELECT * WHERE A AS x; B AS y WITHIN 10 EVENTS"
+
+
+@pytest.fixture
+def sensors() -> list[dict[str, object]]:
+    return [json.loads(line) for line in SENSORS.read_text().splitlines()]
+
+
+@pytest.fixture(params=["local", "meaning"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def positions(matches: Iterator[weft.Match]) -> list[tuple[int, ...]]:
+    return [match.positions for match in matches]
+
+
+class TestCompile:
+    def test_a_path_and_its_name_and_the_text_give_the_same_queries(self) -> None:
+        by_path, by_name = weft.compile(FIRE), weft.compile(str(FIRE))
+        assert by_path == by_name
+        assert by_path.queries[0].name == "fire"
+        assert weft.compile(FIRE.read_text()).queries[0].name == "q"
+
+    def test_a_file_that_is_not_there_is_named(self) -> None:
+        with pytest.raises(weft.InputError, match=r"no such program file: nowhere\.ceql"):
+            weft.compile("nowhere.ceql")
+        with pytest.raises(weft.InputError, match="no such program file"):
+            weft.compile(Path("nowhere"))
+
+    def test_a_wrong_program_says_where(self) -> None:
+        with pytest.raises(weft.ProgramError, match=r"<text>:1:\d+: error"):
+            weft.compile("SELECT * WHERE ;")
+
+    def test_long_text_in_one_line_is_text(self) -> None:
+        chain = " ; ".join(["A"] * 200)
+        assert weft.compile(f"SELECT * WHERE {chain} WITHIN 5 EVENTS").queries
+
+    def test_a_missing_window_is_warned_about(self) -> None:
+        with pytest.warns(weft.ProgramWarning):
+            weft.compile("SELECT * WHERE A; B")
+
+    def test_the_unit_of_time_counts_in_windows_and_in_events(self) -> None:
+        program = weft.compile("SELECT * WHERE A; B WITHIN 1 MINUTE", time_unit="s")
+        assert program.queries[0].window is not None
+        assert program.queries[0].window.amount == 60
+        days = [{"type": "A", "ts": "2024-01-01T00:00:00"}, {"type": "B", "ts": "2024-01-01T00:01:00"}]
+        assert weft.count(days, program) == {"q": 1}
+
+
+class TestDetect:
+    def test_finds_the_fire(self, sensors: list[dict[str, object]], engine: str) -> None:
+        found = list(weft.detect(sensors, weft.compile(FIRE), engine=engine))
+        assert [match.positions for match in found] == ANSWER
+        assert found[0].bindings == {"t1": (1,), "h1": (3,), "t2": (8,)}
+        assert (found[0].query, found[0].start, found[0].end, found[0].event) == ("fire", 1, 8, {"id": 1})
+
+    def test_engines_agree_on_everything(self, sensors: list[dict[str, object]]) -> None:
+        programs = [weft.compile(FIRE), weft.compile(EXAMPLES / "fire" / "heating.ceql")]
+        assert list(weft.detect(sensors, programs, "local")) == list(weft.detect(sensors, programs, "meaning"))
+
+    def test_takes_every_kind_of_input(self, sensors: list[dict[str, object]], engine: str) -> None:
+        table = pa.Table.from_pylist(sensors)
+        inputs = [
+            iter(sensors),
+            table,
+            iter(table.to_batches(max_chunksize=2)),
+            pd.DataFrame(sensors),
+            pl.DataFrame(sensors),
+            SENSORS,
+            str(SENSORS),
+            [SENSORS],
+        ]
+        program = weft.compile(FIRE)
+        assert [positions(weft.detect(events, program, engine=engine)) for events in inputs] == [ANSWER] * len(inputs)
+
+    def test_takes_other_names_for_time_and_type(self, engine: str) -> None:
+        events = [{"kind": "A", "at": 5}, {"kind": "B", "at": 7}]
+        (found,) = weft.detect(events, weft.compile(PAIR), engine, time="at", type="kind")
+        assert (found.start, found.end) == (5, 7)
+
+    def test_takes_interval_events(self, engine: str) -> None:
+        events = [{"type": "A", "start": 1, "end": 4}, {"type": "B", "start": 2, "end": 9}]
+        (found,) = weft.detect(events, weft.compile(PAIR), engine)
+        assert (found.start, found.end, found.positions) == (1, 9, (0, 1))
+
+    def test_collects_what_cannot_be_read(self, engine: str) -> None:
+        events = [{"type": "A", "ts": 1}, {"type": "A"}, {"type": "B", "ts": 2}]
+        rejects: list[weft.Rejected] = []
+        assert positions(weft.detect(events, weft.compile(PAIR), engine, rejects=rejects)) == [(0, 1)]
+        assert [reject.row for reject in rejects] == [1]
+        assert "ts" in rejects[0].reason
+
+    def test_warns_about_what_cannot_be_read(self) -> None:
+        with pytest.warns(weft.RejectedWarning, match="1 event"):
+            list(weft.detect([{"type": "A"}], weft.compile(PAIR)))
+
+    def test_no_events_give_no_matches_and_no_warning(self, engine: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert list(weft.detect([], weft.compile(PAIR), engine)) == []
+
+    def test_an_unknown_engine_is_refused(self) -> None:
+        with pytest.raises(weft.UsageError, match="did you mean 'local'"):
+            weft.detect([], weft.compile(PAIR), engine="locl")
+
+    def test_a_text_is_not_a_program(self) -> None:
+        with pytest.raises(weft.UsageError, match=r"weft\.compile"):
+            weft.detect([], PAIR)  # type: ignore[arg-type]
+
+    def test_programs_whose_queries_share_a_name_are_refused(self) -> None:
+        with pytest.raises(weft.UsageError, match="two queries are called 'q'"):
+            weft.detect([], [weft.compile(PAIR), weft.compile(PAIR)])
+
+
+def test_count_counts_each_query(sensors: list[dict[str, object]], engine: str) -> None:
+    programs = [weft.compile(FIRE), weft.compile(PAIR)]
+    assert weft.count(sensors, programs, engine) == {"fire": 2, "q": 0}
+
+
+def test_match_refuses_what_is_not_a_spark_frame() -> None:
+    with pytest.raises(weft.UsageError, match=r"weft\.detect"):
+        weft.match([], weft.compile(PAIR))  # type: ignore[arg-type]
+
+
+class TestExplain:
+    @pytest.mark.parametrize("stage", ["syntax", "algebra", "optimized", "plan", "tables"])
+    def test_every_stage_is_text(self, stage: str) -> None:
+        assert weft.explain(weft.compile(FIRE), stage=stage).strip()
+
+    @pytest.mark.parametrize("stage", ["syntax", "algebra", "optimized", "plan"])
+    def test_trees_are_json_and_dot(self, stage: str) -> None:
+        program = weft.compile(FIRE)
+        assert json.loads(weft.explain(program, stage, format="json"))
+        assert weft.explain(program, stage, format="dot").startswith("digraph")
+
+    def test_optimized_names_the_rules(self) -> None:
+        assert "fire: push_where_into_events" in weft.explain(weft.compile(FIRE), "optimized")
+
+    def test_an_unknown_stage_or_format_is_refused(self) -> None:
+        with pytest.raises(weft.UsageError, match="did you mean 'algebra'"):
+            weft.explain(weft.compile(FIRE), stage="algebr")
+        with pytest.raises(weft.UsageError, match="unknown format"):
+            weft.explain(weft.compile(FIRE), format="png")
