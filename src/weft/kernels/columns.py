@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from weft.kernels.jit import inlined, kernel
 
@@ -21,152 +18,6 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Uint32s = npt.NDArray[np.uint32]
 Uint64s = npt.NDArray[np.uint64]
-
-LOW = np.uint64(0xFFFFFFFF)
-NULL, UNKNOWN = -2, -1  # what stands for the id of a missing text and of one that is not in the table
-
-
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _load_word(typing_context: Any, array: Any, index: Any) -> Any:
-    """Eight bytes at any offset of a byte array as one little-endian word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
-        word_type = context.get_value_type(types.uint64)
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), word_type.as_pointer())
-        word = builder.load(address)
-        word.align = 1
-        return word
-
-    return types.uint64(array, types.uint64), generate
-
-
-@inlined
-def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
-    """The first (at most eight) bytes of a text, zero beyond its end."""
-    if length >= np.uint64(8):
-        return _load_word(data, start)
-    if start + np.uint64(8) <= size:
-        return _load_word(data, start) & ((np.uint64(1) << (length << np.uint64(3))) - np.uint64(1))
-    word = np.uint64(0)
-    for k in range(length):
-        word |= np.uint64(data[start + np.uint64(k)]) << np.uint64(8 * k)
-    return word
-
-
-@inlined
-def _mix(word: np.uint64) -> np.uint64:
-    """A bijection of words that spreads every bit."""
-    word ^= word >> np.uint64(32)
-    word *= np.uint64(0x9E3779B97F4A7C15)
-    word ^= word >> np.uint64(29)
-    word *= np.uint64(0xBF58476D1CE4E5B9)
-    return word ^ (word >> np.uint64(32))
-
-
-@inlined
-def _hash_text(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
-    """A hash of a text: for one length up to eight bytes, different texts have different hashes."""
-    state: np.uint64 = _word(data, start, length, size)
-    if length > np.uint64(8):
-        at = start + np.uint64(8)
-        left = length - np.uint64(8)
-        while left > np.uint64(0):
-            state = _mix(state) + _word(data, at, left, size)
-            step = min(left, np.uint64(8))
-            at += step
-            left -= step
-    return _mix(state ^ (length << np.uint64(56)))
-
-
-@inlined
-def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, length: np.uint64) -> bool:
-    done = np.uint64(0)
-    while done < length:
-        left = length - done
-        word = _word(data, start + done, left, np.uint64(len(data)))
-        if word != _word(pool, place + done, left, np.uint64(len(pool))):
-            return False
-        done += np.uint64(8)
-    return True
-
-
-@kernel
-def find_texts(
-    offsets: Int32s,
-    data: Bytes,
-    bits: Bytes,
-    bit_offset: int,
-    first: int,
-    slot_hash: Uint64s,
-    slot_entry: Uint64s,
-    pool: Bytes,
-    pool_offsets: Int64s,
-    state: Int64s,
-    ids: Int32s,
-) -> np.int64:
-    """The id of each text in an open-addressing table; returns the row where room ran out, or the number of rows.
-
-    `slot_entry` is id + 1 in the high half (0: empty slot) and the length in the low half. `state` is the number
-    of texts, whether unknown ones are added, and the largest number of texts. `bits` empty: there are no nulls.
-    """
-    mask = np.uint64(len(slot_hash) - 1)
-    size = np.uint64(len(data))
-    checked = len(bits) > 0
-    adds = state[1] != 0
-    for i in range(np.uint64(first), np.uint64(len(offsets) - 1)):
-        if checked:
-            bit = np.uint64(bit_offset) + i
-            if not (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1):
-                ids[i] = NULL
-                continue
-        start = np.uint64(offsets[i])
-        length = np.uint64(offsets[i + np.uint64(1)]) - start
-        code = _hash_text(data, start, length, size)
-        slot = code & mask
-        entry = slot_entry[slot]
-        # One branch for the common cases, a short text in its own slot and an empty slot (id UNKNOWN): it seldom
-        # goes wrong, while a branch on whether the text is known would for every other text.
-        found = np.int64(entry >> np.uint64(32)) - 1
-        differs = (slot_hash[slot] ^ code) | ((entry & LOW) ^ length) | ((length + np.uint64(7)) >> np.uint64(4))
-        if min(differs, entry) != np.uint64(0):
-            while entry != np.uint64(0):
-                if slot_hash[slot] == code and (entry & LOW) == length:
-                    place = np.uint64(pool_offsets[(entry >> np.uint64(32)) - np.uint64(1)])
-                    if length <= np.uint64(8) or _same_bytes(data, start, pool, place, length):
-                        break
-                slot = (slot + np.uint64(1)) & mask
-                entry = slot_entry[slot]
-            found = np.int64(entry >> np.uint64(32)) - 1
-        if adds and found == UNKNOWN:
-            found = state[0]
-            place_end = pool_offsets[found]
-            if found >= state[2] or place_end + np.int64(length) > len(pool):
-                return np.int64(i)
-            for k in range(length):
-                pool[np.uint64(place_end) + np.uint64(k)] = data[start + np.uint64(k)]
-            pool_offsets[found + 1] = place_end + np.int64(length)
-            slot_hash[slot] = code
-            slot_entry[slot] = (np.uint64(found + 1) << np.uint64(32)) | length
-            state[0] = found + 1
-        ids[i] = found
-    return np.int64(len(offsets) - 1)
-
-
-@kernel
-def place_texts(offsets: Int64s, data: Bytes, count: int, slot_hash: Uint64s, slot_entry: Uint64s) -> None:
-    """Enter the first `count` texts of a pool, all different, into an empty table."""
-    mask = np.uint64(len(slot_hash) - 1)
-    size = np.uint64(len(data))
-    for i in range(np.uint64(count)):
-        start = np.uint64(offsets[i])
-        length = np.uint64(offsets[i + np.uint64(1)]) - start
-        code = _hash_text(data, start, length, size)
-        slot = code & mask
-        while slot_entry[slot] != np.uint64(0):
-            slot = (slot + np.uint64(1)) & mask
-        slot_hash[slot] = code
-        slot_entry[slot] = ((i + np.uint64(1)) << np.uint64(32)) | length
 
 
 @kernel
@@ -317,6 +168,16 @@ def letters_of_indices(indices: Uint64s, table: Int32s, letters: Int32s) -> int:
     return int(low)
 
 
+@inlined
+def _spread(word: np.uint64) -> np.uint64:
+    """A bijection of words that spreads every bit."""
+    word ^= word >> np.uint64(32)
+    word *= np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(29)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    return word ^ (word >> np.uint64(32))
+
+
 @kernel
 def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: Int32s) -> int:
     """Letters by index through an open-addressing table (values below 0: empty slot); the smallest of them."""
@@ -324,7 +185,7 @@ def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: In
     low = np.int32(0)
     for i in range(np.uint64(len(indices))):
         index = indices[i]
-        slot = _mix(index) & mask
+        slot = _spread(index) & mask
         while values[slot] >= 0 and keys[slot] != index:
             slot = (slot + np.uint64(1)) & mask
         letter = values[slot]
@@ -338,7 +199,7 @@ def add_keys(indices: Uint64s, found: Int32s, keys: Uint64s, values: Int32s) -> 
     """Enter new indices and their letters; the table has room."""
     mask = np.uint64(len(keys) - 1)
     for i in range(np.uint64(len(indices))):
-        slot = _mix(indices[i]) & mask
+        slot = _spread(indices[i]) & mask
         while values[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
         keys[slot] = indices[i]

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.kernels import columns
+from weft.kernels import hashing
 from weft.runtime.buffers import text_buffers, validity_of
 
 Ids = npt.NDArray[np.int32]
-NULL, UNKNOWN = columns.NULL, columns.UNKNOWN
+NULL, UNKNOWN = hashing.NULL, hashing.UNKNOWN
 
 
 class TextTable:
@@ -43,7 +43,7 @@ class TextTable:
         row = 0
         while True:
             row = int(
-                columns.find_texts(
+                hashing.find_texts(
                     offsets,
                     data,
                     bits,
@@ -77,4 +77,4 @@ class TextTable:
         self._entries = np.zeros(slots, np.uint64)
         self._pool = np.concatenate([self._pool, np.zeros(max(0, size - len(self._pool)), np.uint8)])
         self._offsets = np.concatenate([self._offsets, np.zeros(max(0, texts + 1 - len(self._offsets)), np.int64)])
-        columns.place_texts(self._offsets, self._pool, len(self), self._hashes, self._entries)
+        hashing.place_texts(self._offsets, self._pool, len(self), self._hashes, self._entries)

@@ -1,0 +1,383 @@
+"""Hash tables over flat arrays: texts to ids, partition keys to slots.
+
+A hash is a function of the value alone: the same in every process, on every run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from weft.kernels.jit import inlined, kernel
+
+Bytes = npt.NDArray[np.uint8]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Uint64s = npt.NDArray[np.uint64]
+
+LOW = np.uint64(0xFFFFFFFF)
+# Where the two hashes of each kind of value start; no two kinds differ by the same bits in both.
+NUMBER, NUMBER_TOO = np.uint64(0x243F6A8885A308D3), np.uint64(0x452821E638D01377)
+FRACTION, FRACTION_TOO = np.uint64(0x13198A2E03707344), np.uint64(0xBE5466CF34E90C6C)
+BOOLEAN, BOOLEAN_TOO = np.uint64(0xA4093822299F31D0), np.uint64(0xC0AC29B7C97C50DD)
+TEXT, TEXT_TOO = np.uint64(0x082EFA98EC4E6C89), np.uint64(0x3F84D5B5B5470917)
+PAGE_BITS = 12  # slots per page of a snapshot, as a power of two
+NULL, UNKNOWN = -2, -1  # what stands for the id of a missing text and of one that is not in the table
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _load_word(typing_context: Any, array: Any, index: Any) -> Any:
+    """Eight bytes at any offset of a byte array as one little-endian word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        word_type = context.get_value_type(types.uint64)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), word_type.as_pointer())
+        word = builder.load(address)
+        word.align = 1
+        return word
+
+    return types.uint64(array, types.uint64), generate
+
+
+@inlined
+def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
+    """The first (at most eight) bytes of a text, zero beyond its end."""
+    if length >= np.uint64(8):
+        return _load_word(data, start)
+    if start + np.uint64(8) <= size:
+        return _load_word(data, start) & ((np.uint64(1) << (length << np.uint64(3))) - np.uint64(1))
+    word = np.uint64(0)
+    for k in range(length):
+        word |= np.uint64(data[start + np.uint64(k)]) << np.uint64(8 * k)
+    return word
+
+
+@inlined
+def _mix(word: np.uint64) -> np.uint64:
+    """A bijection of words that spreads every bit."""
+    word ^= word >> np.uint64(32)
+    word *= np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(29)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    return word ^ (word >> np.uint64(32))
+
+
+@inlined
+def _remix(word: np.uint64) -> np.uint64:
+    """Another bijection of words, for a second hash."""
+    word ^= word >> np.uint64(31)
+    word *= np.uint64(0xC2B2AE3D27D4EB4F)
+    word ^= word >> np.uint64(30)
+    word *= np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(33))
+
+
+@inlined
+def _hash_text(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
+    """A hash of a text: for one length up to eight bytes, different texts have different hashes."""
+    state: np.uint64 = _word(data, start, length, size)
+    if length > np.uint64(8):
+        at = start + np.uint64(8)
+        left = length - np.uint64(8)
+        while left > np.uint64(0):
+            state = _mix(state) + _word(data, at, left, size)
+            step = min(left, np.uint64(8))
+            at += step
+            left -= step
+    return _mix(state ^ (length << np.uint64(56)))
+
+
+@inlined
+def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, length: np.uint64) -> bool:
+    done = np.uint64(0)
+    while done < length:
+        left = length - done
+        word = _word(data, start + done, left, np.uint64(len(data)))
+        if word != _word(pool, place + done, left, np.uint64(len(pool))):
+            return False
+        done += np.uint64(8)
+    return True
+
+
+@kernel
+def find_texts(
+    offsets: Int32s,
+    data: Bytes,
+    bits: Bytes,
+    bit_offset: int,
+    first: int,
+    slot_hash: Uint64s,
+    slot_entry: Uint64s,
+    pool: Bytes,
+    pool_offsets: Int64s,
+    state: Int64s,
+    ids: Int32s,
+) -> np.int64:
+    """The id of each text in an open-addressing table; returns the row where room ran out, or the number of rows.
+
+    `slot_entry` is id + 1 in the high half (0: empty slot) and the length in the low half. `state` is the number
+    of texts, whether unknown ones are added, and the largest number of texts. `bits` empty: there are no nulls.
+    """
+    mask = np.uint64(len(slot_hash) - 1)
+    size = np.uint64(len(data))
+    checked = len(bits) > 0
+    adds = state[1] != 0
+    for i in range(np.uint64(first), np.uint64(len(offsets) - 1)):
+        if checked:
+            bit = np.uint64(bit_offset) + i
+            if not (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1):
+                ids[i] = NULL
+                continue
+        start = np.uint64(offsets[i])
+        length = np.uint64(offsets[i + np.uint64(1)]) - start
+        code = _hash_text(data, start, length, size)
+        slot = code & mask
+        entry = slot_entry[slot]
+        # One branch for the common cases, a short text in its own slot and an empty slot (id UNKNOWN): it seldom
+        # goes wrong, while a branch on whether the text is known would for every other text.
+        found = np.int64(entry >> np.uint64(32)) - 1
+        differs = (slot_hash[slot] ^ code) | ((entry & LOW) ^ length) | ((length + np.uint64(7)) >> np.uint64(4))
+        if min(differs, entry) != np.uint64(0):
+            while entry != np.uint64(0):
+                if slot_hash[slot] == code and (entry & LOW) == length:
+                    place = np.uint64(pool_offsets[(entry >> np.uint64(32)) - np.uint64(1)])
+                    if length <= np.uint64(8) or _same_bytes(data, start, pool, place, length):
+                        break
+                slot = (slot + np.uint64(1)) & mask
+                entry = slot_entry[slot]
+            found = np.int64(entry >> np.uint64(32)) - 1
+        if adds and found == UNKNOWN:
+            found = state[0]
+            place_end = pool_offsets[found]
+            if found >= state[2] or place_end + np.int64(length) > len(pool):
+                return np.int64(i)
+            for k in range(length):
+                pool[np.uint64(place_end) + np.uint64(k)] = data[start + np.uint64(k)]
+            pool_offsets[found + 1] = place_end + np.int64(length)
+            slot_hash[slot] = code
+            slot_entry[slot] = (np.uint64(found + 1) << np.uint64(32)) | length
+            state[0] = found + 1
+        ids[i] = found
+    return np.int64(len(offsets) - 1)
+
+
+@kernel
+def place_texts(offsets: Int64s, data: Bytes, count: int, slot_hash: Uint64s, slot_entry: Uint64s) -> None:
+    """Enter the first `count` texts of a pool, all different, into an empty table."""
+    mask = np.uint64(len(slot_hash) - 1)
+    size = np.uint64(len(data))
+    for i in range(np.uint64(count)):
+        start = np.uint64(offsets[i])
+        length = np.uint64(offsets[i + np.uint64(1)]) - start
+        code = _hash_text(data, start, length, size)
+        slot = code & mask
+        while slot_entry[slot] != np.uint64(0):
+            slot = (slot + np.uint64(1)) & mask
+        slot_hash[slot] = code
+        slot_entry[slot] = ((i + np.uint64(1)) << np.uint64(32)) | length
+
+
+@kernel
+def mark_wanted(bits: Bytes, bit_offset: int, has: Bytes, wanted: Bytes) -> None:
+    """Mark the rows that have a value here and none from before; they have one then."""
+    for i in range(np.uint64(len(has))):
+        bit = np.uint64(bit_offset) + i
+        valid = (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1)
+        wanted[i] = valid & ~has[i]
+        has[i] |= valid
+
+
+@kernel
+def hash_wholes(values: Int64s, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+    """Two hashes of integers, for the wanted rows."""
+    for i in range(np.uint64(len(values))):
+        if wanted[i]:
+            word = np.uint64(values[i])
+            first[i] = _mix(word ^ NUMBER)
+            second[i] = _remix(word ^ NUMBER_TOO)
+
+
+@kernel
+def hash_floats(
+    values: npt.NDArray[np.float64], words: Uint64s, wanted: Bytes, first: Uint64s, second: Uint64s
+) -> None:
+    """Two hashes of floats (`words`: their bits), for the wanted rows; a whole one has those of the integer."""
+    for i in range(np.uint64(len(values))):
+        if wanted[i]:
+            value = values[i]
+            inside = -(2.0**63) <= value < 2.0**63
+            whole = np.int64(value if inside else 0.0)
+            if inside and np.float64(whole) == value:
+                first[i] = _mix(np.uint64(whole) ^ NUMBER)
+                second[i] = _remix(np.uint64(whole) ^ NUMBER_TOO)
+            else:
+                first[i] = _mix(words[i] ^ FRACTION)
+                second[i] = _remix(words[i] ^ FRACTION_TOO)
+
+
+@kernel
+def hash_booleans(values: Bytes, bit_offset: int, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+    """Two hashes of Booleans, given as a bitmap, for the wanted rows."""
+    for i in range(np.uint64(len(wanted))):
+        if wanted[i]:
+            bit = np.uint64(bit_offset) + i
+            word = np.uint64((values[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1))
+            first[i] = _mix(word ^ BOOLEAN)
+            second[i] = _remix(word ^ BOOLEAN_TOO)
+
+
+@kernel
+def hash_texts(offsets: Int32s, data: Bytes, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+    """Two hashes of texts, for the wanted rows."""
+    size = np.uint64(len(data))
+    for i in range(np.uint64(len(wanted))):
+        if wanted[i]:
+            at = np.uint64(offsets[i])
+            length = np.uint64(offsets[i + np.uint64(1)]) - at
+            a = _word(data, at, length, size)
+            b = a
+            left = length
+            while left > np.uint64(8):
+                left -= np.uint64(8)
+                at += np.uint64(8)
+                word = _word(data, at, left, size)
+                a = _mix(a) + word
+                b = _remix(b) ^ word
+            first[i] = _mix(a ^ (length << np.uint64(56)) ^ TEXT)
+            second[i] = _remix(b ^ (length * np.uint64(0x9216D5D98979FB1B)) ^ TEXT_TOO)
+
+
+@kernel
+def hash_indices(
+    indices: npt.NDArray[Any], first_of: Uint64s, second_of: Uint64s, wanted: Bytes, first: Uint64s, second: Uint64s
+) -> None:
+    """Two hashes of dictionary-encoded texts, from those of the dictionary, for the wanted rows."""
+    for i in range(np.uint64(len(indices))):
+        if wanted[i]:
+            index = np.uint64(indices[i])
+            first[i] = first_of[index]
+            second[i] = second_of[index]
+
+
+@kernel
+def join_hashes(
+    all_have: Bytes, all_first: Uint64s, all_second: Uint64s, has: Bytes, first: Uint64s, second: Uint64s
+) -> None:
+    """Join the hashes of the next part of a key to those of the parts before it."""
+    for i in range(np.uint64(len(has))):
+        all_have[i] &= has[i]
+        all_first[i] = _mix(all_first[i]) + first[i]
+        all_second[i] = _remix(all_second[i]) ^ second[i]
+
+
+@kernel
+def lanes_of_hashes(has: Bytes, first: Uint64s, count: int, lanes: Int32s) -> None:
+    """A lane for each row by the high half of its hash; -1 without a key."""
+    for i in range(np.uint64(len(has))):
+        lane = ((first[i] >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)
+        lanes[i] = np.int32(lane) if has[i] else np.int32(-1)
+
+
+@kernel
+def find_keys(
+    has: Bytes,
+    first: Uint64s,
+    second: Uint64s,
+    row: int,
+    table: Uint64s,
+    slot_first: Uint64s,
+    slot_second: Uint64s,
+    live: Bytes,
+    free: Int32s,
+    changed: Bytes,
+    state: Int64s,
+    slots: Int32s,
+) -> np.int64:
+    """The slot of each row's key, a new one for a new key; returns the row where room ran out, or the number of rows.
+
+    An entry of the table is two words: the second hash; the high half of the first hash and the slot + 1 (0: empty).
+    Its place is by the low half of the first hash. `state` is the number of slots ever used, how many of them are
+    in `free`, and the most slots there is room for. `changed` marks pages of slots.
+    """
+    mask = np.uint64(len(table) // 2 - 1)
+    for i in range(np.uint64(row), np.uint64(len(has))):
+        if not has[i]:
+            slots[i] = -1
+            continue
+        a, b = first[i], second[i]
+        high = a & ~LOW
+        place = (a & mask) << np.uint64(1)
+        entry = table[place + np.uint64(1)]
+        while entry != np.uint64(0) and (table[place] != b or (entry & ~LOW) != high):
+            place = (((place >> np.uint64(1)) + np.uint64(1)) & mask) << np.uint64(1)
+            entry = table[place + np.uint64(1)]
+        if entry == np.uint64(0):
+            if state[1] > 0:
+                state[1] -= 1
+                slot = np.int64(free[state[1]])
+            elif state[0] < state[2]:
+                slot = state[0]
+                state[0] += 1
+            else:
+                return np.int64(i)
+            table[place] = b
+            entry = high | np.uint64(slot + 1)
+            table[place + np.uint64(1)] = entry
+            slot_first[slot], slot_second[slot], live[slot] = a, b, 1
+            changed[slot >> PAGE_BITS] = 1
+        slots[i] = np.int32(entry & LOW) - np.int32(1)
+    return np.int64(len(has))
+
+
+@kernel
+def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: int, table: Uint64s) -> None:
+    """Enter the keys of live slots into an empty table."""
+    mask = np.uint64(len(table) // 2 - 1)
+    for slot in range(np.uint64(count)):
+        if live[slot]:
+            place = slot_first[slot] & mask
+            while table[np.uint64(2) * place + np.uint64(1)] != np.uint64(0):
+                place = (place + np.uint64(1)) & mask
+            table[np.uint64(2) * place] = slot_second[slot]
+            table[np.uint64(2) * place + np.uint64(1)] = (slot_first[slot] & ~LOW) | (slot + np.uint64(1))
+
+
+@kernel
+def release_keys(
+    slots: Int32s,
+    table: Uint64s,
+    slot_first: Uint64s,
+    live: Bytes,
+    free: Int32s,
+    changed: Bytes,
+    state: Int64s,
+) -> None:
+    """Forget the keys of these slots. Later entries of a run of the table move up, so that probes still find them."""
+    mask = np.uint64(len(table) // 2 - 1)
+    two, one = np.uint64(2), np.uint64(1)
+    for i in range(np.uint64(len(slots))):
+        slot = slots[i]
+        if slot < 0 or not live[slot]:
+            continue
+        hole = slot_first[slot] & mask
+        while (table[two * hole + one] & LOW) != np.uint64(slot + 1):
+            hole = (hole + one) & mask
+        place = (hole + one) & mask
+        while table[two * place + one] != np.uint64(0):
+            home = slot_first[(table[two * place + one] & LOW) - one] & mask
+            if ((place - home) & mask) >= ((place - hole) & mask):
+                table[two * hole] = table[two * place]
+                table[two * hole + one] = table[two * place + one]
+                hole = place
+            place = (place + one) & mask
+        table[two * hole + one] = np.uint64(0)
+        live[slot] = 0
+        changed[slot >> PAGE_BITS] = 1
+        free[state[1]] = slot
+        state[1] += 1
