@@ -48,13 +48,13 @@ def project(
 
 
 def _shown(valuation: Valuation, index: int, selected: Sequence[Selected] | None, event: Placed) -> tuple[str, ...]:
-    """The AS-variables of an event; only if there are none, its type, and `stream>type` where that is selected."""
+    """The AS-variables of an event; its type only if there are none, `stream>type` only if there is no other."""
     names = {name for name, i in valuation.bound if i == index}
-    own = {name for name in names if name == event.type or name.endswith(f">{event.type}")}
     if selected is not None:
-        chosen = {item.name for item in selected}
-        return tuple(sorted((names - own) & chosen or own & chosen))
-    return tuple(sorted(names - own or {name for name in own if name == event.type}))
+        names &= {item.name for item in selected}
+    typed = {name for name in names if name == event.type}
+    streamed = {name for name in names if name.endswith(f">{event.type}")}
+    return tuple(sorted(names - typed - streamed or typed or streamed))
 
 
 def choose(candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
