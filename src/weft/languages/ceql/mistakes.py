@@ -171,6 +171,9 @@ def _missing_where(stop: Stoppage) -> Explained | None:
     if stop.found.is_name or stop.found.text == "(":
         if before is not None and before.upper in KEYWORDS:
             return None
+        if stop.clause == "SELECT" and before is not None and before.text != "*" and stop.found.is_name:
+            message = f"a comma, FROM or WHERE is missing between {before.text!r} and {stop.found.text!r}"
+            return message, stop.span, None
         return "WHERE is missing", stop.span, f"write WHERE before the pattern: WHERE {stop.found.text} …"
     return None
 
@@ -234,6 +237,9 @@ def _missing_operator(stop: Stoppage) -> Explained | None:
         return None
     if not stop.found.is_name and stop.found.text != "(":
         return None
+    after = stop.word(1)
+    if after is not None and after.text == "[":
+        return "FILTER is missing", stop.span, f"write FILTER {stop.found.text}[…]"
     message = f"an operator is missing between {before.text!r} and {stop.found.text!r}"
     return message, stop.span, "events are joined by ; (followed by), : (in a row) and OR; AS names what is before it"
 
@@ -260,6 +266,15 @@ def _unknown_function(stop: Stoppage) -> Explained | None:
     near = get_close_matches(before.upper, FUNCTIONS, n=1, cutoff=0.7)
     hint = f"did you mean {near[0]}?" if near else f"functions are {', '.join(FUNCTIONS)}"
     return f"there is no function {before.text!r}", before.span, hint
+
+
+def _missing_connective(stop: Stoppage) -> Explained | None:
+    if stop.found is None or stop.clause != "FILTER" or "AND" not in stop.expected:
+        return None
+    if not stop.found.is_name and stop.found.text != "(":
+        return None
+    between = "AND, OR or a comparison" if "COMPARE" in stop.expected else "AND or OR"
+    return f"{between} is missing before {stop.found.text!r}", stop.span, None
 
 
 def _chained_comparison(stop: Stoppage) -> Explained | None:
@@ -310,6 +325,7 @@ MISTAKES: tuple[Callable[[Stoppage], Explained | None], ...] = (
     _dotted_attribute,
     _unknown_function,
     _missing_operator,
+    _missing_connective,
     _chained_comparison,
     _anything,
 )
