@@ -80,7 +80,7 @@ def run_program(engine: str, program: Program, events: Sequence[Mapping[str, obj
         return [as_record(match) for match in matches(program, events)]
     from weft.api import detect
 
-    return [as_record(match) for match in detect(events, program, engine=engine)]
+    return [as_record(match) for match in detect(events, program, engine=engine, rejects=[])]
 
 
 # ---------------------------------------------------------------- comparing
