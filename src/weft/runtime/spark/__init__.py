@@ -1,0 +1,1 @@
+"""Running on Spark: an embedded session, batch and streaming DataFrames, files, and continuous runs."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - what everyone calls it
+from pyspark.sql import functions as F
 
 from weft.errors import InputError, did_you_mean
 from weft.runtime.events import STREAM
@@ -63,7 +63,7 @@ def events_of(table: pa.Table, reading: Reading) -> EventSource:
 
 
 def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
-    """Only the columns that are read; the attributes of events that cannot matter are emptied before they leave the JVM.
+    """Only the columns that are read; attributes of events that cannot matter are emptied before they leave the JVM.
 
     Those events themselves must come along: they count for the positions of the others.
     """
@@ -100,5 +100,3 @@ def check_columns(names: list[str], reading: Reading) -> None:
 def _missing(name: str, why: str, names: list[str]) -> str:
     hint = did_you_mean(name, names) or ""
     return f"{why}; the columns are {', '.join(names)}" + (f"; {hint}" if hint.startswith("did") else "")
-
-

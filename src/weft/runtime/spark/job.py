@@ -12,11 +12,15 @@ from weft.runtime.spark.lanes import Lane, lanes_of, spread
 
 @dataclass(frozen=True)
 class Job:
-    """A plan, its lanes and how events are read; sent to the tasks by value. `empty`: match nothing, to measure the rest."""
+    """A plan, its lanes and how events are read; sent to the tasks by value.
+
+    `streaming`: events may turn out to be late. `empty`: match nothing, to measure the rest.
+    """
 
     plan: Plan
     lanes: tuple[Lane, ...]
     reading: Reading
+    streaming: bool = False
     empty: bool = False
 
     @cached_property
@@ -24,8 +28,29 @@ class Job:
         """The names of the queries in their order."""
         return [operator.query.name for operator in self.plan.queries]
 
+    def lane_named(self, lane_id: int) -> Lane:
+        """The lane that Spark knows by this id."""
+        return next(lane for lane in self.lanes if lane.id == lane_id)
 
-def job_of(plan: Plan, reading: Reading, shares: int, *, empty: bool = False) -> Job:
-    """The job of a plan, over `shares` lanes for each group of queries with a key."""
+    def reports_late(self, lane: Lane) -> bool:
+        """Whether this lane reports its late events: those of the first group of queries do."""
+        first = self.lanes[0]
+        return (lane.key, lane.queries) == (first.key, first.queries)
+
+
+def job_of(
+    plan: Plan,
+    reading: Reading,
+    shares: int,
+    *,
+    partitions: int | None = None,
+    streaming: bool = False,
+    empty: bool = False,
+) -> Job:
+    """The job of a plan, over `shares` lanes for each group of queries with a key.
+
+    `partitions`: how many there are for grouped data; as many as lanes unless it is said.
+    """
     reading = replace(reading, columns=frozenset(plan.columns), catalog=plan.program.catalog)
-    return Job(plan, spread(lanes_of(plan, shares)), reading, empty)
+    lanes = lanes_of(plan, shares)
+    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty)

@@ -12,7 +12,6 @@ from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_record_batches
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes import Lane
 from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import run_rows_of
 from weft.runtime.spark.schema import rejects_as_output, with_reason
@@ -27,7 +26,7 @@ def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
     matcher: Matcher | None = None
     for row in chain.from_iterable(map(run_rows_of, batches)):
         if matcher is None:
-            matcher = Matcher(job.plan, lane_named(job, row.lane).queries)
+            matcher = Matcher(job.plan, job.lane_named(row.lane).queries)
         if row.rejects is not None:
             yield rejects_as_output(record_batch_of(row.rejects))
         if row.first is None:
@@ -37,11 +36,6 @@ def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
     if matcher is not None:
         yield from matched(sequencer.release(None), matcher, job)
         yield from match_rows(matcher.finish(), job)
-
-
-def lane_named(job: Job, lane_id: int) -> Lane:
-    """The lane that Spark knows by this id."""
-    return next(lane for lane in job.lanes if lane.id == lane_id)
 
 
 def matched(events: EventBatch, matcher: Matcher, job: Job) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,17 +30,18 @@ def lanes_of(plan: Plan, shares: int) -> tuple[Lane, ...]:
     return tuple(lanes)
 
 
-def spread(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    """The same lanes with ids that Spark's hash partitioning into as many partitions keeps apart."""
-    count = len(lanes)
-    ids: dict[int, int] = {}
+def spread(lanes: Sequence[Lane], partitions: int) -> tuple[Lane, ...]:
+    """The same lanes with ids that Spark's hash partitioning deals out evenly, each to its own partition if it can."""
+    wanted = min(len(lanes), partitions)
+    ids: dict[int, list[int]] = {place: [] for place in range(wanted)}
+    rounds = -(-len(lanes) // wanted)
     candidate = 0
-    while len(ids) < count:
-        ids.setdefault(partition_of(candidate, count), candidate)
+    while any(len(found) < rounds for found in ids.values()):
+        place = partition_of(candidate, partitions)
+        if place in ids:
+            ids[place].append(candidate)
         candidate += 1
-    return tuple(
-        Lane(ids[place], lane.key, lane.queries, lane.share, lane.shares) for place, lane in enumerate(lanes)
-    )
+    return tuple(replace(lane, id=ids[at % wanted][at // wanted]) for at, lane in enumerate(lanes))
 
 
 def partition_of(value: int, partitions: int) -> int:

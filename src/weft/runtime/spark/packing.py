@@ -46,8 +46,19 @@ def pack_chunk(source: EventSource, part: int, chunk: int, job: Job) -> pa.Recor
     first = int(everything.ends[0]) if len(everything) else None
     rejects = pack_rejects(source.rejected) if source.rejected else None
     events = relevant(everything, job.plan.relevant_types)
-    packed = [pack_events(share) for share in shares(events, job.lanes)]
-    return run_rows(job.lanes, part, chunk, first, times, packed, rejects)
+    split = list(shares(events, job.lanes))
+    others = pack_events(narrow(_others(everything, split, job))) if job.streaming else None
+    packed = [pack_events(share) for share in split]
+    return run_rows(job.lanes, part, chunk, first, times, packed, rejects, others)
+
+
+def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> EventBatch:
+    """The events that no lane of the first group has."""
+    missed = np.ones(len(everything), bool)
+    for lane, share in zip(job.lanes, split, strict=True):
+        if job.reports_late(lane):
+            missed[share.positions] = False
+    return blocks.take(everything, np.flatnonzero(missed))
 
 
 def run_rows(
@@ -58,8 +69,9 @@ def run_rows(
     times: bytes,
     events: Sequence[bytes],
     rejects: bytes | None,
+    others: bytes | None = None,
 ) -> pa.RecordBatch:
-    """One row for each lane; the rejects go with the first."""
+    """One row for each lane; rejects and others go with the first."""
     count = len(lanes)
     columns = [
         pa.array([lane.id for lane in lanes], pa.int32()),
@@ -69,6 +81,7 @@ def run_rows(
         pa.array([times] * count, pa.binary()),
         pa.array(events, pa.binary()),
         pa.array([rejects, *[None] * (count - 1)], pa.binary()),
+        pa.array([others, *[None] * (count - 1)], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,19 +15,20 @@ from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.spark.times import decode_times, encode_times
 from weft.runtime.spark.wire import narrow, pack_events, unpack_events
 
-Bytes = bytes | pa.Buffer
+Bytes: TypeAlias = bytes | pa.Buffer
 Origin = tuple[int, int, int]  # trigger (0 in batch), input partition, chunk of it: arrival order
 _HEAD = struct.Struct("<qqqq")  # origin, length of the times
 
 
 @dataclass(frozen=True)
 class Run:
-    """`ends` and `starts` are those of all events of the chunk in stream order; `events.positions` are places in them."""
+    """`ends` and `starts` are those of all events of the chunk, sorted; `events.positions` are places in them."""
 
     origin: Origin
     ends: Int64s
     starts: Int64s
     events: EventBatch
+    used: int = 0  # events that were in front of these
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -43,6 +45,7 @@ class RunRow:
     times: Bytes
     events: Bytes
     rejects: Bytes | None
+    others: Bytes | None  # events of no lane, for the lane that reports them if they are late
 
     def run(self, trigger: int = 0) -> Run:
         """The run in it."""
@@ -53,7 +56,7 @@ class RunRow:
 def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
     """The rows of a record batch, their bytes not copied."""
     lanes, firsts, parts, chunks = (batch.column(name).to_pylist() for name in ("lane", "first", "part", "chunk"))
-    times, events, rejects = (batch.column(name) for name in ("times", "events", "rejects"))
+    times, events, rejects, others = (batch.column(name) for name in ("times", "events", "rejects", "others"))
     for at in range(batch.num_rows):
         yield RunRow(
             lanes[at],
@@ -63,6 +66,7 @@ def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
             times[at].as_buffer(),
             events[at].as_buffer(),
             rejects[at].as_buffer() if rejects[at].is_valid else None,
+            others[at].as_buffer() if others[at].is_valid else None,
         )
 
 
@@ -82,10 +86,12 @@ def unpack_run(data: bytes) -> Run:
 
 def cut_run(run: Run, begin: int) -> Run:
     """The run without its first `begin` events."""
+    if not begin:
+        return run
     events = blocks.slice(run.events, int(np.searchsorted(run.events.positions, begin)))
     ends = run.ends[begin:]
     starts = ends if run.starts is run.ends else run.starts[begin:]
-    return Run(run.origin, ends, starts, move(events, events.positions - begin))
+    return Run(run.origin, ends, starts, move(events, events.positions - begin), run.used + begin)
 
 
 def move(events: EventBatch, positions: Int64s) -> EventBatch:

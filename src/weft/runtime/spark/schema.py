@@ -18,8 +18,9 @@ MATCH_DDL = (
 OUTPUT_DDL = f"{MATCH_DDL}, reason string"
 OUTPUT_SCHEMA = pa.schema([field.with_nullable(True) for field in MATCH_SCHEMA] + [pa.field("reason", pa.string())])
 
-# One row: what one lane is to know of one run. `first` is the earliest end in it; rejects are given to one lane only.
-RUN_DDL = "lane int, first bigint, part int, chunk int, times binary, events binary, rejects binary"
+# One row: what one lane is to know of one run. `first` is the earliest end in it. `rejects` (unreadable events) and
+# `others` (events of no lane, which may turn out to be late) are given to one lane only.
+RUN_DDL = "lane int, first bigint, part int, chunk int, times binary, events binary, rejects binary, others binary"
 RUN_SCHEMA = pa.schema(
     [
         pa.field("lane", pa.int32()),
@@ -29,6 +30,7 @@ RUN_SCHEMA = pa.schema(
         pa.field("times", pa.binary()),
         pa.field("events", pa.binary()),
         pa.field("rejects", pa.binary()),
+        pa.field("others", pa.binary()),
     ]
 )
 REJECT_SCHEMA = pa.schema(

@@ -1,8 +1,9 @@
-"""Sorted event times as few bytes: every lane gets the times of all events, to count positions over the whole stream."""
+"""Sorted event times as few bytes: every lane gets those of all events, to count positions over the whole stream."""
 
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from weft.runtime.events import Int64s
 
-_HEAD = struct.Struct("<qqbb")  # count, first end, width of the steps between ends, width of the durations (0: instants)
+_HEAD = struct.Struct("<qqbb")  # count, first end, width of the steps between ends, of the spans (0: instants)
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -25,7 +26,7 @@ def encode_times(ends: Int64s, starts: Int64s) -> bytes:
     return _HEAD.pack(len(ends), int(ends[0]), width, span_width) + steps + spans
 
 
-def _narrow(values: npt.NDArray[np.uint64]) -> tuple[bytes, int]:
+def _narrow(values: npt.NDArray[Any]) -> tuple[bytes, int]:
     largest = int(values.max()) if len(values) else 0
     width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
     return values.astype(_WIDTHS[width]).tobytes(), width

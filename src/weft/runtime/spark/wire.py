@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,7 +61,7 @@ def pack_events(events: EventBatch) -> bytes:
     steps = np.diff(events.positions, prepend=0)
     largest = int(steps.max()) if len(steps) else 0
     kind = next((kind for kind in _STEPS if largest <= np.iinfo(kind).max), np.uint64)
-    positions = steps.astype(kind)
+    positions: npt.NDArray[Any] = steps.astype(kind)
     return blocks.pack(EventBatch(events.types, positions, positions, positions, events.columns, events.streams))
 
 
@@ -75,4 +78,3 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
         {name: column.map(_widen) for name, column in packed.columns.items()},
         None if packed.streams is None else _widen(packed.streams),
     )
-
