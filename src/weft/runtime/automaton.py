@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +103,16 @@ class AutomatonRun:
         self._letters_known = count
         self._fit_tables()
 
+    def free_expired(self, horizon: int) -> None:
+        """Let the ring forget the nodes that no match can use any more."""
+        tecs.free_expired(self.state, self.control, horizon)
+
+    def live_nodes(self) -> npt.NDArray[np.bool_]:
+        """By slot of the ring: whether its node is not forgotten."""
+        live = np.zeros(len(self.state.starts), bool)
+        live[np.arange(self.control[tecs.TAIL], self.control[tecs.HEAD]) & (len(live) - 1)] = True
+        return live
+
     def oldest_position(self, batch: EventBatch) -> int:
         """The first position that a later match may show, after a batch."""
         control, state = self.control, self.state
@@ -141,6 +151,44 @@ class AutomatonRun:
     def clear_slots(self, slots: Int32s) -> None:
         """Forget partitions, so that their slots can be given to others."""
         self.state.active.reshape(-1, self._words)[slots] = 0
+
+    # -- state that survives a restart ------------------------------------------------------------
+
+    def summary(self) -> dict[str, object]:
+        """What the arrays alone do not say: sizes, control words, the numbers of states."""
+        return {
+            "control": self.control.tolist(),
+            "ring": len(self.state.starts),
+            "slots": len(self.state.epochs),
+            "capacity": self._states,
+            "states": self.automaton.state_keys(),
+            "texts": self.conditions.texts.snapshot(),
+        }
+
+    def load_summary(self, kept: Mapping[str, Any]) -> None:
+        """Take sizes, control words and state numbers from a summary; the arrays are still empty."""
+        self.control[:] = kept["control"]
+        self.automaton.restore_states([tuple(key) for key in kept["states"]])
+        self._tables = self._empty_tables(kept["capacity"], self._tables.class_count)
+        self.state = self._empty_state(kept["ring"])
+        self.reserve_slots(kept["slots"])
+        self.conditions.restore_texts([(text, code) for text, code in kept["texts"]])
+
+    def node_slices(self, low: int, high: int) -> Iterator[npt.NDArray[Any]]:
+        """Nodes `low` to `high` (not included), their start times and payload, in order of ids."""
+        at = np.arange(low, high) & (len(self.state.starts) - 1)
+        yield self.state.nodes.reshape(-1, 4)[at]
+        yield self.state.starts[at]
+        yield self.state.payload.reshape(len(self.state.starts), self.width)[at]
+
+    def load_nodes(self, low: int, words: Int64s) -> None:
+        """The reverse of `node_slices`."""
+        count = len(words) // (5 + self.width)
+        at = np.arange(low, low + count) & (len(self.state.starts) - 1)
+        self.state.nodes.reshape(-1, 4)[at] = words[: 4 * count].reshape(count, 4)
+        self.state.starts[at] = words[4 * count : 5 * count]
+        payload = words[5 * count :].view(np.float64).reshape(count, self.width)
+        self.state.payload.reshape(len(self.state.starts), self.width)[at] = payload
 
     # -- answers to the kernel -------------------------------------------------------------------
 

@@ -164,6 +164,11 @@ class ConditionTables:
             pairs[:, :, 0][is_text] = new[places]
         self._set_constants()
 
+    def restore_texts(self, kept: Iterable[tuple[str, float]]) -> None:
+        """Take the codes of texts from a snapshot."""
+        self.texts.restore(kept)
+        self._set_constants()
+
     def _set_constants(self) -> None:
         for number, constant in enumerate(self.compiled.constants):
             if isinstance(constant, bool):

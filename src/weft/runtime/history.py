@@ -58,14 +58,14 @@ class History:
 
     def __init__(self, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
         self._fields = fields
-        self._attributes = sorted({field.attribute for field in fields})
+        self.attributes = sorted({field.attribute for field in fields})
         self._holds = {f.variable: np.array([f.variable in label.holds for label in labels], bool) for f in fields}
         self.chunks: list[tuple[Int64s, dict[str, Column]]] = []
 
     def add(self, batch: EventBatch, markable: npt.NDArray[np.bool_]) -> None:
         """Remember the events of a batch that may be marked."""
         rows = np.flatnonzero(markable)
-        columns = {name: _take(batch.columns.get(name, Column()), rows) for name in self._attributes}
+        columns = {name: _take(batch.columns.get(name, Column()), rows) for name in self.attributes}
         self.chunks.append((batch.positions[rows], columns))
 
     def forget(self, before: int) -> None:

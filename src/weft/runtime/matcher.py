@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import UsageError
 from weft.kernels import tecs
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp, Plan
@@ -18,10 +21,22 @@ from weft.runtime.history import History, selected_fields
 from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
 from weft.runtime.selection import Selector
+from weft.runtime.state import (
+    FORMAT,
+    PageStore,
+    history_pages,
+    load_history,
+    load_node_page,
+    load_row_page,
+    node_pages,
+    row_pages,
+)
 from weft.runtime.windows import WindowKeys
 
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
+LEAST_TEXTS = 1024  # fewer texts, or partitions, are not worth a sweep
+LEAST_PARTITIONS = 4096
 
 
 class QueryRun:
@@ -38,6 +53,9 @@ class QueryRun:
         fields = selected_fields(query, automaton.automaton)
         self.history = History(fields, automaton.labels) if fields else None
         self.out_of_order = 0
+        self.horizon = tecs.NEVER
+        self._texts_bound = LEAST_TEXTS
+        self._saved = 0  # nodes below this id are in a snapshot
 
     def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> MatchBatch | None:
         """The matches that end in the batch."""
@@ -45,6 +63,7 @@ class QueryRun:
         found = self.selector.select(self.run.run(prepared))
         result = self._report(batch, found) if len(found.events) else None
         if self.history is not None:
+            self.run.free_expired(self.horizon)
             self.history.forget(self.run.oldest_position(batch))
         return result
 
@@ -57,6 +76,42 @@ class QueryRun:
         self.run.run(prepared, counting=True)
         return int(self.run.control[tecs.COUNTED]) - before
 
+    def sweep(self) -> None:
+        """Forget expired nodes, and texts that no condition can read any more."""
+        self.run.free_expired(self.horizon)
+        texts = self.run.conditions.texts
+        if len(texts) > self._texts_bound:
+            self.run.conditions.renumber(self.run.state.payload, self.run.live_nodes())
+            self._saved = 0
+            self._texts_bound = max(LEAST_TEXTS, 2 * len(texts))
+
+    def changes(self) -> tuple[dict[str, bytes], list[str]]:
+        """Pages of the state that may have changed, and the names of pages that have not and still matter."""
+        nodes, live = node_pages(self.run, self._saved)
+        self._saved = int(self.run.control[tecs.HEAD])
+        kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
+        summary = {**self.run.summary(), "window": self.window.snapshot(), "out_of_order": self.out_of_order}
+        pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
+        if self.history is not None:
+            pages.update(history_pages(self.history))
+        return pages, kept
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from a snapshot."""
+        summary = json.loads(pages["summary"])
+        self.run.load_summary(summary)
+        self.window.restore(summary["window"])
+        self.out_of_order = summary["out_of_order"]
+        for name, page in pages.items():
+            kind, _, number = name.partition("/")
+            if kind == "nodes":
+                load_node_page(self.run, page)
+            elif kind == "rows":
+                load_row_page(self.run, int(number), page)
+        if self.history is not None:
+            load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
+        self._saved = int(self.run.control[tecs.HEAD])
+
     def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
         if self.window.follows_attribute:
             exists = self.run.classes[letters] != ABSENT
@@ -68,6 +123,7 @@ class QueryRun:
                 self.out_of_order += int(late.sum())
         else:
             keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
+        self.horizon = int(horizons[-1])
         if self.history is not None:
             self.history.add(batch, self.run.markable[self.run.classes[letters]])
         payload = self.run.conditions.payload(batch, self.run.state.payload)
@@ -99,12 +155,14 @@ class Matcher:
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
-        self._sweep_at = dict.fromkeys(partitions, 4096)
+        self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
+        self._store = PageStore()
         self.counters: Counter[str] = Counter(events=0)
 
     def push(self, batch: EventBatch) -> list[MatchBatch]:
         """The matches that end in a batch of events, at most one MatchBatch per query."""
         found = [run.push(batch, letters, slots) for run, letters, slots in self._classified(batch)]
+        self._sweep()
         return [matches for matches in found if matches is not None]
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -112,11 +170,63 @@ class Matcher:
         totals: Counter[str] = Counter()
         for run, letters, slots in self._classified(batch):
             totals[run.query.name] += run.count(batch, letters, slots)
+        self._sweep()
         return dict(totals)
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended. A regular pattern has nothing pending then."""
         return []
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        pages: dict[str, bytes] = {"format": self._fingerprint()}
+        kept: list[str] = []
+        for number, run in enumerate(self._runs):
+            changed, unchanged = run.changes()
+            pages.update((f"query/{number}/{name}", page) for name, page in changed.items())
+            kept += (f"query/{number}/{name}" for name in unchanged)
+        pages["counters"] = json.dumps(self.counters).encode()
+        changes = self._store.changes(pages.items(), kept)
+        for number, coder in enumerate(self._coders.values()):
+            changes.update((f"keys/{number}/{name}", page) for name, page in coder.snapshot().items())
+        return changes
+
+    @classmethod
+    def restore(cls, plan: Plan, pages: Mapping[str, bytes], queries: Sequence[int] | None = None) -> Matcher:
+        """A matcher that goes on where the one stood whose pages these are."""
+        matcher = cls(plan, queries)
+        if pages.get("format") != matcher._fingerprint():
+            raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
+        for number, run in enumerate(matcher._runs):
+            run.load(_below(pages, f"query/{number}/"))
+        for number, partition in enumerate(matcher._coders):
+            matcher._coders[partition] = KeyCoder.restore(partition, _below(pages, f"keys/{number}/"))
+        matcher.counters.update(json.loads(pages["counters"]))
+        matcher._store.load({name: page for name, page in pages.items() if not name.startswith("keys/")})
+        return matcher
+
+    def _fingerprint(self) -> bytes:
+        text = repr((FORMAT, [run.query for run in self._runs]))
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+    def _sweep(self) -> None:
+        """Give up what can no longer matter: expired nodes, texts, and partitions without partial matches."""
+        for run in self._runs:
+            run.sweep()
+        for partition, coder in self._coders.items():
+            if coder.capacity <= self._sweep_at[partition]:
+                continue
+            runs = [run for run in self._runs if run.query.partition == partition]
+            live = np.zeros(coder.capacity, bool)
+            for run in runs:
+                live |= run.run.live_slots(run.horizon)[: coder.capacity]
+            dead = np.flatnonzero(~live).astype(np.int32)
+            for run in runs:
+                run.run.clear_slots(dead)
+            coder.release(dead)
+            self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
 
     def _classified(self, batch: EventBatch) -> list[tuple[QueryRun, Int32s, Int32s]]:
         self.counters["events"] += len(batch)
@@ -137,3 +247,7 @@ class Matcher:
             result.append((run, letters[number], mine))
         return result
 
+
+
+def _below(pages: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {name[len(prefix) :]: page for name, page in pages.items() if name.startswith(prefix)}

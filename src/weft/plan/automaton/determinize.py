@@ -46,13 +46,12 @@ class _State:
 
 
 def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
-    """The names a match shows for the events an atom reads, after the select list."""
-    if query.selected is None:
-        aliases, own = atom.aliases, atom.own[:1]
-    else:
-        chosen = {selected.name for selected in query.selected}
-        aliases, own = atom.aliases & chosen, tuple(name for name in atom.own if name in chosen)
-    return tuple(sorted(aliases)) if aliases else own
+    """The names a match shows for an atom's events after the select list: variables, else the type, else stream>type."""
+    names = atom.names
+    if query.selected is not None:
+        names &= {selected.name for selected in query.selected}
+    aliases = sorted(names.difference(atom.own))
+    return tuple(aliases) or tuple(name for name in atom.own if name in names)[:1]
 
 
 class Determinizer:
@@ -71,7 +70,7 @@ class Determinizer:
         self._strict = query.strategy is Strategy.STRICT
         self._coasting = self._find_coasting()
         self.states: list[_State] = [_State(_bits(self.automaton.first), 0)]
-        self._state_numbers = {self.states[0]: INITIAL}
+        self._state_numbers: dict[_State, int] = {}  # without INITIAL: no run comes back to it
         self.classes: list[int] = [0]
         self._class_numbers: dict[int, int] = {}
 
@@ -180,7 +179,7 @@ class Determinizer:
     def restore_states(self, keys: Sequence[tuple[int, int, int]]) -> None:
         """Number the states as a snapshot has them."""
         self.states = [_State(*key) for key in keys]
-        self._state_numbers = {state: number for number, state in enumerate(self.states)}
+        self._state_numbers = {state: number for number, state in enumerate(self.states) if number != INITIAL}
 
 
 def _bits(atoms: frozenset[int] | set[int]) -> int:
