@@ -24,12 +24,14 @@ class Chunk:
         row: Callable[[int], Mapping[str, object] | None],
         *,
         problems: Mapping[int, str] | None = None,
+        place: Callable[[int], tuple[str, int]] | None = None,
         tabular: bool = True,
     ) -> None:
         self.length = length
         self.names = names
         self.row = row
         self.problems = problems or {}  # rows that are no events, and why
+        self.place = place  # file and line of a row, if it is from a file
         self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
         self._load = load
         self._columns: dict[str, Column] = {}

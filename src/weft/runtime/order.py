@@ -20,8 +20,6 @@ from weft.runtime.readable import check_kinds, check_types
 from weft.runtime.times import END, START, read_times
 from weft.schema import Catalog
 
-Place = Callable[[int], tuple[str, int]]  # row of the input -> file and line
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -84,12 +82,11 @@ class Segment:
 class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
-    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, place: Place | None = None) -> None:
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
         self.reading = reading
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
         self._chunks = chunks
-        self._place = place
 
     def __iter__(self) -> Iterator[EventBatch]:
         self.rejected.clear()
@@ -134,7 +131,7 @@ class EventSource:
         return Segment(chunk, ends_kept if starts is ends else starts[keep], ends_kept, keep)
 
     def _reject(self, row: int, reason: str, chunk: Chunk, place: int) -> None:
-        file, line = self._place(row) if self._place else (None, None)
+        file, line = chunk.place(place) if chunk.place else (None, None)
         self.rejected.append(Rejected(row, reason, chunk.row(place), file, line))
         self.counters["rejected"] += 1
 
@@ -151,10 +148,10 @@ class EventSource:
             yield blocks.take(batch, order[first : first + self.reading.batch_size])
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
-        """Small batches joined to about the wanted size."""
+        """Small batches joined, and large ones cut, to about the wanted size."""
         pending: list[EventBatch] = []
         count = 0
-        for batch in batches:
+        for batch in (piece for whole in batches for piece in self._cut(whole)):
             if pending and count + len(batch) > self.reading.batch_size:
                 yield blocks.concat(pending)
                 pending, count = [], 0
@@ -162,6 +159,10 @@ class EventSource:
             count += len(batch)
         if pending:
             yield blocks.concat(pending)
+
+    def _cut(self, batch: EventBatch) -> Iterator[EventBatch]:
+        size = self.reading.batch_size
+        return (blocks.slice(batch, first, size) for first in range(0, len(batch), size))
 
     def _streamed(self, segments: Iterable[Segment]) -> Iterator[EventBatch]:
         """Events as they come, from an input that promises to be in stream order."""
@@ -173,7 +174,7 @@ class EventSource:
                     "leave it out to have them sorted"
                 )
             last = segment
-            yield segment.events(self.reading)
+            yield from self._cut(segment.events(self.reading))
 
 
 def read_events(

@@ -1,0 +1,130 @@
+"""Events from CSV files: each column is numbers or Booleans if all its values are, else texts; empty is missing."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pv
+
+from weft.errors import InputError
+from weft.runtime.chunks import Chunk
+from weft.runtime.events import STREAM, Column
+from weft.runtime.kinds import column_of
+from weft.runtime.order import Reading
+
+
+def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
+    """The rows of a file. A column's kind is that of all its values, so the file is read as a whole."""
+    data = gzip.decompress(Path(path).read_bytes()) if path.lower().endswith(".gz") else Path(path).read_bytes()
+    if not data.strip():
+        raise InputError(f"{path} is empty: a CSV file needs a header with the names of its columns")
+    bad: list[tuple[int, str]] = []
+    table = _read(data, path, bad)
+    if bad:
+        yield _bad_rows(path, bad)
+    columns = {
+        name: column_of(
+            _one(table.column(name)) if name in (reading.type, STREAM) else _typed(_one(table.column(name)))
+        )
+        for name in table.schema.names
+    }
+    lines = _line_numbers(len(table), {number for number, _ in bad})
+    for first in range(0, max(1, len(table)), reading.batch_size):
+        yield _slice(path, table, columns, lines, first, min(reading.batch_size, len(table) - first))
+
+
+def _slice(path: str, table: pa.Table, columns: dict[str, Column], lines: list[int], first: int, length: int) -> Chunk:
+    return Chunk(
+        length,
+        columns,
+        lambda name: columns[name].map(lambda array: array.slice(first, length)),
+        lambda row: {k: v for k, v in table.slice(first + row, 1).to_pylist()[0].items() if v is not None},
+        place=lambda row: (path, lines[first + row]),
+    )
+
+
+def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
+    """All columns as texts; rows of another length than the header go to `bad` by their line."""
+    names = _header(data, path)
+
+    def note(row: pv.InvalidRow) -> str:
+        bad.append((row.number, f"{row.actual_columns} values for {row.expected_columns} columns"))
+        return "skip"
+
+    try:
+        return pv.read_csv(
+            pa.BufferReader(data),
+            pv.ReadOptions(use_threads=False, column_names=names, skip_rows_after_names=1),
+            pv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+            pv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowException as problem:
+        raise InputError(f"cannot read {path}: {problem}") from None
+
+
+def _header(data: bytes, path: str) -> list[str]:
+    try:
+        with pv.open_csv(
+            pa.BufferReader(data), parse_options=pv.ParseOptions(invalid_row_handler=lambda row: "skip")
+        ) as reader:
+            names = [name.strip() for name in reader.schema.names]
+    except pa.ArrowException as problem:
+        raise InputError(f"cannot read {path}: {problem}") from None
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(f"{path}: two columns are called {twice!r}: rename one")
+    return names
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _typed(texts: pa.Array) -> pa.Array:
+    """A column of texts as integers, floats or Booleans if every value is one."""
+    if texts.null_count == len(texts):
+        return texts
+    trimmed = pc.utf8_trim_whitespace(texts)
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return trimmed.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    lower = pc.utf8_lower(trimmed)
+    if set(lower.unique().drop_null().to_pylist()) <= {"true", "false"}:
+        return pc.equal(lower, "true")
+    return texts
+
+
+def _line_numbers(rows: int, bad: set[int]) -> list[int]:
+    """The number of each row that was read, the header being 1."""
+    lines: list[int] = []
+    number = 2
+    while len(lines) < rows:
+        if number not in bad:
+            lines.append(number)
+        number += 1
+    return lines
+
+
+def _bad_rows(path: str, bad: list[tuple[int, str]]) -> Chunk:
+    """Rows of the wrong length, as rows with problems."""
+    return Chunk(
+        len(bad),
+        (),
+        lambda name: Column(),
+        lambda row: None,
+        problems={row: problem for row, (_, problem) in enumerate(bad)},
+        place=lambda row: (path, bad[row][0]),
+        tabular=False,
+    )

@@ -1,0 +1,165 @@
+"""Events from files: JSON lines, CSV and Parquet, by path, pattern or folder, as one stream."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Collection, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from weft.connectors.csv_rows import csv_chunks
+from weft.connectors.json_lines import json_chunks
+from weft.connectors.writers import write_matches, write_rejected
+from weft.errors import InputError
+from weft.runtime.chunks import Chunk
+from weft.runtime.events import STREAM
+from weft.runtime.kinds import column_of
+from weft.runtime.order import EventSource, Reading
+from weft.schema import Catalog
+
+__all__ = ["open_events", "write_matches", "write_rejected"]
+
+Paths = str | Path | Sequence[str | Path]
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+STANDARD_INPUT = "-"
+
+
+def open_events(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    time: str = "ts",
+    type: str = "type",
+    catalog: Catalog | None = None,
+    time_unit: str = "ms",
+    batch_size: int = 65536,
+    columns: Collection[str] | None = None,
+    ordered: bool = False,
+) -> EventSource:
+    """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
+
+    Several files are one stream; among events with equal times those of the earlier file come first. The format
+    is told by the ending (`.jsonl`, `.csv`, `.parquet`; `.gz` may follow the first two) unless it is given.
+    For the rest see `read_events`.
+    """
+    kept = None if columns is None else frozenset(columns)
+    reading = Reading(time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered)
+    files = [(path, format or format_of(path)) for path in find_files(paths)]
+
+    def chunks() -> Iterator[Chunk]:
+        for path, kind in files:
+            try:
+                yield from READERS[kind](path, reading)
+            except OSError as problem:
+                raise InputError(f"cannot read {path}: {problem.strerror or problem}") from None
+
+    if format is not None and format not in READERS:
+        raise InputError(f"unknown format {format!r}; known are {', '.join(READERS)}")
+    return EventSource(chunks, reading)
+
+
+def find_files(paths: Paths) -> list[str]:
+    """The files that paths, patterns and folders name; each pattern's and folder's in order of name."""
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: list[str] = []
+    for path in map(str, listed):
+        if path == STANDARD_INPUT or Path(path).is_file():
+            found.append(path)
+        elif Path(path).is_dir():
+            found.extend(_files_in(Path(path)))
+        elif glob.has_magic(path):
+            matching = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file())
+            if not matching:
+                raise InputError(f"no file matches {path!r}")
+            found.extend(matching)
+        elif Path(path).exists():
+            found.append(path)  # a pipe or a device
+        else:
+            raise InputError(f"no such file: {path}{_nearest(Path(path))}")
+    if not found:
+        raise InputError("no files of events were given")
+    return found
+
+
+def _files_in(folder: Path) -> list[str]:
+    shown = (path for path in folder.rglob("*") if not any(p[0] in "._" for p in path.relative_to(folder).parts))
+    files = sorted(str(path) for path in shown if path.is_file() and _ending(path.name) in ENDINGS)
+    if not files:
+        raise InputError(f"no events in the folder {folder}: it has no file that ends in {_known_endings()}")
+    return files
+
+
+def _nearest(path: Path) -> str:
+    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, beside, n=1)
+    return f"; did you mean {path.with_name(near[0])}?" if near else ""
+
+
+def format_of(path: str) -> str:
+    """The format of a file by its ending."""
+    if path == STANDARD_INPUT:
+        return "jsonl"
+    ending = _ending(Path(path).name)
+    if ending not in ENDINGS:
+        raise InputError(f"cannot tell the format of {path}: its name does not end in {_known_endings()}")
+    return ENDINGS[ending]
+
+
+def _ending(name: str) -> str:
+    return Path(name.lower().removesuffix(".gz")).suffix
+
+
+def _known_endings() -> str:
+    return ", ".join(sorted(ENDINGS))
+
+
+def parquet_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
+    """A Parquet file's row groups. A column is read when it is asked for: the rest is never loaded."""
+    try:
+        fields = pq.read_schema(path)
+        coded = [f.name for f in fields if f.name in (reading.type, STREAM) and pa.types.is_string(f.type)]
+        file = pq.ParquetFile(path, read_dictionary=coded)
+    except pa.ArrowInvalid as problem:
+        raise InputError(f"{path} is not a Parquet file: {problem}") from None
+    names = file.schema_arrow.names
+    row = 0
+    for group in range(file.num_row_groups):
+        length = file.metadata.row_group(group).num_rows
+        yield _row_group(file, path, group, length, names, row, reading.time_unit)
+        row += length
+    if file.num_row_groups == 0:
+        yield Chunk(0, names, lambda name: column_of(pa.nulls(0)), lambda row: None)
+
+
+def _row_group(
+    file: pq.ParquetFile, path: str, group: int, length: int, names: list[str], first: int, time_unit: str
+) -> Chunk:
+    def load(name: str) -> Any:
+        try:
+            array = file.read_row_group(group, columns=[name]).column(name).combine_chunks()
+        except (pa.ArrowException, OSError) as problem:
+            raise InputError(f"cannot read column {name!r} of {path}: {problem}") from None
+        return column_of(pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array, time_unit)
+
+    def row(place: int) -> dict[str, object]:
+        return dict(file.read_row_group(group).slice(place, 1).to_pylist()[0])
+
+    return Chunk(length, names, load, row, place=lambda place: (path, first + place + 1))
+
+
+READERS: dict[str, Callable[[str, Reading], Iterator[Chunk]]] = {
+    "jsonl": json_chunks,
+    "csv": csv_chunks,
+    "parquet": parquet_chunks,
+}

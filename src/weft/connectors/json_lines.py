@@ -1,0 +1,146 @@
+"""Events from JSON lines: by Arrow's reader where it gives exactly what the lines say, line by line elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.json as pj
+
+from weft.runtime.chunks import Chunk, arrow_chunk
+from weft.runtime.kinds import columns_of_dicts
+from weft.runtime.order import Reading
+
+BLOCK = 1 << 24  # bytes parsed at a time
+
+
+def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
+    """The lines of a file in blocks. A line that is not a JSON object is a row with a problem."""
+    texts: set[str] = set()  # columns that Arrow takes for times
+    line = 1
+    with _open(path) as stream:
+        for block in _blocks(stream):
+            yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
+                block, path, line, reading.time_unit
+            )
+            line += block.count(b"\n")
+
+
+def _open(path: str) -> BufferedIOBase:
+    if path == "-":
+        return cast(BufferedIOBase, sys.stdin.buffer)
+    if path.lower().endswith(".gz"):
+        return cast(BufferedIOBase, gzip.open(path, "rb"))
+    return Path(path).open("rb")
+
+
+def _blocks(stream: BufferedIOBase) -> Iterator[bytes]:
+    """The file in pieces that end with a line."""
+    rest = b""
+    while piece := stream.read(BLOCK):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield rest + piece[:cut]
+            rest = piece[cut:]
+        else:
+            rest += piece
+    if rest.strip():
+        yield rest
+
+
+def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[str]) -> Chunk | None:
+    """A block read by Arrow; None when it cannot, or would change a value.
+
+    Arrow takes texts that look like times for times, so those columns are asked for as texts in a second try.
+    """
+    read = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    for _ in range(2):
+        parse = pj.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in sorted(texts)]))
+        try:
+            table = pj.read_json(pa.BufferReader(block), read, parse)
+        except pa.ArrowException:
+            return None
+        times = {field.name for field in table.schema if pa.types.is_timestamp(field.type)}
+        if not times:
+            break
+        texts |= times
+    names = table.schema.names
+    if len(set(names)) < len(names) or any(_holds_times(field.type) for field in table.schema):
+        return None
+    batches = table.combine_chunks().to_batches()
+    chunk = arrow_chunk(batches[0], time_unit) if batches else None
+    if chunk is None:
+        return None
+    lines = _Lines(block, path, line)
+    return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, tabular=False)
+
+
+def _holds_times(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind))
+
+
+class _Lines:
+    """The lines of a block by row, found only when one is asked for."""
+
+    def __init__(self, block: bytes, path: str, first: int) -> None:
+        self._block, self._path, self._first = block, path, first
+        self._found: list[tuple[int, bytes]] | None = None
+
+    def _row(self, row: int) -> tuple[int, bytes]:
+        if self._found is None:
+            numbered = enumerate(self._block.split(b"\n"), self._first)
+            self._found = [(number, text) for number, text in numbered if text.strip()]
+        return self._found[row]
+
+    def event(self, row: int) -> dict[str, object]:
+        """The event as it stands in its line."""
+        return dict(json.loads(self._row(row)[1]))
+
+    def place(self, row: int) -> tuple[str, int]:
+        """The file and the line of a row."""
+        return self._path, self._row(row)[0]
+
+
+def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chunk:
+    """A block read line by line."""
+    events: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    problems: dict[int, str] = {}
+    for number, text in enumerate(block.split(b"\n"), first):
+        if not text.strip():
+            continue
+        event, problem = _parse(text)
+        if problem is not None:
+            problems[len(events)] = problem
+        events.append(event)
+        numbers.append(number)
+    names = dict.fromkeys(name for event in events for name in event)
+    return Chunk(
+        len(events),
+        names,
+        lambda name: columns_of_dicts(events, [name], time_unit)[name],
+        lambda row: None if row in problems else events[row],
+        problems=problems,
+        place=lambda row: (path, numbers[row]),
+        tabular=False,
+    )
+
+
+def _parse(text: bytes) -> tuple[dict[str, Any], str | None]:
+    try:
+        event = json.loads(text)
+    except UnicodeDecodeError as problem:
+        return {}, f"not UTF-8: {problem.reason} at byte {problem.start}"
+    except json.JSONDecodeError as problem:
+        return {}, f"not JSON: {problem.msg} at column {problem.colno}"
+    except (ValueError, RecursionError) as problem:
+        return {}, f"not JSON that can be read: {problem}"
+    if not isinstance(event, dict):
+        return {}, f"not an event: {text.decode(errors='replace').strip()[:60]}"
+    return event, None
