@@ -13,6 +13,9 @@ from weft.languages.ceql.declarations import Schema
 from weft.languages.ceql.lower import lower as lower_ceql
 from weft.languages.ceql.parser import parse as parse_ceql
 from weft.languages.ceql.printer import to_source as print_ceql
+from weft.languages.eql.lower import lower as lower_eql
+from weft.languages.eql.parser import parse as parse_eql
+from weft.languages.eql.printer import to_source as print_eql
 from weft.source import SourceText, Span
 from weft.tree import Node
 
@@ -39,6 +42,14 @@ LANGUAGES = (
         parse=parse_ceql,
         lower=lower_ceql,
         print=print_ceql,
+    ),
+    Language(
+        name="eql",
+        ending=".eql",
+        keywords=frozenset({"SOURCE", "SINK"}),
+        parse=parse_eql,
+        lower=lower_eql,
+        print=print_eql,
     ),
 )
 

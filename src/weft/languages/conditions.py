@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from weft.algebra import predicates as algebra
 from weft.algebra import terms
@@ -77,7 +77,7 @@ class Conditions:
             message = f"{say(left.families)} never compares with {say(right.families)}"
             hint = "put quotes around a text, and none around a number"
             self.findings.error("type-mismatch", message, node.span, hint)
-        return algebra.Comparison(cast(algebra.ComparisonOperator, node.operator), left.value, right.value)
+        return algebra.Comparison(node.operator, left.value, right.value)
 
     def _flag(self, node: syntax.Expression) -> algebra.Predicate:
         """A value that stands where a condition is needed: it must be a boolean."""
@@ -96,7 +96,7 @@ class Conditions:
                 return Typed(algebra.Literal(constant), _FAMILY_OF[type(constant)])
             case syntax.Field():
                 return self.field(node)
-            case syntax.Negative(syntax.Literal(constant)) if type(constant) in (int, float):
+            case syntax.Negative(syntax.Literal(int() | float() as constant)) if not isinstance(constant, bool):
                 return Typed(algebra.Literal(-constant), NUMBER)
             case syntax.Negative(operand):
                 return Typed(algebra.Negative(self._number(operand)), NUMBER)

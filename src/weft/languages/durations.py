@@ -28,7 +28,9 @@ def ticks_of(amount: int | float, unit: Name | None, time_unit: str, findings: F
     length = UNITS.get(unit.text.lower())
     if length is None:
         near = did_you_mean(unit.text.lower(), UNITS) or ""
-        hint = near if near.startswith("did") else "units are msec, sec, min, hours and days; a number alone is in ticks"
+        hint = (
+            near if near.startswith("did") else "units are msec, sec, min, hours and days; a number alone is in ticks"
+        )
         findings.error("unknown-unit", f"there is no unit {unit.text!r}", unit.span, hint)
         return 0
     exact = Fraction(str(amount)) * length / TICKS[time_unit]

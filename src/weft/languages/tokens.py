@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - the methods are called after the rules of the grammars
 """From tokens to syntax: places, names and constants, and the rules for expressions that grammars have in common."""
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ _SAME_OPERATOR = {"==": "=", "!=": "<>"}
 
 def place(token: Token) -> Span:
     """Where a token stands."""
-    return Span(token.start_pos, token.end_pos)  # type: ignore[arg-type]
+    assert token.start_pos is not None
+    assert token.end_pos is not None
+    return Span(token.start_pos, token.end_pos)
 
 
 def from_to(first: Child, last: Child) -> Span:
     """The text from one token or node to another."""
-    start = first.start_pos if isinstance(first, Token) else first.span.start
-    end = last.end_pos if isinstance(last, Token) else last.span.end
-    return Span(start, end)
+    start, end = (place(part) if isinstance(part, Token) else part.span for part in (first, last))
+    return Span(start.start, end.end)
 
 
 def number_of(token: Token) -> int | float:

@@ -1,0 +1,121 @@
+"""From EQL syntax to the algebra: every query checked, its pattern turned into operators with their conditions."""
+
+from __future__ import annotations
+
+from weft.algebra import composites
+from weft.algebra.endpoints import Input, Output
+from weft.algebra.predicates import Attribute
+from weft.algebra.query import Program
+from weft.errors import Diagnostic, did_you_mean
+from weft.languages import expressions
+from weft.languages.ceql.declarations import Schema, given_catalog
+from weft.languages.durations import ticks_of
+from weft.languages.eql import syntax
+from weft.languages.eql.conditions import EqlConditions, lower_conditions
+from weft.languages.eql.placement import Place, normalised, places_of, put
+from weft.languages.eql.scope import Scope, declared_catalog, scope_of
+from weft.languages.expressions import Name
+from weft.languages.findings import Findings
+from weft.schema import Catalog
+from weft.source import SourceText
+
+LANGUAGE = "eql"
+
+
+def lower(
+    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
+    findings = Findings(source)
+    declared = declared_catalog(program, findings)
+    catalog = declared if declared != Catalog() else given_catalog(schema)
+    types = {type_.name: type_ for type_ in catalog.all_types()} or None
+    sinks = _sinks(program, findings)
+    if not program.queries:
+        hint = "a query looks like this: SELECT * FROM A a ; B b WHERE FILTER(a.id = b.id)"
+        findings.error("no-query", "there is no query in this text", program.span, hint)
+    queries, outputs = [], []
+    for number, node in enumerate(program.queries, start=1):
+        name = source.stem if len(program.queries) == 1 else f"{source.stem}_{number}"
+        queries.append(_QueryLowering(node, scope_of(node, types, findings), time_unit, findings).lower(name))
+        outputs += [Output(name, sinks[sink.text]) for sink in node.sinks if _is_sink(sink, sinks, findings)]
+    warnings = findings.conclude()
+    inputs = tuple(
+        Input(node.type.text, node.uri, None if node.rate is None else float(node.rate))
+        for node in program.definitions
+        if isinstance(node, syntax.Source)
+    )
+    found = tuple(query for query in queries if query is not None)
+    return Program(LANGUAGE, found, declared, source.text, time_unit, inputs, tuple(outputs)), warnings
+
+
+def _sinks(program: syntax.Program, findings: Findings) -> dict[str, str]:
+    sinks: dict[str, str] = {}
+    for node in program.definitions:
+        if not isinstance(node, syntax.Sink):
+            continue
+        if node.name.text in sinks:
+            findings.error("duplicate-sink", f"a second sink {node.name.text!r}", node.name.span)
+        sinks[node.name.text] = node.uri
+    return sinks
+
+
+def _is_sink(name: Name, sinks: dict[str, str], findings: Findings) -> bool:
+    if name.text in sinks:
+        return True
+    hint = did_you_mean(name.text, sinks) or f"define it: SINK {name.text} TO 'uri'"
+    findings.error("unknown-sink", f"there is no sink {name.text!r}", name.span, hint)
+    return False
+
+
+class _QueryLowering:
+    """One query on its way to the algebra."""
+
+    def __init__(self, node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> None:
+        self._node = node
+        self._scope = scope
+        self._time_unit = time_unit
+        self._findings = findings
+
+    def lower(self, name: str) -> composites.CompositeQuery | None:
+        """The query in the algebra, None when a variable is used twice: then nothing more can be said."""
+        if len(self._scope.leaves) < sum(isinstance(part, syntax.Leaf) for part in self._node.pattern.walk()):
+            return None
+        root = places_of(normalised(self._node.pattern))
+        for condition in lower_conditions(self._node, self._scope, self._time_unit, self._findings):
+            put(condition, root, self._findings)
+        return composites.CompositeQuery(name, self._pattern(root), self._fields(root))
+
+    def _pattern(self, place: Place) -> composites.Composite:
+        where, among = tuple(place.where), tuple(place.among)
+        below = [self._pattern(operand) for operand in place.operands]
+        match place.pattern:
+            case syntax.Leaf(type_):
+                return composites.Source(type_.text, place.pattern.variable.text, where)
+            case syntax.Next():
+                return composites.Follow(below[0], below[1], "next", where, among)
+            case syntax.Repeated():
+                return composites.Repeat(below[0], "next", where, among)
+            case syntax.Union():
+                union = composites.Union(below[0], below[1])
+                return composites.Filter(union, where) if where else union
+            case syntax.Without():
+                return composites.Without(below[0], below[1], "between", where)
+            case syntax.Timed(_, duration):
+                ticks = ticks_of(duration.amount, duration.unit, self._time_unit, self._findings)
+                return composites.After(below[0], ticks)
+        raise AssertionError(f"not a pattern: {place.pattern!r}")
+
+    def _fields(self, root: Place) -> tuple[composites.Field, ...]:
+        fields: dict[str, composites.Field] = {}
+        lowering = EqlConditions(self._scope, self._time_unit, self._findings)
+        for node in self._node.selected or ():
+            value = lowering.value(node).value
+            if not isinstance(node, expressions.Field) or not isinstance(value, Attribute):
+                continue  # reported
+            if not root.can_read(node.variable.text):
+                message = f"{node.variable.text!r} is part of what must not happen, so no match has it"
+                self._findings.error("unreadable-variable", message, node.span)
+                continue
+            fields[node.text] = composites.Field(node.text, value)
+        return tuple(fields.values())

@@ -1,0 +1,154 @@
+"""What the messages about EQL's syntax know of it, and its typical mistakes."""
+
+from __future__ import annotations
+
+import re
+
+from weft.languages.stops import Dialect, Explained, Stop
+
+KEYWORDS = frozenset(
+    {
+        *("SOURCE", "SINK", "RATE", "TO", "SELECT", "FROM", "WHERE", "INTO"),
+        *("AND", "OR", "NOT", "CONTAINS", "OCCURS", "WITHIN", "TRUE", "FALSE"),
+    }
+)
+OPENERS = frozenset({"SELECT", "FROM", "WHERE", "INTO"})
+
+_WORDS = re.compile(
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+      |(?P<name>[^\W\d]\w*|`(?:[^`\n]|``)+`)
+      |(?P<number>[0-9]+(?:\.[0-9]+)?)
+      |(?P<string>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")
+      |(?P<unclosed>['"`]|/\*)
+      |(?P<symbol><=|>=|==|!=|<>|&&|\|\||->|=>|;\?|\+\?|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PHRASES = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a text in quotes",
+    "COMPARE": "a comparison",
+    "FUNCTION": "",
+    "TRUE": "",
+    "FALSE": "",
+    "LPAR": "'('",
+    "OPEN": "'('",
+    "RPAR": "')'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "COLON": "':'",
+    "STAR": "'*'",
+    "MINUS": "'-'",
+    "SLASH": "'/'",
+}
+_GROUPS = (
+    (frozenset({"NUMBER", "STRING", "NAME", "OPEN", "MINUS"}), "a value"),
+    (frozenset({"PLUS", "MINUS", "STAR", "SLASH"}), "an arithmetic operator"),
+    (frozenset({"SEMICOLON", "BACKSLASH", "VBAR", "PLUS", "AT"}), "an operator (; \\ | + @)"),
+    (frozenset({"SEMICOLON", "BACKSLASH", "VBAR"}), "an operator (; \\ |)"),
+    (frozenset({"SOURCE", "SINK", "SELECT"}), "a definition or a query"),
+)
+_FOREIGN = {
+    "&&": "write AND",
+    "||": "write OR",
+    "!": "write NOT",
+    "->": "a sequence is written A ; B",
+    "=>": "a sequence is written A ; B",
+    "AS": "the alias follows the type without a word: A a",
+    ";?": "EQL's ; always takes the next event; FILTER(…) says which are passed over",
+    "+?": "EQL's + finds all runs already",
+    "PARTITION": "say what must be equal: FILTER(a.id = b.id)",
+    "GROUP": "say what must be equal: FILTER(a.id = b.id)",
+    "HAVING": "put all conditions into WHERE",
+    "LIKE": "write field CONTAINS 'text'",
+    "DEFINE": "write SOURCE type (attribute kind, …) FROM 'uri'",
+    "CREATE": "write SOURCE type (attribute kind, …) FROM 'uri'",
+}
+
+
+def _nothing_selected(stop: Stop) -> Explained | None:
+    if stop.said(-1) != "SELECT" or stop.said(0) != "FROM":
+        return None
+    return "nothing is selected", stop.span, "write SELECT * to select everything, or fields: SELECT a.price"
+
+
+def _missing_from(stop: Stop) -> Explained | None:
+    if stop.said(0) != "WHERE" or "FROM" not in stop.expected:
+        return None
+    return "FROM is missing", stop.span, "a query is SELECT … FROM pattern WHERE conditions"
+
+
+def _late_definition(stop: Stop) -> Explained | None:
+    if stop.said(0) not in ("SOURCE", "SINK") or stop.said(0) in stop.expected:
+        return None
+    return f"{stop.said(0)} comes too late", stop.span, "define sources and sinks before the first query"
+
+
+def _semicolon_at_the_end(stop: Stop) -> Explained | None:
+    found = stop.word(-1) if stop.found is None or stop.said(0) == "SELECT" else stop.found
+    if found is None or found.text != ";" or "SEMICOLON" in stop.expected:
+        return None
+    hint = "leave it out: ';' joins events, and queries follow one another without a separator"
+    return "this ';' joins nothing", found.span, hint
+
+
+def _missing_operator(stop: Stop) -> Explained | None:
+    if stop.found is None or not {"SEMICOLON", "VBAR"} <= stop.expected:
+        return None
+    before = stop.word(-1)
+    if before is None or (stop.found.kind != "name" and stop.found.text != "(") or stop.said(0) in stop.dialect.foreign:
+        return None
+    message = f"an operator is missing between {before.text!r} and {stop.found.text!r}"
+    return message, stop.span, "events are joined by ; (followed by), | (or) and \\ (without)"
+
+
+def _comma_in_pattern(stop: Stop) -> Explained | None:
+    if stop.said(0) != "," or not {"SEMICOLON", "VBAR"} <= stop.expected:
+        return None
+    return "events are not separated by commas", stop.span, "write A a ; B b for an A followed by a B"
+
+
+def _missing_comma(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.kind != "name" or not {"COMMA", "AND", "OR"} <= stop.expected:
+        return None
+    if stop.said(0) in KEYWORDS or stop.said(0) in stop.dialect.foreign:
+        return None
+    return f"a comma is missing before {stop.found.text!r}", stop.span, "conditions are separated by commas or AND"
+
+
+def _chained_comparison(stop: Stop) -> Explained | None:
+    chained = stop.said(0) in ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
+    if not chained or "COMPARE" in stop.expected or "AND" not in stop.expected:
+        return None
+    return "comparisons cannot be chained", stop.span, "write low < a.x AND a.x < high"
+
+
+def _bracketed_attribute(stop: Stop) -> Explained | None:
+    before, after = stop.word(-1), stop.word(1)
+    if stop.said(0) != "[" or before is None or before.kind != "name":
+        return None
+    attribute = after.text if after else "attribute"
+    return "attributes are written with a dot", stop.span, f"write {before.text}.{attribute}"
+
+
+EQL = Dialect(
+    name="EQL",
+    keywords=KEYWORDS,
+    openers=OPENERS,
+    words=_WORDS,
+    phrases=_PHRASES,
+    groups=_GROUPS,
+    foreign=_FOREIGN,
+    mistakes=(
+        _nothing_selected,
+        _missing_from,
+        _late_definition,
+        _semicolon_at_the_end,
+        _bracketed_attribute,
+        _comma_in_pattern,
+        _missing_operator,
+        _missing_comma,
+        _chained_comparison,
+    ),
+    ignores_case=True,
+)
