@@ -16,6 +16,8 @@ from weft.runtime.events import STREAM, Column
 from weft.runtime.kinds import column_of
 from weft.runtime.order import Reading
 
+SAMPLE = 64  # values that show what a column is not
+
 
 def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     """The rows of a file. A column's kind is that of all its values, so the file is read as a whole."""
@@ -32,18 +34,20 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
         )
         for name in table.schema.names
     }
-    lines = _line_numbers(len(table), {number for number, _ in bad})
+    left_out = sorted(number for number, _ in bad)
     for first in range(0, max(1, len(table)), reading.batch_size):
-        yield _slice(path, table, columns, lines, first, min(reading.batch_size, len(table) - first))
+        yield _slice(path, table, columns, left_out, first, min(reading.batch_size, len(table) - first))
 
 
-def _slice(path: str, table: pa.Table, columns: dict[str, Column], lines: list[int], first: int, length: int) -> Chunk:
+def _slice(
+    path: str, table: pa.Table, columns: dict[str, Column], left_out: list[int], first: int, length: int
+) -> Chunk:
     return Chunk(
         length,
         columns,
         lambda name: columns[name].map(lambda array: array.slice(first, length)),
         lambda row: {k: v for k, v in table.slice(first + row, 1).to_pylist()[0].items() if v is not None},
-        place=lambda row: (path, lines[first + row]),
+        place=lambda row: (path, _line(first + row, left_out)),
     )
 
 
@@ -97,6 +101,7 @@ def _typed(texts: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(texts)
     for kind in (pa.int64(), pa.float64()):
         try:
+            trimmed.drop_null().slice(0, SAMPLE).cast(kind)  # a failing cast is slow, and mostly fails at once
             return trimmed.cast(kind)
         except pa.ArrowInvalid:
             continue
@@ -106,15 +111,12 @@ def _typed(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _line_numbers(rows: int, bad: set[int]) -> list[int]:
-    """The number of each row that was read, the header being 1."""
-    lines: list[int] = []
-    number = 2
-    while len(lines) < rows:
-        if number not in bad:
-            lines.append(number)
-        number += 1
-    return lines
+def _line(row: int, bad: list[int]) -> int:
+    """The number of a row that was read, the header being 1; `bad` are those of rows left out, ascending."""
+    number = row + 2
+    for left_out in bad:
+        number += left_out <= number
+    return number
 
 
 def _bad_rows(path: str, bad: list[tuple[int, str]]) -> Chunk:

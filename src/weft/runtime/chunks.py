@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby, islice
 from typing import Any
 
 import pyarrow as pa
@@ -128,27 +128,23 @@ def _pandas_column(series: Any, time_unit: str) -> Column:
 
 def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> Iterator[Chunk]:
     """Dicts, record batches and tables, one after the other."""
-    dicts: list[object] = []
-    for item in items:
-        if isinstance(item, (pa.RecordBatch, pa.Table)):
-            if dicts:
-                yield dict_chunk(dicts, time_unit)
-                dicts = []
-            yield from _arrow_chunks([item], batch_size, time_unit)
-        else:
-            dicts.append(item)
-            if len(dicts) == batch_size:
-                yield dict_chunk(dicts, time_unit)
-                dicts = []
-    if dicts:
-        yield dict_chunk(dicts, time_unit)
+    remaining = iter(items)
+    while taken := list(islice(remaining, batch_size)):
+        if set(map(type, taken)).isdisjoint((pa.RecordBatch, pa.Table)):
+            yield dict_chunk(taken, time_unit)
+            continue
+        for is_arrow, run in groupby(taken, lambda item: isinstance(item, (pa.RecordBatch, pa.Table))):
+            if is_arrow:
+                yield from _arrow_chunks(run, batch_size, time_unit)
+            else:
+                yield dict_chunk(list(run), time_unit)
 
 
 def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
     """Dicts as a chunk. What is not a dict is a row with a problem."""
     problems: dict[int, str] = {}
     events: Sequence[Mapping[str, object]] = items  # type: ignore[assignment]
-    if not all(type(item) is dict for item in items):
+    if set(map(type, items)) != {dict}:
         problems = {i: f"not an event: {item!r}" for i, item in enumerate(items) if not isinstance(item, Mapping)}
         events = [item if isinstance(item, Mapping) else {} for item in items]
     names = dict.fromkeys(chain.from_iterable(events))
