@@ -77,7 +77,7 @@ def match(
     Its columns are query, id, start, end, positions, bindings and event (a JSON object).
     """
     if engines.is_spark_frame(frame):
-        from weft.runtime.spark.batch import match_frame  # Spark takes seconds to load
+        from weft.runtime.spark.frames import match_frame  # Spark takes seconds to load
 
         return match_frame(frame, optimize(together(program)), time=time, type=type)
     raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from weft.algebra import meaning
 from weft.algebra.query import Program
+from weft.connectors.files import READERS, find_files, format_of, open_events
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
@@ -49,11 +50,32 @@ def start(events: Any, program: Program, engine: str, *, time: str, type: str) -
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
-        return SparkRun(events, optimize(program), time=time, type=type)
+        return SparkRun(spark_input(events), optimize(program), time=time, type=type)
     if engine == "meaning":
         return MeaningRun(program, open_source(events, program, time=time, type=type))
     chosen = plan(optimize(program))
     return LocalRun(chosen, open_source(events, program, time=time, type=type, columns=chosen.columns))
+
+
+def spark_input(events: Any) -> Any:
+    """Events as the Spark engine takes them: files are found here, and read in Spark's tasks."""
+    paths = paths_of(events)
+    if paths is None:
+        return events
+    from weft.runtime.spark.files import Files
+
+    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
+
+
+def _start_on_spark(events: Any, program: Program, *, time: str, type: str) -> Run:
+    # Spark takes seconds to load, and most runs do without.
+    from weft.runtime.spark.detect import SparkRun
+    from weft.runtime.spark.files import Files
+
+    paths = paths_of(events)
+    if paths is not None:
+        events = Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
+    return SparkRun(events, program, time=time, type=type)
 
 
 def open_source(
@@ -66,10 +88,7 @@ def open_source(
 ) -> EventSource:
     """Events in stream order from data in memory or from files."""
     paths = paths_of(events)
-    if paths is not None:
-        from weft.connectors.files import open_events as read  # TEMP
-    else:
-        read = read_events
+    read: Callable[..., EventSource] = read_events if paths is None else open_events
     data = events if paths is None else paths
     return read(data, time=time, type=type, catalog=program.catalog, time_unit=program.time_unit, columns=columns)
 

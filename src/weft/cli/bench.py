@@ -1,0 +1,95 @@
+"""`weft bench`: run the project's benchmarks and show figures with their ratios."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from weft.errors import InputError, UsageError, did_you_mean
+
+Row = dict[str, Any]  # case, value, unit, baseline, ratio
+
+
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if none is named.")] = None,
+    scale: Annotated[float, typer.Option(min=0.001, help="How large the work is, against the usual size.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
+    folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
+) -> None:
+    """Run benchmarks; each ratio is against a baseline measured in the same run.
+
+    The benchmarks are in the source tree, so run this from its root:
+
+        weft bench
+
+        weft bench match --scale 0.1 --json
+    """
+    found = discover(Path(folder))
+    for name in names or ():
+        if name not in found:
+            raise UsageError(f"no benchmark {name!r} in {folder}; {did_you_mean(name, found)}")
+    rows: list[Row] = []
+    for name in names or list(found):
+        typer.echo(f"running {name} …", err=True)
+        fresh = [{"benchmark": name, **row} for row in _load(found[name]).run(scale)]
+        rows += fresh
+        if as_json:
+            for row in fresh:
+                typer.echo(json.dumps(row, ensure_ascii=False))
+    if not as_json:
+        _show_table(rows)
+
+
+def discover(folder: Path) -> dict[str, Path]:
+    """The benchmarks in a folder by name: modules that define `run(scale)`."""
+    if not folder.is_dir():
+        raise InputError(f"no folder {folder}: benchmarks come with weft's source tree; run this from its root")
+    files = sorted(path for path in folder.glob("*.py") if "def run(" in path.read_text(encoding="utf-8"))
+    if not files:
+        raise InputError(f"no benchmarks in {folder}: no module there defines run(scale)")
+    return {path.stem: path for path in files}
+
+
+def _load(path: Path) -> ModuleType:
+    # Benchmarks import each other by their folder's name, as from the root of the source tree.
+    root = str(path.resolve().parent.parent)
+    if root not in sys.path:
+        sys.path.insert(0, root)
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _show_table(rows: Sequence[Row]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for title in ("benchmark", "case", "value", "unit", "baseline", "ratio"):
+        table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
+    for row in rows:
+        ratio = row.get("ratio")
+        table.add_row(
+            str(row["benchmark"]),
+            str(row["case"]),
+            _figure(row["value"]),
+            str(row.get("unit") or ""),
+            str(row.get("baseline") or ""),
+            "" if ratio is None else f"{ratio:.2f}",
+        )
+    Console().print(table)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

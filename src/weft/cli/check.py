@@ -1,0 +1,59 @@
+"""`weft check`: what is wrong in programs, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.api import compile_with_findings
+from weft.errors import Diagnostic, InputError, ProgramError
+
+
+def check(
+    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="Files with queries.")],
+    language: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per finding, on stdout.")] = False,
+) -> None:
+    """Check programs without running them.
+
+    Every finding has its line, its column, a caret under the place and, where there is one, a hint:
+
+        weft check fire.ceql fraud.ceql
+
+        weft check --json *.ceql
+
+    Exit code 1 says that there are errors; warnings alone leave it at 0.
+    """
+    findings: list[Diagnostic] = []
+    unreadable = False
+    for path in programs:
+        try:
+            found = compile_with_findings(Path(path), language)[1]
+        except ProgramError as error:
+            found = error.diagnostics
+        except InputError as error:
+            typer.echo(str(error), err=True)
+            unreadable = True
+            continue
+        findings += found
+    _show(findings, as_json=as_json)
+    errors = sum(finding.severity == "error" for finding in findings)
+    if not as_json:
+        warnings = len(findings) - errors
+        files = f"{len(programs)} file{'s' * (len(programs) != 1)}"
+        typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
+    if errors or unreadable:
+        raise typer.Exit(1)
+
+
+def _show(findings: list[Diagnostic], *, as_json: bool) -> None:
+    for finding in findings:
+        if as_json:
+            typer.echo(json.dumps(finding.to_json(), ensure_ascii=False))
+        else:
+            typer.echo(finding.render() + "\n", err=True)

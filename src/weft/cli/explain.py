@@ -1,0 +1,36 @@
+"""`weft explain`: a program at each stage on its way to the kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.api import compile_with_findings
+from weft.api import explain as explain_program
+from weft.stages import Format, Stage
+
+
+def explain(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file with queries.")],
+    stage: Annotated[Stage, typer.Option(help="How far on its way to show the program.")] = "plan",
+    output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
+    language: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
+    ] = None,
+    time_unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")
+    ] = "ms",
+) -> None:
+    """Show what becomes of a program.
+
+    `syntax` is the text as it was understood, `algebra` what it means, `optimized` the same after rewriting
+    (with the rules that applied), `plan` the operators that run, `tables` what the kernels are driven by:
+
+        weft explain fire.ceql --stage algebra
+
+        weft explain fire.ceql --stage plan --format dot | dot -Tsvg > plan.svg
+    """
+    compiled, _ = compile_with_findings(Path(program), language, time_unit=time_unit)
+    typer.echo(explain_program(compiled, stage=stage, format=output_format))

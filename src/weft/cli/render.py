@@ -1,0 +1,77 @@
+"""What commands share on the terminal: compiled programs with their warnings, progress, statistics, rejects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from weft.algebra.query import Program
+from weft.api import compile_with_findings
+from weft.connectors.files import write_rejected
+from weft.errors import ProgramError
+from weft.runtime.events import Rejected
+
+Update = Callable[[Mapping[str, int]], None]
+
+
+def compile_all(paths: Sequence[str], language: str | None, time_unit: str) -> list[Program]:
+    """Compile every file; warnings go to stderr, and all errors of all files are raised together."""
+    programs: list[Program] = []
+    wrong: list[ProgramError] = []
+    for path in paths:
+        try:
+            program, findings = compile_with_findings(Path(path), language, time_unit=time_unit)
+        except ProgramError as error:
+            wrong.append(error)
+            continue
+        programs.append(program)
+        for finding in findings:
+            typer.echo(finding.render(), err=True)
+    if wrong:
+        raise ProgramError([diagnostic for error in wrong for diagnostic in error.diagnostics])
+    return programs
+
+
+@contextmanager
+def progress(what: str, *, shown: bool) -> Iterator[Update]:
+    """A line on a terminal's stderr that says how far the work is; nothing in a pipe."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda counters: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what)
+
+        def update(counters: Mapping[str, int]) -> None:
+            known = ", ".join(f"{counters[name]:,} {name}" for name in ("events", "matches") if name in counters)
+            bar.update(task, description=f"{what}: {known}")
+
+        yield update
+
+
+def show_stats(counters: Mapping[str, int], seconds: float) -> None:
+    """Counters and speed on stderr."""
+    lines = {name: f"{number:,}" for name, number in counters.items()}
+    lines["seconds"] = f"{seconds:.3f}"
+    if counters.get("events") and seconds > 0:
+        lines["events/s"] = f"{counters['events'] / seconds:,.0f}"
+    width = max(len(name) for name in lines)
+    for name, value in lines.items():
+        typer.echo(f"{name:<{width}}  {value}", err=True)
+
+
+def write_rejects(rejected: Sequence[Rejected], path: str | None) -> None:
+    """Events that could not be read: into a file of JSON lines if one is given, else counted on stderr."""
+    if path is not None:
+        write_rejected(rejected, path)
+    if rejected:
+        where = f"see {path}" if path else f"the first: {rejected[0]} (--rejects FILE keeps them all)"
+        count = f"{len(rejected):,} event{'s' * (len(rejected) > 1)}"
+        typer.echo(f"warning: {count} could not be read; {where}", err=True)
