@@ -22,6 +22,9 @@ from weft.algebra.terms import mentioned
 from weft.tree import Node
 
 Conditions = tuple[Predicate, ...]
+FollowPick = OneOf["each", "first", "next"]
+RepeatPick = OneOf["each", "longest", "next"]
+When = OneOf["before", "between", "during"]
 
 
 class Composite(Node):
@@ -88,7 +91,7 @@ class Follow(Composite):
 
     left: Composite
     right: Composite
-    pick: OneOf["each", "first", "next"]
+    pick: FollowPick
     where: Conditions = ()
     among: Conditions = ()
 
@@ -157,7 +160,7 @@ class Repeat(Composite):
     """
 
     pattern: Composite
-    pick: OneOf["each", "longest", "next"]
+    pick: RepeatPick
     where: Conditions = ()
     among: Conditions = ()
     lengths: Lengths = Lengths()
@@ -183,7 +186,7 @@ class Without(Composite):
 
     pattern: Composite
     unwanted: Composite
-    when: OneOf["before", "between", "during"]
+    when: When
     where: Conditions = ()
 
     def __post_init__(self) -> None:

@@ -16,6 +16,9 @@ from weft.languages.ceql.printer import to_source as print_ceql
 from weft.languages.eql.lower import lower as lower_eql
 from weft.languages.eql.parser import parse as parse_eql
 from weft.languages.eql.printer import to_source as print_eql
+from weft.languages.step.lower import lower as lower_step
+from weft.languages.step.parser import parse as parse_step
+from weft.languages.step.printer import to_source as print_step
 from weft.source import SourceText, Span
 from weft.tree import Node
 
@@ -50,6 +53,14 @@ LANGUAGES = (
         parse=parse_eql,
         lower=lower_eql,
         print=print_eql,
+    ),
+    Language(
+        name="step",
+        ending=".step",
+        keywords=frozenset({"TOPOLOGY", "EXTERNAL"}),
+        parse=parse_step,
+        lower=lower_step,
+        print=print_step,
     ),
 )
 

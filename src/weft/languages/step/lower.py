@@ -1,0 +1,146 @@
+"""From Step syntax to the algebra: every query checked, its pattern turned into operators."""
+
+from __future__ import annotations
+
+from weft.algebra import composites
+from weft.algebra.predicates import Attribute
+from weft.algebra.query import Program
+from weft.errors import Diagnostic
+from weft.languages import expressions
+from weft.languages.ceql.declarations import Schema
+from weft.languages.findings import Findings
+from weft.languages.step import syntax
+from weft.languages.step.conditions import Place, StepConditions
+from weft.languages.step.declarations import declared_catalog, inputs_of, outputs_of
+from weft.languages.step.negation import Negations, negations_of
+from weft.languages.step.scope import Part, Variables, beside, variables_of
+from weft.source import SourceText
+
+LANGUAGE = "step"
+_NOTHING = Part(composites.Source("", ""), frozenset(), {})  # stands for what has been reported
+
+
+def lower(
+    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """The program in the algebra, with warnings; raises ProgramError with all errors that were found.
+
+    A Step program declares all its types itself, so a schema given beside it says nothing new.
+    """
+    findings = Findings(source)
+    catalog = declared_catalog(program, findings)
+    types = {type_.name: type_ for type_ in catalog.types}
+    inputs, outputs = inputs_of(program, findings), outputs_of(program, findings)
+    queries = []
+    for node in program.queries:
+        query = _QueryLowering(node, variables_of(node, types, findings), findings).lower()
+        queries += [query] if query is not None else []
+    warnings = findings.conclude()
+    return Program(LANGUAGE, tuple(queries), catalog, source.text, time_unit, inputs, outputs), warnings
+
+
+class _QueryLowering:
+    """One query on its way to the algebra."""
+
+    def __init__(self, node: syntax.Query, variables: Variables, findings: Findings) -> None:
+        self._node = node
+        self._variables = variables
+        self._findings = findings
+
+    def lower(self) -> composites.CompositeQuery | None:
+        """The query in the algebra, None when a variable is used twice: then nothing more can be said."""
+        if len(self._variables.leaves) < sum(isinstance(part, syntax.Leaf) for part in self._node.pattern.walk()):
+            return None
+        whole = self._pattern(self._node.pattern)
+        if whole is _NOTHING:
+            return None
+        return composites.CompositeQuery(self._node.name.text, whole.pattern, self._fields(whole))
+
+    def _fields(self, whole: Part) -> tuple[composites.Field, ...]:
+        fields: dict[str, composites.Field] = {}
+        conditions = self._conditions(whole, "projection")
+        for node in self._node.projection or ():
+            value = conditions.value(node).value
+            if isinstance(node, expressions.Field) and isinstance(value, Attribute):
+                fields[node.text] = composites.Field(node.text, value)
+        return tuple(fields.values())
+
+    def _conditions(self, part: Part, place: Place) -> StepConditions:
+        return StepConditions(self._variables, part.readable, part.unreadable, place, self._findings)
+
+    # ------------------------------------------------------------ patterns
+
+    def _pattern(self, node: syntax.Pattern) -> Part:
+        """The operators of a pattern and what can be read of it; `_NOTHING` after an error of shape."""
+        match node:
+            case syntax.Leaf():
+                return self._leaf(node)
+            case syntax.Either():
+                return self._either(node)
+            case syntax.Overlap():
+                return self._overlap(node)
+            case syntax.Repeat():
+                return self._repeat(node)
+            case syntax.Follow():
+                negations = negations_of(node, self._findings)
+                return _NOTHING if negations is None else self._follow(negations)
+            case syntax.Negated():
+                message = "'!' cannot stand here"
+                hint = "it says what must not happen in a sequence: !A ; B (not before), or A ; !B ; C (not between)"
+                self._findings.error("misplaced-negation", message, node.span, hint)
+        return _NOTHING
+
+    def _leaf(self, node: syntax.Leaf) -> Part:
+        name = node.variable.text
+        alone = Part(composites.Source(node.type.text, name), frozenset({name}), {})
+        where = self._conditions(alone, "event").all_of(node.condition)
+        return alone.with_pattern(composites.Source(node.type.text, name, where))
+
+    def _either(self, node: syntax.Either) -> Part:
+        left, right = self._pattern(node.left), self._pattern(node.right)
+        if _NOTHING in (left, right):
+            return _NOTHING
+        union = composites.Union(left.pattern, right.pattern)
+        return Part(union, frozenset(), {**left.hidden("union"), **right.hidden("union")})
+
+    def _overlap(self, node: syntax.Overlap) -> Part:
+        left, right = self._pattern(node.left), self._pattern(node.right)
+        if _NOTHING in (left, right):
+            return _NOTHING
+        both = beside(composites.Overlap(left.pattern, right.pattern), left, right)
+        where = self._conditions(both, "pair").all_of(node.condition)
+        return both.with_pattern(composites.Overlap(left.pattern, right.pattern, where))
+
+    def _repeat(self, node: syntax.Repeat) -> Part:
+        inner = self._pattern(node.pattern)
+        if inner is _NOTHING:
+            return _NOTHING
+        conditions = self._conditions(inner, "iteration")
+        where, lengths = conditions.all_of(node.condition), conditions.lengths(node.condition)
+        pick: composites.RepeatPick = "each" if node.each else "longest"
+        return inner.with_pattern(composites.Repeat(inner.pattern, pick, where, lengths=lengths))
+
+    def _follow(self, negations: Negations) -> Part:
+        """`left ; right` without what must not happen before or during it."""
+        right = self._pattern(negations.right)
+        left = None if negations.left is None else self._pattern(negations.left)
+        unwanted = [self._pattern(pattern) for pattern in negations.unwanted]
+        if _NOTHING in (right, left, *unwanted):
+            return _NOTHING
+        found = right if left is None else self._joined(left, right, negations)
+        for other in unwanted:
+            when: composites.When = "before" if left is None else "during"
+            pattern = composites.Without(found.pattern, other.pattern, when)
+            found = Part(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
+        return found
+
+    def _joined(self, left: Part, right: Part, negations: Negations) -> Part:
+        pick: composites.FollowPick = "each" if negations.each else "first"
+        both = beside(composites.Follow(left.pattern, right.pattern, pick), left, right)
+        unreadable = dict(both.unreadable)
+        for pattern in negations.unwanted:
+            names = [leaf.variable.text for leaf in pattern.walk() if isinstance(leaf, syntax.Leaf)]
+            unreadable |= dict.fromkeys(names, "negation")
+        conditions = self._conditions(Part(both.pattern, both.readable, unreadable), "pair")
+        where = tuple(part for condition in negations.conditions for part in conditions.all_of(condition))
+        return both.with_pattern(composites.Follow(left.pattern, right.pattern, pick, where))

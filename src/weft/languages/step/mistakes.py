@@ -1,0 +1,146 @@
+"""What the messages about Step's syntax know of it, and its typical mistakes."""
+
+from __future__ import annotations
+
+import re
+
+from weft.languages.stops import Dialect, Explained, Stop
+
+KEYWORDS = frozenset({"topology", "external", "contains", "true", "false"})
+OPENERS = frozenset({"external"})
+
+_WORDS = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+      |(?P<name>\^?[A-Za-z_][A-Za-z_0-9]*)
+      |(?P<number>[0-9]+(?:\.[0-9]+)?)
+      |(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
+      |(?P<unclosed>['"]|/\*)
+      |(?P<symbol><=|>=|==|!=|<>|&&|\|\||->|=>|;\?|\+\?|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PHRASES = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a text in quotes",
+    "COMPARE": "a comparison",
+    "PREV": "",
+    "DUR": "",
+    "LEN": "",
+    "TRUE": "",
+    "FALSE": "",
+    "CONTAINS": "contains",
+    "TOPOLOGY": "topology",
+    "EXTERNAL": "external",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "RBRACKET": "']'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "COLON": "':'",
+    "STAR": "'*'",
+    "MINUS": "'-'",
+    "SLASH": "'/'",
+    "BANG": "'!'",
+    "VBAR": "'|'",
+    "NEXT": "';'",
+    "ITERATE": "'+'",
+    "LESSTHAN": "'<'",
+    "MORETHAN": "'>'",
+}
+_GROUPS = (
+    (frozenset({"NUMBER", "STRING", "NAME", "LPAR", "MINUS", "BANG"}), "a value"),
+    (frozenset({"PLUS", "MINUS", "STAR", "SLASH"}), "an arithmetic operator"),
+    (frozenset({"NEXT", "ITERATE", "COMMA", "VBAR"}), "an operator (; ;? , | + +?)"),
+    (frozenset({"NEXT", "COMMA", "VBAR"}), "an operator (; ;? , |)"),
+)
+_FOREIGN = {
+    "==": "equality is written with one =",
+    "<>": "write !=",
+    "AND": "write &&",
+    "OR": "write ||",
+    "NOT": "write !",
+    "and": "write &&",
+    "or": "write ||",
+    "not": "write !",
+    "&": "write &&",
+    "->": "a sequence is written A ; B",
+    "=>": "a sequence is written A ; B",
+    "\\": "what must not happen is written with !, as in A ; !B ; C",
+    "@": "there is no time operator; limit the duration by [dur < 100]",
+    "SELECT": "a query is written Name(fields): pattern",
+    "as": "an alias is written A/A1",
+    "AS": "an alias is written A/A1",
+}
+
+
+def _late_external(stop: Stop) -> Explained | None:
+    if stop.said(0) != "external" or "EXTERNAL" in stop.expected or stop.open_brackets:
+        return None
+    if stop.words[:1] and stop.words[0].text != "topology" and stop.index == 0:
+        return None
+    return "'external' comes too late", stop.span, "declare all externals before the first query"
+
+
+def _missing_projection(stop: Stop) -> Explained | None:
+    name = stop.word(-1)
+    if stop.said(0) != ":" or name is None or name.kind != "name" or stop.expected != {"LPAR"}:
+        return None
+    hint = f"write {name.text}(*): … for all of it, or {name.text}(A.x, B.y): … for fields"
+    return f"{name.text!r} has no projection", stop.span, hint
+
+
+def _missing_colon(stop: Stop) -> Explained | None:
+    if stop.expected != {"COLON"} or stop.said(-1) != ")" or stop.found is None:
+        return None
+    return "a ':' is missing before the pattern", stop.span, "a query is written Name(fields): pattern"
+
+
+def _condition_without_brackets(stop: Stop) -> Explained | None:
+    """`A.x` in a pattern, outside brackets."""
+    if stop.said(0) != "." or not {"NEXT", "VBAR"} <= stop.expected:
+        return None
+    return "a field stands in the pattern", stop.span, "conditions go into brackets: A ;[A.x = B.x] B"
+
+
+def _sink_without_quotes(stop: Stop) -> Explained | None:
+    if stop.expected != {"STRING"} or stop.found is None or stop.said(-1) not in (">", "<", "topology"):
+        return None
+    return "this name needs quotes", stop.span, f'write {stop.said(-1)} "{stop.found.text}"'
+
+
+def _two_iterations(stop: Stop) -> Explained | None:
+    if stop.said(0) not in ("+", "+?") or "NEXT" not in stop.expected:
+        return None
+    return "a second iteration", stop.span, "put the first into parentheses: (A +) +"
+
+
+def _missing_operator(stop: Stop) -> Explained | None:
+    before = stop.word(-1)
+    if stop.found is None or before is None or not {"NEXT", "VBAR"} <= stop.expected:
+        return None
+    if (stop.found.kind != "name" and stop.found.text != "(") or stop.said(0) in stop.dialect.foreign:
+        return None
+    message = f"an operator is missing between {before.text!r} and {stop.found.text!r}"
+    return message, stop.span, "events are joined by ; (followed by), ;? (by any), ',' (at the same time) and | (or)"
+
+
+STEP = Dialect(
+    name="Step",
+    keywords=KEYWORDS,
+    openers=OPENERS,
+    words=_WORDS,
+    phrases=_PHRASES,
+    groups=_GROUPS,
+    foreign=_FOREIGN,
+    mistakes=(
+        _late_external,
+        _missing_projection,
+        _missing_colon,
+        _condition_without_brackets,
+        _sink_without_quotes,
+        _two_iterations,
+        _missing_operator,
+    ),
+)
