@@ -151,15 +151,16 @@ def advance(
             if 2 * total > final_sets.size:
                 control[EVENT], control[ASK_ROOM] = event, total
                 return DEEPER
-            for k in range(count):
-                state_ = U(touched[k << TWO])
-                if edges[U(touched[(k << TWO) + U(3)])] & 1 == 0:
+            for t in range(count):
+                k = t << TWO
+                state_ = U(touched[k])
+                if edges[U(touched[k + U(3)])] & 1 == 0:
                     active[slot * words + (state_ >> SIX)] &= ~(ONE << (state_ & LOW))
             finals = U(0)
             control[STEPS] += total
-            for k in range(count):
-                head, youngest = touched[(k << TWO) + ONE], touched[(k << TWO) + TWO]
-                at = U(touched[(k << TWO) + U(3)])
+            for t in range(count):
+                k = t << TWO
+                head, youngest, at = touched[k + ONE], touched[k + TWO], U(touched[k + U(3)])
                 for _ in range(edges[at] >> 1):
                     label, target_ = np.int64(edges[at + ONE]), edges[at + TWO]
                     at += U(3)
@@ -215,7 +216,7 @@ def advance(
             control[FINALS], control[FINAL], control[STACK], control[CURRENT] = finals >> ONE, 0, 0, OPEN
             control[EMITTED] = 0
             control[PHASE] = ENUMERATING
-        now, horizon = np.int64(event), horizons[event]
+        now, horizon = int(event), horizons[event]
         if conditions.kinds.size == 0:
             answer = enumerate_matches(state, batch, output, control, path.words, now, horizon, counting)
         else:

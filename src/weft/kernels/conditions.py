@@ -79,7 +79,15 @@ def compare(operator: int, left: float, left_rest: float, right: float, right_re
 
 @inlined
 def _aggregate(
-    operation: int, slot: int, column: int, row: int, latest: Int32s, earlier: Int32s, slots: int, payload: Floats, width: int
+    operation: int,
+    slot: int,
+    column: int,
+    row: int,
+    latest: Int32s,
+    earlier: Int32s,
+    slots: int,
+    payload: Floats,
+    width: int,
 ) -> tuple[float, float]:
     """Fold a column over the events in a slot, in stream order."""
     entry = latest[row * slots + slot]
@@ -118,7 +126,15 @@ def _aggregate(
 
 @inlined
 def _evaluate(
-    conditions: Conditions, side: int, choice: Int32s, row: int, latest: Int32s, earlier: Int32s, slots: int, payload: Floats, width: int
+    conditions: Conditions,
+    side: int,
+    choice: Int32s,
+    row: int,
+    latest: Int32s,
+    earlier: Int32s,
+    slots: int,
+    payload: Floats,
+    width: int,
 ) -> tuple[float, float]:
     """One side of a comparison; `choice[slot]` is the path entry chosen for a slot read event by event."""
     stack = np.empty(2 * MACHINE_DEPTH, np.float64)
@@ -158,7 +174,16 @@ def _evaluate(
 
 @inlined
 def test_combinations(
-    conditions: Conditions, condition: int, filled: int, entry: int, row: int, latest: Int32s, earlier: Int32s, slots: int, payload: Floats, width: int
+    conditions: Conditions,
+    condition: int,
+    filled: int,
+    entry: int,
+    row: int,
+    latest: Int32s,
+    earlier: Int32s,
+    slots: int,
+    payload: Floats,
+    width: int,
 ) -> bool:
     """Whether a comparison holds for every choice of events; those of slot `filled` are only `entry` (-1: any)."""
     begin, end = conditions.singles_at[condition], conditions.singles_at[condition + 1]
@@ -173,7 +198,9 @@ def test_combinations(
             return True
     while True:
         left, left_rest = _evaluate(conditions, 2 * condition, choice, row, latest, earlier, slots, payload, width)
-        right, right_rest = _evaluate(conditions, 2 * condition + 1, choice, row, latest, earlier, slots, payload, width)
+        right, right_rest = _evaluate(
+            conditions, 2 * condition + 1, choice, row, latest, earlier, slots, payload, width
+        )
         if not compare(conditions.operators[condition], left, left_rest, right, right_rest):
             return False
         k = begin

@@ -89,9 +89,7 @@ def _admit(conditions: Conditions, path: Path, label: int, entry: int, slots: in
                     operator, value, rest, payload[met * width + 2 * column], payload[met * width + 2 * column + 1]
                 ):
                     return False
-            elif not test_combinations(
-                conditions, test, slot, entry, row, latest, earlier, slots, payload, width
-            ):
+            elif not test_combinations(conditions, test, slot, entry, row, latest, earlier, slots, payload, width):
                 return False
     for k in range(conditions.label_enters_at[label], conditions.label_enters_at[label + 1]):
         # The first event of a scope: what is earlier belongs to another instance.

@@ -112,7 +112,8 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 @inlined
 def add_node(state: State, control: Int64s, word: int, next_: int, alternative: int, youngest: int) -> int:
-    node = control[HEAD]
+    """Make a node; there must be room in the ring."""
+    node: int = control[HEAD]
     at = (node & (state.starts.size - 1)) << 2
     state.nodes[at] = word
     state.nodes[at + 1] = next_
@@ -124,7 +125,7 @@ def add_node(state: State, control: Int64s, word: int, next_: int, alternative: 
 
 @inlined
 def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elements: Int64s) -> tuple[int, int, int]:
-    """Split a set at `youngest`: elements above it (ids into `elements`), their number, what is left, nodes looked at."""
+    """Split a set at `youngest`: the number of elements above it (their ids in `elements`), the rest, nodes read."""
     mask = state.starts.size - 1
     count = 0
     looked = 0
@@ -204,6 +205,7 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
 
 @inlined
 def free_expired(state: State, control: Int64s, horizon: int) -> None:
+    """Move the tail past the nodes that no match can use any more."""
     mask = state.starts.size - 1
     tail, head = control[TAIL], control[HEAD]
     while tail < head and state.nodes[((tail & mask) << 2) + 3] < horizon:

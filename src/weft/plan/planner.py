@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Other, Repeat, Sequence
 from weft.algebra.patterns import Event as EventPattern
+from weft.algebra.patterns import Other, Repeat, Sequence
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Consume, Program, Query, Strategy
+from weft.errors import UsageError
 from weft.plan.operators import AutomatonOp, Lanes, Plan
 
 
 def plan(program: Program) -> Plan:
     """Choose operators for every query of a program."""
-    columns = sorted({name for query in program.queries for name in _columns_of(query)})
+    queries = _regular(program)
+    columns = sorted({name for query in queries for name in _columns_of(query)})
     return Plan(
         program,
-        tuple(AutomatonOp(query) for query in program.queries),
-        _plan_lanes(program.queries),
+        tuple(AutomatonOp(query) for query in queries),
+        _plan_lanes(queries),
         tuple(columns),
-        _relevant_types(program.queries),
+        _relevant_types(queries),
     )
+
+
+def _regular(program: Program) -> tuple[Query, ...]:
+    """The program's queries, if all are regular patterns: other operators have no kernels yet."""
+    queries = tuple(query for query in program.queries if isinstance(query, Query))
+    if len(queries) < len(program.queries):
+        raise UsageError(
+            f"{program.language} programs run on the engine 'meaning' only so far: ask for engine='meaning'"
+        )
+    return queries
 
 
 def _plan_lanes(queries: tuple[Query, ...]) -> tuple[Lanes, ...]:

@@ -50,7 +50,8 @@ def _query_lines(query: Query, automaton: Determinizer) -> Iterator[str]:
     if query.limit is not None:
         yield f"  limit {query.limit} per completing event"
     if query.consume is not Consume.NONE:
-        yield f"  after a match drop partial runs of {'all partitions' if query.consume is Consume.ANY else 'the partition'}"
+        whose = "all partitions" if query.consume is Consume.ANY else "the partition"
+        yield f"  after a match drop partial runs of {whose}"
     yield f"  state {_state_text(query)}"
 
 

@@ -40,7 +40,9 @@ class AutomatonRun:
     def __init__(self, query: Query, *, ring: int = 1024, matches: int = 8192) -> None:
         self.query = query
         self.automaton = Determinizer(query)
-        self.conditions = ConditionTables(compile_conditions(self.automaton.automaton.conditions, self.automaton.labels))
+        self.conditions = ConditionTables(
+            compile_conditions(self.automaton.automaton.conditions, self.automaton.labels)
+        )
         self.width = self.conditions.width  # payload columns
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
@@ -96,7 +98,8 @@ class AutomatonRun:
         known, count = self._letters_known, self._letters_known + len(truths)
         if count >= len(self._tables.classes):
             self._tables = self._tables._replace(
-                classes=_extended(self._tables.classes, 2 * count + 2), wakes=_extended(self._tables.wakes, 2 * count + 2)
+                classes=_extended(self._tables.classes, 2 * count + 2),
+                wakes=_extended(self._tables.wakes, 2 * count + 2),
             )
         self._tables.classes[known:count] = [self.automaton.class_of(truth) for truth in truths]
         self._tables.classes[count] = ABSENT
@@ -145,7 +148,7 @@ class AutomatonRun:
         slots = len(self.state.active) // self._words
         bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
         youngest = self.state.rows.reshape(slots, self._states, 2)[:, :, 1]
-        live: npt.NDArray[np.bool_] = (bits[:, : self._states].astype(bool) & (youngest >= horizon)).any(axis=1)
+        live: npt.NDArray[np.bool_] = np.any(bits[:, : self._states].astype(bool) & (youngest >= horizon), axis=1)
         return live & (self.state.epochs == self.control[tecs.EPOCH]) if self._tables.consume == 2 else live
 
     def clear_slots(self, slots: Int32s) -> None:
@@ -227,7 +230,7 @@ class AutomatonRun:
             self._widen_rows(old_states, old_words)
         # A letter wakes the kernel unless every known state is known to only wait on its class.
         bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(room_classes, -1)
-        busy = bits[:, :states].any(axis=1)
+        busy: npt.NDArray[np.bool_] = np.any(bits[:, :states], axis=1)
         busy[ABSENT] = False
         self._tables.wakes[:] = busy[self._tables.classes]
 
@@ -357,8 +360,12 @@ def _concatenate(parts: list[Found]) -> Found:
     offsets = [np.zeros(1, np.int64)]
     for part in parts:
         offsets.append(part.offsets[1:] + offsets[-1][-1])
-    columns = [np.concatenate([getattr(part, name) for part in parts] or [np.empty(0, np.int64)])
-               for name in ("events", "firsts", "starts")]
-    positions = np.concatenate([part.positions for part in parts] or [np.empty(0, np.int64)])
-    labels = np.concatenate([part.labels for part in parts] or [np.empty(0, np.int32)])
-    return Found(*columns, np.concatenate(offsets), positions, labels)
+    none = np.empty(0, np.int64)
+    return Found(
+        np.concatenate([part.events for part in parts] or [none]),
+        np.concatenate([part.firsts for part in parts] or [none]),
+        np.concatenate([part.starts for part in parts] or [none]),
+        np.concatenate(offsets),
+        np.concatenate([part.positions for part in parts] or [none]),
+        np.concatenate([part.labels for part in parts] or [np.empty(0, np.int32)]),
+    )

@@ -79,7 +79,7 @@ class TextCodes:
 
     def restore(self, kept: Iterable[tuple[str, float]]) -> None:
         """Go on from a snapshot."""
-        self._codes = {text: code for text, code in kept}
+        self._codes = dict(kept)
         self._texts = sorted(self._codes)
         self._next = max(self._codes.values(), default=-1.0) + 1
 

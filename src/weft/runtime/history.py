@@ -34,8 +34,9 @@ def selected_fields(query: Query, automaton: Automaton) -> tuple[SelectedField, 
     pairs = list(dict.fromkeys((item.name, name) for item in query.selected or () for name in item.attributes))
     names = [name for _, name in pairs]
     return tuple(
-        SelectedField(name if names.count(name) == 1 else f"{variable}.{name}", variable, name, _many(automaton, variable))
+        SelectedField(name if names.count(name) == 1 else f"{variable}.{name}", variable, name, many)
         for variable, name in pairs
+        for many in [_many(automaton, variable)]
     )
 
 
@@ -102,10 +103,12 @@ class History:
         if not known:
             return pa.nulls(sum(len(chunk) for chunk, _ in self.chunks), pa.string())
         wide = pa.float64() if any(array.type == pa.float64() for array in known) else known[0].type
-        return pa.concat_arrays([
-            pa.nulls(len(chunk), wide) if array is None else array.cast(wide)
-            for (chunk, _), array in zip(self.chunks, arrays, strict=True)
-        ])
+        return pa.concat_arrays(
+            [
+                pa.nulls(len(chunk), wide) if array is None else array.cast(wide)
+                for (chunk, _), array in zip(self.chunks, arrays, strict=True)
+            ]
+        )
 
 
 def _take(column: Column, rows: Int64s) -> Column:

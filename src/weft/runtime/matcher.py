@@ -248,6 +248,5 @@ class Matcher:
         return result
 
 
-
 def _below(pages: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
     return {name[len(prefix) :]: page for name, page in pages.items() if name.startswith(prefix)}

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from weft.kernels import tecs
 from weft.runtime.automaton import AutomatonRun
-from weft.runtime.events import Column
+from weft.runtime.events import Column, Int64s
 from weft.runtime.history import History
 
 FORMAT = 1
@@ -115,7 +115,7 @@ def history_pages(history: History) -> Iterable[tuple[str, bytes]]:
             yield f"history/{positions[0]}", _pack_chunk(positions, columns)
 
 
-def _pack_chunk(positions: np.ndarray, columns: Mapping[str, Column]) -> bytes:  # type: ignore[type-arg]
+def _pack_chunk(positions: Int64s, columns: Mapping[str, Column]) -> bytes:
     arrays, names = [pa.array(positions)], ["positions"]
     for name, column in columns.items():
         for kind in ("numbers", "texts", "booleans"):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from weft.algebra.query import Window
 from weft.runtime.events import EventBatch, Int64s
 
+Mask = npt.NDArray[np.bool_]
 NEVER = np.iinfo(np.int64).min  # the key of an event at which no match starts or ends
 
 
@@ -26,8 +27,8 @@ class WindowKeys:
         """Whether events can be out of the window attribute's order."""
         return self._window is not None and self._window.unit == "attribute"
 
-    def keys(self, batch: EventBatch, exists: npt.NDArray[np.bool_]) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_] | None]:
-        """Keys and horizons of a batch, and which events are out of the window attribute's order (None: none can be)."""
+    def keys(self, batch: EventBatch, exists: Mask) -> tuple[Int64s, Int64s, Mask | None]:
+        """Keys and horizons of a batch, and which events are out of the window attribute's order (None: none)."""
         window = self._window
         if window is None:
             return batch.starts, np.full(len(batch), NEVER, np.int64), None
@@ -37,12 +38,10 @@ class WindowKeys:
             return batch.positions, batch.positions - int(window.amount), None
         return self._attribute_keys(batch, exists, window)
 
-    def _attribute_keys(
-        self, batch: EventBatch, exists: npt.NDArray[np.bool_], window: Window
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+    def _attribute_keys(self, batch: EventBatch, exists: Mask, window: Window) -> tuple[Int64s, Int64s, Mask | None]:
         column = batch.columns.get(window.attribute or "")
         if column is None or column.numbers is None:
-            return np.full(len(batch), NEVER, np.int64), np.full(len(batch), self._horizon, np.int64), np.zeros(len(batch), bool)
+            return np.full(len(batch), NEVER, np.int64), np.full(len(batch), self._horizon, np.int64), None
         known = ~np.asarray(column.numbers.is_null()) & exists
         values = self._values(column.numbers, known)
         keys = np.where(known, order_key(values), NEVER)
@@ -53,7 +52,7 @@ class WindowKeys:
         self._largest, self._horizon = int(before[-1]), int(horizons[-1])
         return keys, horizons[1:], late
 
-    def _values(self, numbers: pa.Array, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def _values(self, numbers: pa.Array, known: Mask) -> npt.NDArray[np.float64]:
         """The attribute relative to the first one seen, where that is an integer too large for a float."""
         values = np.asarray(numbers.fill_null(0))
         if self._base is None and known.any():

@@ -1,0 +1,1 @@
+"""Regular patterns as complex event automata: construction, determinisation, conditions over several events."""

@@ -29,6 +29,7 @@ class Atom:
 
     @property
     def names(self) -> frozenset[str]:
+        """Every variable its events are bound to."""
         return self.aliases.union(self.own)
 
 

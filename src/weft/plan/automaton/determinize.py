@@ -46,7 +46,7 @@ class _State:
 
 
 def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
-    """The names a match shows for an atom's events after the select list: variables, else the type, else stream>type."""
+    """What a match shows of an atom's events after the select list: variables, else the type, else stream>type."""
     names = atom.names
     if query.selected is not None:
         names &= {selected.name for selected in query.selected}
@@ -77,9 +77,11 @@ class Determinizer:
     # -- what the labels say ------------------------------------------------------------------
 
     def _number_label(self, atom: Atom) -> int:
-        holds = frozenset(item.name for item in self.query.selected or () if item.attributes and item.name in atom.names)
+        holds = frozenset(
+            item.name for item in self.query.selected or () if item.attributes and item.name in atom.names
+        )
         label = Label(visible_names(atom, self.query), atom.slots, atom.enters, holds)
-        if label == Label(()) or not atom.own and not atom.enters:
+        if label == Label(()) or not (atom.own or atom.enters):
             return UNMARKED
         if label not in self.labels:
             self.labels.append(label)
