@@ -22,6 +22,7 @@ Letters = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 LARGEST_TABLE = 1 << 16  # combinations of column codes that get a table; more are hashed
 LARGEST_INDEX = 1 << 62
+FEW = 64  # combinations that are all named at once
 
 
 class Classifier:
@@ -31,12 +32,13 @@ class Classifier:
         atomizer = Atomizer()
         shared: dict[str, Alphabet] = {}
         self._alphabets: list[Alphabet] = []
-        formulas: dict[str, Formula] = {}
+        formulas: dict[str, tuple[Formula, frozenset[Leaf]]] = {}
         for query in predicates:
             texts = [repr(predicate) for predicate in query]
             for text, predicate in zip(texts, query, strict=True):
                 if text not in formulas:
-                    formulas[text] = atomizer.formula(predicate)
+                    formula = atomizer.formula(predicate)
+                    formulas[text] = formula, frozenset(leaves_of(formula))
             key = "\n".join(texts)
             if key not in shared:
                 shared[key] = Alphabet([formulas[text] for text in texts], atomizer.coders)
@@ -72,15 +74,14 @@ class Classifier:
 class Alphabet:
     """The letters of a query's predicates."""
 
-    def __init__(self, formulas: Sequence[Formula], coders: Sequence[Coder]) -> None:
+    def __init__(self, formulas: Sequence[tuple[Formula, frozenset[Leaf]]], coders: Sequence[Coder]) -> None:
         self.truths: list[tuple[bool, ...]] = []
         self._letters: dict[bytes, int] = {}
-        self._formulas = formulas
+        self._formulas = [formula for formula, _ in formulas]
         self._coders = coders
         by_column: dict[int, list[Leaf]] = {}
-        for leaf in sorted(
-            {leaf for f in formulas for leaf in leaves_of(f)}, key=lambda leaf: (leaf.column, leaf.atom)
-        ):
+        leaves = {leaf for _, leaves in formulas for leaf in leaves}
+        for leaf in sorted(leaves, key=lambda leaf: (leaf.column, leaf.atom)):
             by_column.setdefault(leaf.column, []).append(leaf)
         self._by_column = by_column
         self._columns = list(by_column)
@@ -138,10 +139,10 @@ class Alphabet:
         self._keys = np.zeros(1024, np.uint64) if hashed else None
         self._used = 0
         self._table = np.full(1024 if hashed else size, -1, np.int32)
-        if (
-            len(self._columns) == 1 and not hashed
-        ):  # every combination is a value that may come: name all, skip the index
+        if len(self._columns) == 1 and not hashed:  # every combination is a value that may come; no need for the index
             self._table = self._name(np.arange(size, dtype=np.uint64))[digits[0][0]]
+        elif size <= FEW:
+            self._table = self._name(np.arange(size, dtype=np.uint64))
 
     def _look_up(self, codes: list[Codes], out: Letters) -> int:
         """Write the letters; negative when some combination is new."""
@@ -219,11 +220,19 @@ class Alphabet:
 
 def distinct_rows(truths: Mask) -> tuple[Mask, npt.NDArray[np.int64]]:
     """The different rows of a matrix, and for each row which of them it is."""
-    if truths.shape[1] <= 62:
-        weights = np.left_shift(np.int64(1), np.arange(truths.shape[1], dtype=np.int64))
-        keys: npt.NDArray[Any] = truths @ weights
-    else:
+    width = truths.shape[1]
+    if width > 62:
         packed = np.ascontiguousarray(np.packbits(truths, axis=1))
-        keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return truths[first], place.reshape(-1)
+        _, first, place = np.unique(
+            packed.view(np.dtype((np.void, packed.shape[1])))[:, 0], return_index=True, return_inverse=True
+        )
+        return truths[first], place.reshape(-1)
+    weights = np.left_shift(np.int64(1), np.arange(width, dtype=np.int64))
+    keys = truths @ weights
+    if width > 8:
+        found, place = np.unique(keys, return_inverse=True)
+        return (found[:, None] & weights) != 0, place.reshape(-1)
+    seen = np.zeros(1 << width, bool)  # few enough possible rows to do without sorting
+    seen[keys] = True
+    rows: Mask = (np.flatnonzero(seen)[:, None] & weights) != 0
+    return rows, np.cumsum(seen)[keys] - 1
