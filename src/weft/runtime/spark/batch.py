@@ -11,55 +11,45 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.errors import InputError, did_you_mean
+from weft.runtime.chunks import arrow_chunk
 from weft.runtime.events import STREAM
-from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.order import EventSource, Reading
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_worker import match_runs
-from weft.runtime.spark.packing import gather, pack_chunk
+from weft.runtime.spark.lane_worker import count_runs, match_runs
+from weft.runtime.spark.packing import Place, gather, pack_chunk
 from weft.runtime.spark.schema import OUTPUT_DDL, RUN_DDL
 from weft.runtime.times import END, START
 
 
-def match_frame(frame: DataFrame, job: Job) -> DataFrame:
-    """Matches and rejects (rows of OUTPUT_DDL) of a batch DataFrame.
+def run_frame(frame: DataFrame, job: Job) -> DataFrame:
+    """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL.
 
     Arrival order, which decides between equal times, is the order of partitions, then of rows.
     """
-    return match_run_rows(run_frame(frame, job), job)
-
-
-def run_frame(frame: DataFrame, job: Job) -> DataFrame:
-    """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL."""
     return needed_columns(frame, job).mapInArrow(partial(pack_batches, job=job), RUN_DDL)
 
 
-def match_run_rows(runs: DataFrame, job: Job) -> DataFrame:
-    """Bring each lane's runs to one task, ordered by their first event, and match them there."""
+def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
+    """Bring each lane's runs to one task, ordered by their first event, and match (or count) there."""
     places = {lane.id: place for place, lane in enumerate(job.lanes)}
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
-    together = runs.repartitionById(len(places), by_place[F.col("lane")]).sortWithinPartitions("first", "part", "chunk")
-    return together.mapInArrow(partial(match_runs, job=job), OUTPUT_DDL)
+    together = runs.repartitionById(len(places), by_place[F.col("lane")])
+    ordered = together.sortWithinPartitions("first", "source", "part", "chunk")
+    return ordered.mapInArrow(partial(count_runs if counting else match_runs, job=job), OUTPUT_DDL)
 
 
 def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """In a task: the rows of one input partition as runs."""
     context = TaskContext.get()
     part = context.partitionId() if context is not None else 0
-    for chunk, table in enumerate(gather(batches)):
-        yield pack_chunk(events_of(table, job.reading), part, chunk, job)
+    for chunk, rows in enumerate(gather(batches)):
+        yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job)
 
 
-def events_of(table: pa.Table, reading: Reading) -> EventSource:
-    """The events of one chunk, as one batch."""
-    return read_events(
-        table,
-        time=reading.time,
-        type=reading.type,
-        catalog=reading.catalog,
-        time_unit=reading.time_unit,
-        batch_size=max(1, table.num_rows),
-        columns=reading.columns,
-    )
+def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
+    """The events of one chunk of rows."""
+    chunk = arrow_chunk(rows, reading.time_unit)
+    return EventSource(lambda: [chunk], reading)
 
 
 def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
@@ -88,12 +78,12 @@ def quoted(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def check_columns(names: list[str], reading: Reading) -> None:
-    """Refuse a frame without the columns for time and type before a job is started."""
+def check_columns(names: list[str], reading: Reading, where: str = "") -> None:
+    """Refuse a table without the columns for time and type before a job is started."""
     if reading.type not in names:
-        raise InputError(_missing(reading.type, f"no column {reading.type!r} for the type of events", names))
+        raise InputError(_missing(reading.type, f"{where}no column {reading.type!r} for the type of events", names))
     if reading.time not in names and not (START in names and END in names):
-        why = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
+        why = f"{where}no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
         raise InputError(_missing(reading.time, why, names))
 
 

@@ -2,97 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import InputError
+from weft.runtime.chunks import Chunk, arrow_chunk
 from weft.runtime.events import STREAM
-from weft.runtime.order import Reading
-from weft.runtime.spark.batch import check_columns, events_of, match_run_rows
+from weft.runtime.order import EventSource, Reading
+from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.packing import gather, pack_chunk
+from weft.runtime.spark.packing import CHUNK_ROWS, Place, pack_chunk
 from weft.runtime.spark.schema import RUN_DDL
 
-TASK_ROWS = 4_000_000  # a task reads at least about this many rows, if there are enough cores' worth of tasks
+TASK_ROWS = 4_000_000  # a task reads about this many rows, if that gives every core something to do
+Reader = Callable[[str, Reading], Iterator[Chunk]]
 
 
 @dataclass(frozen=True)
-class RowGroups:
-    """Consecutive row groups of a Parquet file."""
+class Files:
+    """Files of events, in their order, each with its format; and how each format is read."""
+
+    paths: tuple[tuple[str, str], ...]
+    readers: Mapping[str, Reader]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A file, or some row groups of a Parquet file."""
 
     path: str
-    first: int
-    last: int  # not included
-    rows: int
-    columns: tuple[str, ...]  # those that are needed
+    format: str
+    rows: int = 0  # as far as it is known
+    groups: range = range(0)
+    before: int = 0  # rows of the file in front of them
+    columns: tuple[str, ...] = ()  # those that are needed
 
 
-def match_parquet(session: SparkSession, paths: Sequence[str], job: Job) -> DataFrame:
-    """Matches and rejects (rows of OUTPUT_DDL) of Parquet files; arrival order is that of the files, then of rows."""
-    return match_run_rows(parquet_runs(session, paths, job), job)
-
-
-def parquet_runs(session: SparkSession, paths: Sequence[str], job: Job) -> DataFrame:
-    """The runs of Parquet files, as rows of RUN_DDL."""
-    tasks = plan_tasks(row_groups(paths, job.reading), session.sparkContext.defaultParallelism)
+def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
+    """The runs of files, as rows of RUN_DDL; arrival order is that of the files, then of rows."""
+    pieces = [piece for path, form in files.paths for piece in pieces_of(path, form, job.reading)]
+    tasks = plan_tasks(pieces, session.sparkContext.defaultParallelism)
     count = max(1, len(tasks))
-    return session.range(0, count, 1, count).mapInArrow(partial(pack_parquet, tasks=tasks, job=job), RUN_DDL)
+    work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
+    return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)
 
 
-def row_groups(paths: Sequence[str], reading: Reading) -> list[RowGroups]:
-    """Every row group of the files, in order."""
-    groups: list[RowGroups] = []
-    for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                names = file.schema_arrow.names
-                check_columns(names, reading)
-                sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        except FileNotFoundError:
-            raise InputError(f"no such file: {path}") from None
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path} cannot be read as Parquet: {error}") from None
-        columns = tuple(name for name in names if reading.needed is None or name in reading.needed)
-        groups += [RowGroups(path, i, i + 1, rows, columns) for i, rows in enumerate(sizes)]
-    return groups
+def pieces_of(path: str, form: str, reading: Reading) -> list[Piece]:
+    """What can be read by itself of a file: row groups, or the whole."""
+    if form != "parquet":
+        return [Piece(path, form)]
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    except FileNotFoundError:
+        raise InputError(f"no such file: {path}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is not a Parquet file: {error}") from None
+    check_columns(names, reading, f"{path}: ")
+    columns = tuple(name for name in names if reading.needed is None or name in reading.needed)
+    befores = accumulate(sizes, initial=0)
+    return [
+        Piece(path, form, rows, range(i, i + 1), before, columns)
+        for i, (rows, before) in enumerate(zip(sizes, befores, strict=False))
+    ]
 
 
-def plan_tasks(groups: Sequence[RowGroups], cores: int) -> list[list[RowGroups]]:
-    """Row groups shared out to tasks in their order, neighbours together: a few tasks per core, none tiny."""
-    total = sum(group.rows for group in groups)
+def plan_tasks(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
+    """Pieces shared out to tasks in their order, neighbours together: a few tasks per core, none tiny."""
+    total = sum(piece.rows for piece in pieces)
     wanted = max(cores, min(4 * cores, total // TASK_ROWS))
-    share = max(1, -(-total // max(1, wanted)))
-    tasks: list[list[RowGroups]] = []
-    before = 0
-    for group in groups:
-        place = min(before // share, wanted - 1)
-        before += group.rows
-        while len(tasks) <= place:
+    share = max(1, -(-total // wanted))
+    tasks: list[list[Piece]] = []
+    room = 0
+    for piece in pieces:
+        size = piece.rows or share  # of a file whose size is not known, one to a task
+        if not tasks or size > room:
             tasks.append([])
-        tasks[place].append(group)
-    return [task for task in tasks if task]
+            room = max(share, size)
+        tasks[-1].append(piece)
+        room -= size
+    return tasks
 
 
-def pack_parquet(
-    numbers: Iterator[pa.RecordBatch], tasks: Sequence[Sequence[RowGroups]], job: Job
+def pack_pieces(
+    numbers: Iterator[pa.RecordBatch], tasks: Sequence[Sequence[Piece]], readers: Mapping[str, Reader], job: Job
 ) -> Iterator[pa.RecordBatch]:
-    """In a task: read the row groups of the tasks with these numbers and pack their events."""
+    """In a task: read the pieces of the tasks with these numbers and pack their events."""
     for part in (number for batch in numbers for number in batch.column(0).to_pylist()):
-        chunk = 0
-        for groups in tasks[part : part + 1]:
-            for table in gather(_read(groups, job.reading)):
-                yield pack_chunk(events_of(table, job.reading), part, chunk, job)
-                chunk += 1
+        chunks = (chunk for pieces in tasks[part : part + 1] for piece in pieces for chunk in read(piece, readers, job))
+        for at, chunk in enumerate(chunks):
+            yield pack_chunk(EventSource(partial(_only, chunk), job.reading), Place(0, part, at), job)
 
 
-def _read(groups: Sequence[RowGroups], reading: Reading) -> Iterator[pa.RecordBatch]:
-    for group in groups:
-        repeated = [name for name in (reading.type, STREAM) if name in group.columns]
-        with pq.ParquetFile(group.path, memory_map=True, read_dictionary=repeated) as file:
-            rows = range(group.first, group.last)
-            yield from file.iter_batches(1 << 17, row_groups=rows, columns=list(group.columns), use_threads=False)
+def _only(chunk: Chunk) -> list[Chunk]:
+    return [chunk]
+
+
+def read(piece: Piece, readers: Mapping[str, Reader], job: Job) -> Iterator[Chunk]:
+    """The rows of a piece in chunks."""
+    return parquet_chunks(piece, job.reading) if piece.groups else readers[piece.format](piece.path, job.reading)
+
+
+def parquet_chunks(piece: Piece, reading: Reading) -> Iterator[Chunk]:
+    """Row groups of a Parquet file, only the needed columns; an unreadable row is looked up again, with all of them."""
+    repeated = [name for name in (reading.type, STREAM) if name in piece.columns]
+    first = piece.before
+    with pq.ParquetFile(piece.path, memory_map=True, read_dictionary=repeated) as file:
+        batches = file.iter_batches(CHUNK_ROWS, row_groups=piece.groups, columns=list(piece.columns), use_threads=False)
+        for batch in batches:
+            rows = arrow_chunk(batch, reading.time_unit)
+            yield Chunk(
+                rows.length,
+                rows.names,
+                rows.column,
+                partial(_whole_row, piece.path, first),
+                place=partial(_place, piece.path, first),
+            )
+            first += batch.num_rows
+
+
+def _place(path: str, first: int, row: int) -> tuple[str, int]:
+    return path, first + row + 1
+
+
+def _whole_row(path: str, first: int, row: int) -> dict[str, object]:
+    with pq.ParquetFile(path) as file:
+        wanted = first + row
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if wanted < rows:
+                return dict(file.read_row_group(group).slice(wanted, 1).to_pylist()[0])
+            wanted -= rows
+    return {}

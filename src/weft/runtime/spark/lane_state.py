@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from weft.runtime.matcher import Matcher
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_worker import match_rows, matched
+from weft.runtime.spark.lane_worker import match_rows, pieces
 from weft.runtime.spark.late import late_rows
 from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import Origin, RunRow, cut_run, pack_run, unpack_run
@@ -95,7 +95,7 @@ class LaneState:
         With a delay the watermark follows the largest end seen; without one it is set from outside.
         """
         head = self.head
-        for row in sorted(rows, key=lambda row: (row.part, row.chunk)):
+        for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield rejects_as_output(record_batch_of(row.rejects))
             if row.first is not None:
@@ -125,7 +125,9 @@ class LaneState:
         if watermark is None:
             return
         ended = watermark == END_OF_TIME
-        yield from matched(self.sequencer.release(None if ended else watermark), self.matcher, self.job)
+        for events in pieces(self.sequencer.release(None if ended else watermark)):
+            if not self.job.empty:
+                yield from match_rows(self.matcher.push(events), self.job)
         if ended:
             yield from match_rows(self.matcher.finish(), self.job)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -14,39 +15,79 @@ from weft.runtime.matches import MatchBatch, to_record_batches
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import run_rows_of
-from weft.runtime.spark.schema import rejects_as_output, with_reason
+from weft.runtime.spark.schema import counters_as_output, counts_as_output, rejects_as_output, with_reason
 from weft.runtime.spark.sequencer import Sequencer
 
 PUSHED = 65536  # events given to the kernels at a time
 
 
+class Lane:
+    """A lane of a whole input, whose runs come ordered by their first event."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], job: Job) -> None:
+        self.job = job
+        self.matcher: Matcher | None = None
+        self.rejects: list[pa.RecordBatch] = []
+        self._sequencer = Sequencer()
+        self._first = False
+        self._batches = batches
+
+    def events(self) -> Iterator[EventBatch]:
+        """The lane's events in stream order, some at a time; none in a task that was given no run."""
+        for row in chain.from_iterable(map(run_rows_of, self._batches)):
+            if self.matcher is None:
+                self.matcher = Matcher(self.job.plan, self.job.lane_named(row.lane).queries)
+                self._first = row.lane == self.job.lanes[0].id
+            if row.rejects is not None:
+                self.rejects.append(rejects_as_output(record_batch_of(row.rejects)))
+            if row.first is not None:
+                yield from pieces(self._sequencer.release(row.first))
+                self._sequencer.add(row.run())
+        yield from pieces(self._sequencer.release(None))
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What comes after all events: rejects and counters."""
+        yield from self.rejects
+        if self.matcher is not None:
+            yield counters_as_output(counters_of(self.matcher, self._sequencer.released if self._first else 0))
+
+
 def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """Match one lane's runs, which come ordered by their first event."""
-    sequencer = Sequencer()
-    matcher: Matcher | None = None
-    for row in chain.from_iterable(map(run_rows_of, batches)):
-        if matcher is None:
-            matcher = Matcher(job.plan, job.lane_named(row.lane).queries)
-        if row.rejects is not None:
-            yield rejects_as_output(record_batch_of(row.rejects))
-        if row.first is None:
-            continue
-        yield from matched(sequencer.release(row.first), matcher, job)
-        sequencer.add(row.run())
-    if matcher is not None:
-        yield from matched(sequencer.release(None), matcher, job)
-        yield from match_rows(matcher.finish(), job)
+    """In a task: the matches of one lane, its rejects and its counters."""
+    lane = Lane(batches, job)
+    for events in lane.events():
+        if lane.matcher is not None and not job.empty:
+            yield from match_rows(lane.matcher.push(events), job)
+    if lane.matcher is not None:
+        yield from match_rows(lane.matcher.finish(), job)
+    yield from lane.rest()
 
 
-def matched(events: EventBatch, matcher: Matcher, job: Job) -> Iterator[pa.RecordBatch]:
-    """Push events and give the matches as rows of the output."""
-    if job.empty:
-        return
+def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """In a task: the numbers of matches of one lane, its rejects and its counters."""
+    lane = Lane(batches, job)
+    totals: Counter[str] = Counter()
+    for events in lane.events():
+        if lane.matcher is not None:
+            totals.update(lane.matcher.count(events))
+    if lane.matcher is not None:
+        totals.update({rest.query: len(rest) for rest in lane.matcher.finish()})
+    yield counts_as_output(totals)
+    yield from lane.rest()
+
+
+def pieces(events: EventBatch) -> Iterator[EventBatch]:
+    """A batch cut to the size that kernels like."""
     for first in range(0, len(events), PUSHED):
-        yield from match_rows(matcher.push(blocks.slice(events, first, PUSHED)), job)
+        yield blocks.slice(events, first, PUSHED)
 
 
 def match_rows(matches: list[MatchBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """Matches as rows of the output."""
     for rows in to_record_batches(matches, job.query_names):
         yield with_reason(rows)
+
+
+def counters_of(matcher: Matcher, events: int) -> dict[str, int]:
+    """A matcher's counters; `events` are those of the whole input, to be counted by one lane only."""
+    return {**matcher.counters, "events": events}

@@ -11,9 +11,9 @@ from weft.runtime import blocks
 from weft.runtime.events import STREAM, EventBatch
 from weft.runtime.order import Reading
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.packing import event_text
+from weft.runtime.spark.packing import event_text, reject_rows
 from weft.runtime.spark.runs import Run, RunRow
-from weft.runtime.spark.schema import REJECT_SCHEMA
+from weft.runtime.spark.watermark import END_OF_TIME
 from weft.runtime.spark.wire import unpack_events
 from weft.runtime.times import END, START
 
@@ -25,21 +25,18 @@ def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa
         batches.append(run.events)
     if row.others is not None:
         batches.append(unpack_events(row.others, run.ends, run.starts))
-    rows = [
-        (int(events.starts[at]), int(events.ends[at]), event_text(event), _reason(int(events.ends[at]), watermark))
-        for events in batches
-        for at, event in _events(blocks.slice(events, 0, int(np.searchsorted(events.positions, count))), job.reading)
-    ]
-    if not rows:
-        return None
-    columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, REJECT_SCHEMA, strict=True)],
-        schema=REJECT_SCHEMA,
-    )
+    rows = []
+    for events in batches:
+        late = blocks.slice(events, 0, int(np.searchsorted(events.positions, count)))
+        for at, event in _events(late, job.reading):
+            start, end = int(late.starts[at]), int(late.ends[at])
+            rows.append((None, start, end, event_text(event), _reason(end, watermark)))
+    return reject_rows(rows) if rows else None
 
 
 def _reason(end: int, watermark: int) -> str:
+    if watermark == END_OF_TIME:
+        return "late: the stream had been declared complete"
     return f"late: it ended at {end}, and the watermark was at {watermark} already"
 
 

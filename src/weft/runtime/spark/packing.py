@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import groupby
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.events import STREAM, Column, EventBatch, Rejected
 from weft.runtime.keys import lane_of
 from weft.runtime.order import EventSource
 from weft.runtime.spark.job import Job
@@ -25,31 +26,42 @@ from weft.runtime.spark.wire import narrow, pack_events
 CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several
 
 
-def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterator[pa.Table]:
-    """Record batches joined to tables of about that many rows."""
+def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
+    """Record batches joined to larger ones, of about that many rows."""
     pending: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         if pending and count + batch.num_rows > rows:
-            yield pa.Table.from_batches(pending).combine_chunks()
+            yield pa.concat_batches(pending)
             pending, count = [], 0
         pending.append(batch)
         count += batch.num_rows
     if count:
-        yield pa.Table.from_batches(pending).combine_chunks()
+        yield pa.concat_batches(pending)
 
 
-def pack_chunk(source: EventSource, part: int, chunk: int, job: Job) -> pa.RecordBatch:
-    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
-    everything = blocks.concat(list(source))
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk is in the input: the number of its source, of its part (task or file) and its own in that."""
+
+    source: int
+    part: int
+    chunk: int
+
+
+def pack_chunk(events: EventSource, place: Place, job: Job, stream: str | None = None) -> pa.RecordBatch:
+    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk.
+
+    `stream` names the stream of events that do not say it themselves.
+    """
+    everything = in_stream(blocks.concat(list(events)), stream)
     times = encode_times(everything.ends, everything.starts)
     first = int(everything.ends[0]) if len(everything) else None
-    rejects = pack_rejects(source.rejected) if source.rejected else None
-    events = relevant(everything, job.plan.relevant_types)
-    split = list(shares(events, job.lanes))
+    rejects = pack_rejects(events.rejected, stream) if events.rejected else None
+    split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
     others = pack_events(narrow(_others(everything, split, job))) if job.streaming else None
     packed = [pack_events(share) for share in split]
-    return run_rows(job.lanes, part, chunk, first, times, packed, rejects, others)
+    return run_rows(job.lanes, place, first, times, packed, rejects, others)
 
 
 def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> EventBatch:
@@ -63,8 +75,7 @@ def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> Ev
 
 def run_rows(
     lanes: Sequence[Lane],
-    part: int,
-    chunk: int,
+    place: Place,
     first: int | None,
     times: bytes,
     events: Sequence[bytes],
@@ -76,8 +87,9 @@ def run_rows(
     columns = [
         pa.array([lane.id for lane in lanes], pa.int32()),
         pa.array([first] * count, pa.int64()),
-        pa.array([part] * count, pa.int32()),
-        pa.array([chunk] * count, pa.int32()),
+        pa.array([place.source] * count, pa.int32()),
+        pa.array([place.part] * count, pa.int32()),
+        pa.array([place.chunk] * count, pa.int32()),
         pa.array([times] * count, pa.binary()),
         pa.array(events, pa.binary()),
         pa.array([rejects, *[None] * (count - 1)], pa.binary()),
@@ -124,20 +136,38 @@ def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int
         first += int(size)
 
 
-def pack_rejects(rejected: Sequence[Rejected]) -> bytes:
+def in_stream(events: EventBatch, name: str | None) -> EventBatch:
+    """The events with that stream where they name none."""
+    if name is None or not len(events):
+        return events
+    named = pa.array([name]).dictionary_encode().take(pa.array(np.zeros(len(events), np.int32)))
+    if events.streams is not None and events.streams.null_count < len(events):
+        streams = pc.coalesce(events.streams.cast(pa.string()), pa.scalar(name))
+    else:
+        streams = named
+    return replace(events, streams=streams, columns={**events.columns, STREAM: Column(texts=streams)})
+
+
+def pack_rejects(rejected: Sequence[Rejected], stream: str | None = None) -> bytes:
     """Unreadable events as bytes."""
-    return rejects_to_bytes([(None, None, event_text(item.event), _reason(item)) for item in rejected])
+    named = {} if stream is None else {STREAM: stream}
+    rows = [
+        (place_text(item), None, None, event_text(item.event and {**named, **item.event}), item.reason)
+        for item in rejected
+    ]
+    return record_bytes(reject_rows(rows))
 
 
-def _reason(item: Rejected) -> str:
-    return f"unreadable: {item.reason}" if item.file is None else f"unreadable: {item.file}:{item.line}: {item.reason}"
+def place_text(item: Rejected) -> str:
+    """Where an unreadable event is: FILE:LINE, or its row in the chunk."""
+    return str(item.row) if item.file is None else f"{item.file}:{item.line}"
 
 
-def rejects_to_bytes(rows: Sequence[tuple[int | None, int | None, str | None, str]]) -> bytes:
-    """Rows of REJECT_SCHEMA as bytes."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(REJECT_SCHEMA)
+def reject_rows(rows: Sequence[tuple[str | None, int | None, int | None, str | None, str]]) -> pa.RecordBatch:
+    """Rows of REJECT_SCHEMA."""
+    columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECT_SCHEMA, strict=True)]
-    return record_bytes(pa.RecordBatch.from_arrays(arrays, schema=REJECT_SCHEMA))
+    return pa.RecordBatch.from_arrays(arrays, schema=REJECT_SCHEMA)
 
 
 def record_bytes(batch: pa.RecordBatch) -> bytes:

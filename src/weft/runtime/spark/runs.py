@@ -16,8 +16,9 @@ from weft.runtime.spark.times import decode_times, encode_times
 from weft.runtime.spark.wire import narrow, pack_events, unpack_events
 
 Bytes: TypeAlias = bytes | pa.Buffer
-Origin = tuple[int, int, int]  # trigger (0 in batch), input partition, chunk of it: arrival order
-_HEAD = struct.Struct("<qqqq")  # origin, length of the times
+# What decides between equal times: source, trigger (0 in batch), input partition, chunk of it.
+Origin = tuple[int, int, int, int]
+_HEAD = struct.Struct("<qqqqq")  # origin, length of the times
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class RunRow:
 
     lane: int
     first: int | None
+    source: int
     part: int
     chunk: int
     times: Bytes
@@ -50,17 +52,21 @@ class RunRow:
     def run(self, trigger: int = 0) -> Run:
         """The run in it."""
         ends, starts = decode_times(self.times)
-        return Run((trigger, self.part, self.chunk), ends, starts, unpack_events(self.events, ends, starts))
+        return Run(
+            (self.source, trigger, self.part, self.chunk), ends, starts, unpack_events(self.events, ends, starts)
+        )
 
 
 def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
     """The rows of a record batch, their bytes not copied."""
-    lanes, firsts, parts, chunks = (batch.column(name).to_pylist() for name in ("lane", "first", "part", "chunk"))
+    numbers = ("lane", "first", "source", "part", "chunk")
+    lanes, firsts, sources, parts, chunks = (batch.column(name).to_pylist() for name in numbers)
     times, events, rejects, others = (batch.column(name) for name in ("times", "events", "rejects", "others"))
     for at in range(batch.num_rows):
         yield RunRow(
             lanes[at],
             firsts[at],
+            sources[at],
             parts[at],
             chunks[at],
             times[at].as_buffer(),
@@ -81,7 +87,7 @@ def unpack_run(data: bytes) -> Run:
     *origin, length = _HEAD.unpack_from(data)
     split = _HEAD.size + length
     ends, starts = decode_times(data[_HEAD.size : split])
-    return Run((origin[0], origin[1], origin[2]), ends, starts, unpack_events(data[split:], ends, starts))
+    return Run((origin[0], origin[1], origin[2], origin[3]), ends, starts, unpack_events(data[split:], ends, starts))
 
 
 def cut_run(run: Run, begin: int) -> Run:

@@ -6,6 +6,9 @@ and `from_json(event, …)` or `event:field` reads them in Spark.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from weft.runtime.matches import MATCH_SCHEMA
@@ -14,17 +17,22 @@ MATCH_DDL = (
     "query string, id string, start bigint, end bigint, positions array<bigint>, "
     "bindings map<string, array<bigint>>, event string"
 )
-# What a lane gives: matches (reason is null) and events that took no part (query is null).
+# What a lane gives: matches; events that took no part (they have a reason, and for an id their place in the input);
+# and counters (neither query nor reason), an object in `event`.
 OUTPUT_DDL = f"{MATCH_DDL}, reason string"
 OUTPUT_SCHEMA = pa.schema([field.with_nullable(True) for field in MATCH_SCHEMA] + [pa.field("reason", pa.string())])
 
 # One row: what one lane is to know of one run. `first` is the earliest end in it. `rejects` (unreadable events) and
 # `others` (events of no lane, which may turn out to be late) are given to one lane only.
-RUN_DDL = "lane int, first bigint, part int, chunk int, times binary, events binary, rejects binary, others binary"
+RUN_DDL = (
+    "lane int, first bigint, source int, part int, chunk int, "
+    "times binary, events binary, rejects binary, others binary"
+)
 RUN_SCHEMA = pa.schema(
     [
         pa.field("lane", pa.int32()),
         pa.field("first", pa.int64()),
+        pa.field("source", pa.int32()),
         pa.field("part", pa.int32()),
         pa.field("chunk", pa.int32()),
         pa.field("times", pa.binary()),
@@ -35,6 +43,7 @@ RUN_SCHEMA = pa.schema(
 )
 REJECT_SCHEMA = pa.schema(
     [
+        pa.field("id", pa.string()),
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
         pa.field("event", pa.string()),
@@ -57,3 +66,15 @@ def rejects_as_output(rejects: pa.RecordBatch) -> pa.RecordBatch:
         ],
         schema=OUTPUT_SCHEMA,
     )
+
+
+def counters_as_output(counters: Mapping[str, int]) -> pa.RecordBatch:
+    """Counters as a row of the output."""
+    row = {**dict.fromkeys(OUTPUT_SCHEMA.names), "event": json.dumps(counters)}
+    return pa.RecordBatch.from_pylist([row], schema=OUTPUT_SCHEMA)
+
+
+def counts_as_output(counts: Mapping[str, int]) -> pa.RecordBatch:
+    """Numbers of matches as rows of the output: one for each query, the number in `start`."""
+    rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "start": count} for name, count in counts.items()]
+    return pa.RecordBatch.from_pylist(rows, schema=OUTPUT_SCHEMA)

@@ -1,0 +1,38 @@
+"""Matches of several lanes, collected in this process, in match order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.kernels.match_order import match_order
+
+
+def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
+    """A table of MATCH_SCHEMA sorted by end, start, positions, query (in the given order) and id."""
+    if len(matches) < 2:
+        return matches
+    rows = matches.combine_chunks().to_batches()[0]
+    positions = rows.column("positions")
+    names = rows.column("query").dictionary_encode()
+    ranks = np.array([query_names.index(name) for name in names.dictionary.to_pylist()], np.int32)
+    high, low = _words(rows.column("id"))
+    order = match_order(
+        rows.column("end").to_numpy(),
+        rows.column("start").to_numpy(),
+        positions.offsets.to_numpy().astype(np.int64),
+        positions.values.to_numpy(),
+        ranks[names.indices.to_numpy()],
+        high,
+        low,
+    )
+    return pa.Table.from_batches([rows.take(pa.array(order))])
+
+
+def _words(ids: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Ids, 32 hexadecimal digits each, as two words each."""
+    digits = bytes.fromhex("".join(ids.to_pylist()))
+    words = np.frombuffer(digits, ">u8").astype(np.uint64).reshape(-1, 2)
+    return np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])

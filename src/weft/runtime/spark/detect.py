@@ -1,0 +1,119 @@
+"""The Spark engine behind `detect`, `count` and `weft match`: matches come back to this process in match order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.algebra.query import Program
+from weft.errors import InputError, UsageError
+from weft.plan.planner import plan
+from weft.runtime.chunks import Chunk, chunks_of
+from weft.runtime.events import Rejected
+from weft.runtime.matches import MATCH_SCHEMA, ROWS
+from weft.runtime.order import EventSource, Reading
+from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.spark.collected import in_match_order
+from weft.runtime.spark.files import Files, file_runs
+from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.packing import Place, pack_chunk
+from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
+from weft.runtime.spark.session import spark_session
+
+_PARTS = 4096  # events to a run, when they are sent from this process
+
+
+class SparkRun:
+    """One pass of a program over events on Spark. Counters and rejected events are complete when it is.
+
+    `events` are Files, a Spark DataFrame, or data in this process.
+    """
+
+    def __init__(
+        self, events: Any, program: Program, *, time: str = "ts", type: str = "type", lanes: int | None = None
+    ) -> None:
+        self.counters: dict[str, int] = {}
+        self.rejected: list[Rejected] = []
+        self._events = events
+        self._reading = Reading(time, type, time_unit=program.time_unit)
+        self._plan = plan(program)
+        self._lanes = lanes
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of MATCH_SCHEMA."""
+        job, output = self._run(counting=False)
+        matches = output.filter(pc.is_valid(output["query"])).select(MATCH_SCHEMA.names).cast(MATCH_SCHEMA)
+        self.counters["matches"] = len(matches)
+        yield from in_match_order(matches, job.query_names).to_batches(max_chunksize=ROWS)
+
+    def counts(self) -> dict[str, int]:
+        """The number of matches of each query."""
+        job, output = self._run(counting=True)
+        totals = Counter(dict.fromkeys(job.query_names, 0))
+        counted = output.filter(pc.is_valid(output["query"]))
+        for name, number in zip(counted["query"].to_pylist(), counted["start"].to_pylist(), strict=True):
+            totals[name] += number
+        self.counters["matches"] = totals.total()
+        return dict(totals)
+
+    def _run(self, *, counting: bool) -> tuple[Job, pa.Table]:
+        session = self._events.sparkSession if isinstance(self._events, DataFrame) else spark_session()
+        job = job_of(self._plan, self._reading, self._lanes or session.sparkContext.defaultParallelism)
+        try:
+            output = match_lanes(self._runs(session, job), job, counting=counting).toArrow()
+        except PythonException as error:
+            raise _own_error(error) from None
+        output = output.cast(OUTPUT_SCHEMA)
+        self._note(output)
+        return job, output
+
+    def _runs(self, session: SparkSession, job: Job) -> DataFrame:
+        if isinstance(self._events, Files):
+            return file_runs(session, self._events, job)
+        if isinstance(self._events, DataFrame):
+            if self._events.isStreaming:
+                raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
+            return run_frame(self._events, job)
+        chunks = chunks_of(self._events, _PARTS, job.reading.time_unit)
+        runs = [pack_chunk(_source(chunk, job), Place(0, part, 0), job) for part, chunk in enumerate(chunks)]
+        return session.createDataFrame(pa.Table.from_batches(runs, RUN_SCHEMA))
+
+    def _note(self, output: pa.Table) -> None:
+        """Take counters and rejects out of the output."""
+        totals: Counter[str] = Counter()
+        rest = output.filter(pc.is_null(output["query"])).select(["id", "event", "reason"]).to_pylist()
+        self.rejected = []
+        for row in rest:
+            if row["reason"] is None:
+                totals.update(json.loads(row["event"]))
+            else:
+                self.rejected.append(_rejected(row["id"], row["reason"], row["event"]))
+        self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
+        self.counters = {**totals, "rejected": len(self.rejected)}
+
+
+def _source(chunk: Chunk, job: Job) -> EventSource:
+    return EventSource(lambda: [chunk], job.reading)
+
+
+def _rejected(place: str, reason: str, event: str | None) -> Rejected:
+    known = None if event is None else json.loads(event)
+    file, colon, line = place.rpartition(":")
+    return Rejected(int(line) - 1, reason, known, file, int(line)) if colon else Rejected(int(line), reason, known)
+
+
+def _own_error(error: PythonException) -> Exception:
+    """A user's mistake that a task found, as the task said it; anything else as it is."""
+    for line in str(error).splitlines():
+        for kind in (InputError, UsageError):
+            _, found, message = line.partition(f"weft.errors.{kind.__name__}: ")
+            if found:
+                return kind(message)
+    return RuntimeError(str(error))

@@ -1,0 +1,52 @@
+"""`weft.match`: a Spark DataFrame of events in, batch or streaming, a Spark DataFrame of matches out."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.plan.planner import plan
+from weft.runtime.order import Reading
+from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.spark.job import job_of
+from weft.runtime.spark.streaming import match_stream
+
+MATCH_COLUMNS = ("query", "id", "start", "end", "positions", "bindings", "event")
+
+
+def match_frame(
+    frame: DataFrame,
+    program: Program,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    lanes: int | None = None,
+    delay: int | None = None,
+    rejects: bool = False,
+) -> DataFrame:
+    """The matches of a program in a DataFrame, as rows of MATCH_DDL.
+
+    `lanes`: over how many tasks the keys of partitioned queries are spread; as many as cores unless it is said.
+    `delay`: how many ticks an event of a stream may come after later ones, if the frame has no watermark.
+    `rejects`: also give the events that took no part, as rows with the `reason` in one more column.
+    """
+    session = frame.sparkSession
+    chosen = plan(program)
+    reading = Reading(time, type, time_unit=program.time_unit)
+    if lanes is not None and lanes < 1:
+        raise UsageError(f"there must be at least one lane, not {lanes}")
+    if frame.isStreaming:
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
+        shares = lanes or min(session.sparkContext.defaultParallelism, partitions)
+        job = job_of(chosen, reading, shares, partitions=partitions, streaming=True)
+        output = match_stream(frame, job, delay)
+    else:
+        if delay is not None:
+            raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
+        job = job_of(chosen, reading, lanes or session.sparkContext.defaultParallelism)
+        output = match_lanes(run_frame(frame, job), job)
+    if rejects:
+        return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull())
+    return output.where(F.col("query").isNotNull()).select(*MATCH_COLUMNS)
