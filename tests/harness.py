@@ -64,12 +64,14 @@ def require_engine(engine: str) -> None:
         pytest.skip("the spark engine cannot detect yet: weft.runtime.spark.detect is not there")
 
 
-def run_engine(engine: str, program_text: str, events: Sequence[Mapping[str, object]]) -> list[Record]:
-    """The matches of a program in CEQL on one engine, as records."""
+def run_engine(
+    engine: str, program_text: str, events: Sequence[Mapping[str, object]], language: str = "ceql"
+) -> list[Record]:
+    """The matches of a program on one engine, as records."""
     languages = pytest.importorskip("weft.languages")
     if not hasattr(languages, "compile_text"):
         pytest.skip("weft.languages cannot compile yet")
-    program, _ = languages.compile_text(program_text, language="ceql")
+    program, _ = languages.compile_text(program_text, language=language)
     return run_program(engine, program, events)
 
 
