@@ -26,7 +26,7 @@ console = Console()
 def show_program(path: Path) -> None:
     """The query as it is written."""
     console.print(f"\n[bold]{path.relative_to(HERE.parent)}[/bold]")
-    console.print(path.read_text().rstrip(), style="cyan", markup=False, highlight=False)
+    console.print(path.read_text().rstrip(), style="cyan", markup=False, highlight=False, soft_wrap=True)
 
 
 def find_fraud(folder: Path) -> None:
@@ -41,7 +41,7 @@ def find_fraud(folder: Path) -> None:
     session = spark_session()
     started = time.perf_counter()
     frame = weft.match(session.read.parquet(str(payments)), weft.compile(query))
-    found = frame.orderBy("end", "start").collect()
+    found = sorted(frame.collect(), key=lambda row: (row["end"], row["start"]))
     seconds = time.perf_counter() - started
     shops = pq.read_table(payments, columns=["ts", "amount"])
     table = Table(title=f"{len(found)} suspicious cards, found in {seconds:.1f} s")

@@ -1,0 +1,114 @@
+"""The documents say what is true: their code runs, and what they show as output is the output.
+
+A ```python block runs in its document's namespace; a ```text block right after it is what it prints. In a
+```console block, lines that begin with `$ weft` run in a copy of the examples, and the lines after one are
+its output. A block marked `python spark` needs a Spark session.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    info: str
+    text: str
+    line: int
+
+
+def blocks(document: Path) -> list[Block]:
+    text = document.read_text(encoding="utf-8")
+    return [Block(f[1].strip(), f[2], text.count("\n", 0, f.start()) + 1) for f in FENCE.finditer(text)]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    return tmp_path
+
+
+def run_python(document: Path, wanted: tuple[str, ...]) -> list[tuple[Block, str, str]]:
+    """Each python block with what it printed and what the document shows (the same when it shows nothing)."""
+    namespace: dict[str, object] = {"__name__": "document"}
+    found = blocks(document)
+    results = []
+    for block, after in pairwise([*found, Block("", "", 0)]):
+        if block.info not in wanted:
+            continue
+        out = StringIO()
+        with redirect_stdout(out):
+            exec(compile(block.text, f"{document.name}:{block.line}", "exec"), namespace)
+        results.append((block, out.getvalue(), after.text if after.info == "text" else out.getvalue()))
+    return results
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the output that is shown for it."""
+    parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_prints_what_is_shown(document: Path, workplace: Path) -> None:
+    for block, printed, shown in run_python(document, ("python",)):
+        assert printed == shown, f"{document.name}:{block.line}"
+
+
+@pytest.mark.spark
+def test_python_on_spark_prints_what_is_shown(workplace: Path) -> None:
+    found = run_python(ROOT / "docs" / "tutorial.md", ("python", "python spark"))
+    assert [block.line for block, printed, shown in found if printed != shown] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_print_what_is_shown(document: Path, workplace: Path) -> None:
+    for block in blocks(document):
+        if block.info != "console":
+            continue
+        for command, shown in commands(block.text):
+            if not command.startswith(("weft ", "cat ", "python ")):
+                continue
+            done = subprocess.run(
+                ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            )
+            assert done.stdout.rstrip() == shown.rstrip(), f"{document.name}:{block.line}: {command}"
+
+
+def test_links_lead_somewhere() -> None:
+    for document in [*DOCUMENTS, *ROOT.glob("*.md"), ROOT / "tests" / "README.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_the_code_map_names_what_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "weft"
+    shown = re.findall(r"`([a-z_/]+(?:\.py|/))`", text)
+    top = [name for name in shown if not name.startswith(("benchmarks", "examples", "tests"))]
+    missing = [name for name in top if not (package / name).exists() and not list(package.rglob(name))]
+    assert missing == []
+    folders = {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders <= {name.rstrip("/") for name in shown}
+
+
+def test_the_readme_opens_with_the_demo_and_the_tests() -> None:
+    head = (ROOT / "README.md").read_text(encoding="utf-8")[:600]
+    assert "make demo" in head
+    assert "make test" in head
