@@ -18,7 +18,7 @@ from weft.runtime.spark.lane_worker import match_rows, pieces
 from weft.runtime.spark.late import late_rows
 from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import Origin, RunRow, cut_run, pack_run, unpack_run
-from weft.runtime.spark.schema import rejects_as_output
+from weft.runtime.spark.schema import counters_as_output, rejects_as_output
 from weft.runtime.spark.sequencer import Sequencer
 from weft.runtime.spark.watermark import END_OF_TIME
 
@@ -48,7 +48,8 @@ class Head:
     """The small part of the state, written at every trigger."""
 
     trigger: int = 0
-    released: int = 0  # events of the whole stream that have a position
+    taken: int = 0  # events of the whole stream that were not late
+    released: int = 0  # those that have a position
     largest: int | None = None  # end of any event so far
     watermark: int | None = None
     timer: int | None = None
@@ -95,6 +96,7 @@ class LaneState:
         With a delay the watermark follows the largest end seen; without one it is set from outside.
         """
         head = self.head
+        before = head.taken
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield rejects_as_output(record_batch_of(row.rejects))
@@ -105,6 +107,8 @@ class LaneState:
             head.watermark = head.largest - delay
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
+        if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
+            yield counters_as_output({"events": head.taken - before})
 
     def _hold(self, row: RunRow) -> Iterator[pa.RecordBatch]:
         head = self.head
@@ -117,6 +121,7 @@ class LaneState:
             if rejects is not None:
                 yield rejects_as_output(rejects)
             run = cut_run(run, late)
+        head.taken += len(run)
         self.sequencer.add(run)
 
     def go_on(self) -> Iterator[pa.RecordBatch]:

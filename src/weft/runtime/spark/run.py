@@ -1,0 +1,170 @@
+"""`weft run`: a program over growing folders of files, without end or until all is read, exactly once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.plan.operators import Plan
+from weft.plan.planner import plan
+from weft.runtime.order import Reading
+from weft.runtime.spark.files import Reader
+from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.session import spark_session
+from weft.runtime.spark.sink import FileSink
+from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
+from weft.runtime.spark.streaming import match_run_stream
+from weft.runtime.spark.watermark import Lateness
+
+Until = Literal["stopped", "read", "complete"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a continuous run goes.
+
+    `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
+    behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
+    are matched too: after that every event is late.
+    """
+
+    sink: str
+    checkpoint: str
+    rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
+    time: str = "ts"
+    type: str = "type"
+    delay: int = 0
+    lanes: int | None = None
+    until: Until = "stopped"
+    every: str = "1 second"  # how often new files are looked for
+    files_per_trigger: int | None = None
+    format: Literal["jsonl", "parquet"] = "jsonl"
+
+
+class ContinuousRun:
+    """A streaming query that reads folders and writes files of matches."""
+
+    def __init__(
+        self,
+        program: Program,
+        sources: Sequence[tuple[str, str]],
+        options: RunOptions,
+        formats: Mapping[str, str],
+        readers: Mapping[str, Reader],
+    ) -> None:
+        self.options = options
+        self._program = program
+        self._folders = folders_of(sources, program)
+        self._formats = formats
+        self._readers = readers
+        self._sink = FileSink(options.sink, options.rejects, options.format, [q.name for q in program.queries])
+        self._query: StreamingQuery | None = None
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Events, matches, late and unreadable events since this process started."""
+        return dict(self._sink.counters)
+
+    def start(self, session: SparkSession | None = None) -> None:
+        """Start the query, where the checkpoint says it had got to."""
+        options = self.options
+        job, session = self._job(session)
+        session.dataSource.register(WeftFiles)
+        stream = FileStream(
+            job,
+            self._folders,
+            dict(self._formats),
+            dict(self._readers),
+            str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl"),
+            options.files_per_trigger,
+            options.until == "complete",
+        )
+        runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
+        matches = match_run_stream(runs, job, Lateness(options.delay, self._program.time_unit))
+        trigger: dict[str, Any] = (
+            {"processingTime": options.every} if options.until == "stopped" else {"availableNow": True}
+        )
+        writer = matches.writeStream.foreachBatch(self._sink.write).queryName("weft")
+        checkpoint = str(Path(options.checkpoint).absolute() / "spark")
+        self._query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""
+        if self._query is None:
+            raise UsageError("the run has not been started")
+        if seconds is None:
+            self._query.awaitTermination()
+            return True
+        return bool(self._query.awaitTermination(seconds))
+
+    def stop(self, patience: float = 30.0) -> None:
+        """Finish the trigger at work, if that does not take too long, and stop."""
+        query = self._query
+        if query is None or not query.isActive:
+            return
+        limit = time.monotonic() + patience
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
+            time.sleep(0.02)
+        query.stop()
+
+    def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
+        """The job, with as many lanes as the checkpoint began with."""
+        chosen = plan(self._program)
+        reading = Reading(self.options.time, self.options.type, time_unit=self._program.time_unit)
+        session = session or spark_session()
+        kept = self._agree(chosen, self.options.lanes or session.sparkContext.defaultParallelism)
+        job = job_of(chosen, reading, kept, streaming=True)
+        session.conf.set("spark.sql.shuffle.partitions", len(job.lanes))
+        return replace(job, reading=replace(job.reading, batch_size=1 << 18)), session
+
+    def _agree(self, chosen: Plan, lanes: int) -> int:
+        """Check that the checkpoint is this run's, or make it so; the number of lanes."""
+        options = self.options
+        text = repr((chosen.queries, self._program.time_unit, options.time, options.type, self._folders))
+        mine = {"program": hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), "lanes": lanes}
+        place = Path(options.checkpoint) / "weft" / "run.json"
+        try:
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(json.dumps(mine), encoding="utf-8")
+            kept = json.loads(place.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the checkpoint {options.checkpoint} cannot be used: {error}") from None
+        if kept["program"] != mine["program"]:
+            raise UsageError(
+                f"the checkpoint {options.checkpoint} belongs to a run with other queries, columns or sources: "
+                "use another folder for this one"
+            )
+        if options.lanes is not None and kept["lanes"] != options.lanes:
+            raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
+        return int(kept["lanes"])
+
+
+def folders_of(sources: Sequence[tuple[str, str]], program: Program) -> tuple[Folder, ...]:
+    """Sources as NAME and URI; the name is the events' stream when there are several, or when it is declared."""
+    if not sources:
+        raise UsageError("a run needs a source: --source NAME=FOLDER")
+    names = [name for name, _ in sources]
+    if len(set(names)) < len(names):
+        raise UsageError("two sources have one name: give each its own")
+    declared = {stream.name for stream in program.catalog.streams}
+    folders = []
+    for name, uri in sources:
+        path = uri.removeprefix("file://")
+        if "://" in path:
+            raise UsageError(f"source {name}: {uri} is not a folder of files, and nothing else can be read yet")
+        if not Path(path).exists():
+            raise UsageError(f"source {name}: no such folder: {path}")
+        stream = name if len(sources) > 1 or name in declared else None
+        folders.append(Folder(name, str(Path(path).absolute()), stream))
+    return tuple(folders)

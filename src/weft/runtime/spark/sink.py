@@ -1,0 +1,87 @@
+"""Matches and rejects of a stream as files, one of each for a trigger: written again, it is the same file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from weft.errors import UsageError
+from weft.runtime.match_lines import json_lines
+from weft.runtime.matches import MATCH_SCHEMA
+from weft.runtime.spark.collected import in_match_order
+from weft.runtime.spark.schema import OUTPUT_SCHEMA
+
+
+class FileSink:
+    """A folder of matches and one of rejects. A file appears under its name only when it is whole."""
+
+    def __init__(self, folder: str, rejects: str | None, form: str, query_names: Sequence[str]) -> None:
+        path = folder.removeprefix("file://")
+        if "://" in path:
+            raise UsageError(f"the sink {folder} is not a folder, and nothing else can be written yet")
+        if form not in ("jsonl", "parquet"):
+            raise UsageError(f"matches are written as jsonl or parquet, not as {form}")
+        self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
+        self._matches = Path(path)
+        self._rejects = Path(rejects) if rejects else self._matches / "rejects"
+        self._form = form
+        self._names = list(query_names)
+        try:
+            self._matches.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"the sink {folder} cannot be made: {error.strerror}") from None
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Write the output of one trigger."""
+        output = frame.toArrow().cast(OUTPUT_SCHEMA)
+        matches = output.filter(pc.is_valid(output["query"])).select(MATCH_SCHEMA.names).cast(MATCH_SCHEMA)
+        rejects = output.filter(pc.is_valid(output["reason"])).select(["id", "start", "end", "reason", "event"])
+        if len(matches):
+            self._write_matches(in_match_order(matches, self._names), batch)
+        if len(rejects):
+            _place(self._rejects / f"rejects-{batch:08d}.jsonl", _reject_lines(rejects))
+        self._count(output, len(matches), rejects["reason"].to_pylist())
+
+    def _write_matches(self, matches: pa.Table, batch: int) -> None:
+        target = self._matches / f"matches-{batch:08d}.{self._form}"
+        if self._form == "jsonl":
+            _place(target, b"".join(json_lines(rows) for rows in matches.to_batches()))
+            return
+        buffer = pa.BufferOutputStream()
+        pq.write_table(matches, buffer)
+        _place(target, buffer.getvalue().to_pybytes())
+
+    def _count(self, output: pa.Table, matches: int, reasons: list[str]) -> None:
+        late = sum(reason.startswith("late: ") for reason in reasons)
+        self.counters.update(matches=matches, late=late, unreadable=len(reasons) - late)
+        others = output.filter(pc.and_(pc.is_null(output["query"]), pc.is_null(output["reason"])))
+        for text in others["event"].to_pylist():
+            self.counters.update(json.loads(text))
+
+
+def _place(target: Path, data: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(target)
+
+
+def _reject_lines(rejects: pa.Table) -> bytes:
+    lines = []
+    for row in rejects.sort_by([("reason", "ascending"), ("end", "ascending"), ("id", "ascending")]).to_pylist():
+        event = None if row["event"] is None else json.loads(row["event"])
+        place = {} if row["id"] is None else {"place": row["id"]}
+        lines.append(json.dumps({**place, "reason": row["reason"], "event": event}, ensure_ascii=False) + "\n")
+    return "".join(lines).encode()

@@ -1,0 +1,193 @@
+"""Growing folders of files as one streaming source that gives runs: files are read by Arrow, not by the JVM."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from weft.runtime.order import EventSource
+from weft.runtime.spark.files import Piece, Reader, pieces_of, read
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lane_state import END_OF_STREAM
+from weft.runtime.spark.packing import Place, pack_chunk, run_rows
+from weft.runtime.spark.schema import RUN_DDL
+from weft.runtime.spark.times import encode_times
+from weft.runtime.spark.wire import nothing
+
+FORMAT = "weft-files"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A source: a folder of files of events, or a single file; `stream` is what its events' stream is called."""
+
+    name: str
+    path: str
+    stream: str | None
+
+
+@dataclass(frozen=True)
+class FileStream:
+    """All that the source must know."""
+
+    job: Job
+    folders: tuple[Folder, ...]
+    formats: Mapping[str, str]  # by ending
+    readers: Mapping[str, Reader]
+    log: str  # the file in which the files found are kept, in their order
+    files_per_trigger: int | None = None
+    ending: bool = False  # declare the stream complete when all files have been read
+
+    def packed(self) -> str:
+        """As the text of an option."""
+        return base64.b64encode(cloudpickle.dumps(self)).decode()
+
+
+@dataclass
+class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
+    """One file to read, or (no path) the end of the stream."""
+
+    number: int
+    source: int = 0
+    path: str | None = None
+
+
+class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
+    """The data source; its one option holds a FileStream."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` calls it."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Rows are runs."""
+        return RUN_DDL
+
+    def streamReader(self, schema: Any) -> FolderReader:
+        """The reader of a stream."""
+        return FolderReader(cloudpickle.loads(base64.b64decode(self.options["stream"])))
+
+
+class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # pyspark is not checked
+    """Offsets count the files found so far, in the order of the log, which outlives the process."""
+
+    def __init__(self, stream: FileStream) -> None:
+        self._stream = stream
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        """Before the first file."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
+        return {"files": 0, "ended": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As many files as there are, unless a number is given."""
+        limit = self._stream.files_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Remember what is there now."""
+        self._target = len(found_files(self._stream, look=True))
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """The files to read next."""
+        total = len(found_files(self._stream, look=True)) if self._target is None else self._target
+        wanted = limit.max_files if isinstance(limit, ReadMaxFiles) else total
+        files = max(start["files"], min(total, start["files"] + wanted))
+        complete = self._stream.ending and start["files"] == total
+        return {"files": files, "ended": 1 if complete else start["ended"]}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Part]:
+        """One for each file."""
+        files = found_files(self._stream, look=False)[start["files"] : end["files"]]
+        parts = [Part(start["files"] + at, source, path) for at, (source, path) in enumerate(files)]
+        return [*parts, Part(end["files"])] if end["ended"] > start["ended"] else parts
+
+    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
+        """In a task: the runs of one file."""
+        stream, job = self._stream, self._stream.job
+        if partition.path is None:
+            yield end_of_stream(job, partition.number)
+            return
+        folder = stream.folders[partition.source]
+        form = stream.formats[_ending(partition.path)]
+        chunks = (chunk for piece in _pieces(partition.path, form, job) for chunk in read(piece, stream.readers, job))
+        for at, chunk in enumerate(chunks):
+            events = EventSource(partial(list, (chunk,)), job.reading)
+            yield pack_chunk(events, Place(partition.source, partition.number, at), job, folder.stream)
+
+
+def _pieces(path: str, form: str, job: Job) -> list[Piece]:
+    return pieces_of(path, form, job.reading)
+
+
+def end_of_stream(job: Job, number: int) -> pa.RecordBatch:
+    """The rows that tell every lane that no event comes any more."""
+    empty, none = encode_times(*nothing()), [b""] * len(job.lanes)
+    return run_rows(job.lanes, Place(0, number, END_OF_STREAM), None, empty, none, None)
+
+
+def found_files(stream: FileStream, *, look: bool) -> list[tuple[int, str]]:
+    """The files so far as (source, path); `look` first for new ones, which are appended to the log.
+
+    The log is what makes a restart read the same files in the same order. New files go in by age, then name.
+    """
+    log = Path(stream.log)
+    known = [(int(entry[0]), str(entry[1])) for entry in map(json.loads, _lines(log))]
+    if not look:
+        return known
+    seen = set(known)
+    fresh = [
+        (status.st_mtime_ns, number, path)
+        for number, folder in enumerate(stream.folders)
+        for path, status in _listed(folder.path, stream.formats)
+        if (number, path) not in seen
+    ]
+    added = [(number, path) for _, number, path in sorted(fresh)]
+    if added:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in added)
+            file.flush()
+            os.fsync(file.fileno())
+    return known + added
+
+
+def _lines(log: Path) -> list[str]:
+    """The whole lines of the log: half of one is left if the process was killed while writing it."""
+    if not log.exists():
+        return []
+    text = log.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        with log.open("r+", encoding="utf-8") as file:
+            file.truncate(len(whole.encode()))
+    return whole.splitlines()
+
+
+def _listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
+    """Files of a known format; what begins with `.` or `_` is not finished yet."""
+    found = []
+    place = Path(path)
+    for file in [place] if place.is_file() else sorted(place.rglob("*")):
+        hidden = any(part[0] in "._" for part in file.relative_to(place).parts)
+        if not hidden and _ending(str(file)) in formats and file.is_file():
+            found.append((str(file), file.stat()))
+    return found
+
+
+def _ending(path: str) -> str:
+    return Path(path.lower().removesuffix(".gz")).suffix
