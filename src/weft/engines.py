@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from weft.algebra import meaning
 from weft.algebra.query import Program
-from weft.connectors.files import READERS, find_files, format_of, open_events
+from weft.connectors.files import ENDINGS, READERS, find_files, format_of, open_events
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
@@ -20,6 +20,9 @@ from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.local import LocalRun
 from weft.runtime.matches import PlainMatch, to_batch, to_record_batches
 from weft.runtime.order import EventSource, read_events
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -76,6 +79,13 @@ def _start_on_spark(events: Any, program: Program, *, time: str, type: str) -> R
     if paths is not None:
         events = Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
     return SparkRun(events, program, time=time, type=type)
+
+
+def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:
+    """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
+    from weft.runtime.spark.run import ContinuousRun, RunOptions
+
+    return ContinuousRun(optimize(program), sources, RunOptions(**options), ENDINGS, READERS)
 
 
 def open_source(

@@ -1,0 +1,79 @@
+"""The `weft` command: its table of commands, and how failures become messages and exit codes.
+
+Exit codes: 0 all went well, 1 the program or the input is wrong, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from weft.cli.bench import bench
+from weft.cli.check import check
+from weft.cli.explain import explain
+from weft.cli.match import MatchCommand, match
+from weft.cli.run import run
+from weft.errors import UsageError, WeftError
+
+INTERRUPTED = 130
+
+
+class QuietGroup(TyperGroup):
+    """Commands whose failures are messages on stderr, never stack traces."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+        except WeftError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from None
+        except BrokenPipeError:
+            # The reader has what it wanted (`weft match … | head`); what Python would flush at exit goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=QuietGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Find patterns of events in files, tables and live streams.\n\n"
+    "Start with `weft match QUERY.ceql --events EVENTS.jsonl`.",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"weft {version('weft')}")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def weft(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Find patterns of events."""
+
+
+app.command(cls=MatchCommand)(match)
+app.command()(check)
+app.command()(explain)
+app.command()(run)
+app.command()(bench)

@@ -1,0 +1,101 @@
+"""`weft run`: match live streams of events on Spark, until told to stop."""
+
+from __future__ import annotations
+
+import signal
+import time as clock
+from typing import Annotated, Literal
+
+import typer
+
+from weft import engines
+from weft.api import together
+from weft.cli.render import compile_all, progress, show_stats
+from weft.errors import UsageError
+
+Until = Literal["stopped", "read", "complete"]
+StreamFormat = Literal["jsonl", "parquet"]
+GLANCE = 0.5  # seconds between two looks at the counters
+
+
+def run(
+    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="Files with queries.")],
+    source: Annotated[
+        list[str],
+        typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
+    ],
+    sink: Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")],
+    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")],
+    time: Annotated[str, typer.Option(metavar="NAME", help="The attribute with an event's time.")] = "ts",
+    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The attribute with an event's type.")] = "type",
+    time_unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")
+    ] = "ms",
+    language: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
+    ] = None,
+    delay: Annotated[
+        int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
+    ] = 0,
+    until: Annotated[
+        Until,
+        typer.Option(
+            help="Go on until stopped; or end when the files there are read; or then complete the stream too."
+        ),
+    ] = "stopped",
+    every: Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")] = "1 second",
+    lanes: Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")] = None,
+    output_format: Annotated[StreamFormat, typer.Option("--format", "-f", help="How matches are written.")] = "jsonl",
+    rejects: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
+    ] = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Say on stderr at the end what was read and found.")] = False,
+    show_progress: Annotated[
+        bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")
+    ] = True,
+) -> None:
+    """Match live streams of events, on Spark Structured Streaming.
+
+    Files of events that appear in the sources are matched as they come; each trigger adds a file of matches
+    to the sink. Stop with Ctrl-C: the same command goes on where it stopped, and no match is lost or doubled.
+
+        weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state
+
+        weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --until complete --stats
+
+    An event waits until none that belongs before it can come any more: --delay says how late one may be.
+    """
+    program = together(compile_all(programs, language, time_unit))
+    continuous = engines.continuous(
+        program,
+        [named_source(item) for item in source],
+        sink=sink,
+        checkpoint=checkpoint,
+        rejects=rejects,
+        time=time,
+        type=type_,
+        delay=delay,
+        lanes=lanes,
+        until=until,
+        every=every,
+        format=output_format,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    started = clock.perf_counter()
+    try:
+        continuous.start()
+        with progress("matching", shown=show_progress) as update:
+            while not continuous.wait(GLANCE):
+                update(continuous.counters)
+    except KeyboardInterrupt:
+        continuous.stop()
+    if stats:
+        show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def named_source(text: str) -> tuple[str, str]:
+    """`NAME=URI` as its two parts."""
+    name, equals, uri = text.partition("=")
+    if not (name and equals and uri):
+        raise UsageError(f"--source takes NAME=URI, as in warehouse=incoming, not {text!r}")
+    return name, uri

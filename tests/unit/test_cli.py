@@ -1,0 +1,222 @@
+"""The command line: output, exit codes and messages."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from weft.cli.main import app
+from weft.cli.match import spread_events
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FIRE = str(EXAMPLES / "fire" / "fire.ceql")
+HEATING = str(EXAMPLES / "fire" / "heating.ceql")
+SENSORS = str(EXAMPLES / "fire" / "sensors.jsonl")
+
+
+def weft(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+def records(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> str:
+    path = tmp_path / "wrong.ceql"
+    path.write_text("SELECT *\nWHERE A AS x; B AS y\nFILTER z[v > 1]\nWITHIN 10 EVENTS\n")
+    return str(path)
+
+
+class TestMatch:
+    def test_writes_one_object_per_match_in_match_order(self) -> None:
+        result = weft("match", FIRE, "--events", SENSORS)
+        assert result.exit_code == 0
+        first, second = records(result.stdout)
+        assert list(first) == ["query", "id", "start", "end", "positions", "bindings", "event"]
+        assert (first["positions"], second["positions"]) == ([1, 3, 8], [1, 6, 8])
+        assert first["bindings"] == {"t1": [1], "h1": [3], "t2": [8]}
+        assert first["event"] == {"id": 1}
+
+    @pytest.mark.parametrize("engine", ["local", "meaning"])
+    def test_engines_write_the_same(self, engine: str) -> None:
+        result = weft("match", FIRE, HEATING, "--events", SENSORS, "--engine", engine)
+        assert result.stdout == weft("match", FIRE, HEATING, "--events", SENSORS).stdout
+
+    def test_counts(self) -> None:
+        result = weft("match", FIRE, HEATING, "--events", SENSORS, "--count")
+        assert records(result.stdout) == [{"query": "fire", "count": 2}, {"query": "heating", "count": 3}]
+
+    def test_reads_several_files(self, tmp_path: Path) -> None:
+        lines = Path(SENSORS).read_text().splitlines(keepends=True)
+        (tmp_path / "1.jsonl").write_text("".join(lines[:4]))
+        (tmp_path / "2.jsonl").write_text("".join(lines[4:]))
+        files = [str(tmp_path / "1.jsonl"), str(tmp_path / "2.jsonl")]
+        assert weft("match", "--events", *files, FIRE).stdout == weft("match", FIRE, "-e", SENSORS).stdout
+
+    def test_writes_csv_and_parquet(self, tmp_path: Path) -> None:
+        table, lines = tmp_path / "found.parquet", tmp_path / "found.csv"
+        assert weft("match", FIRE, "--events", SENSORS, "--out", str(table)).exit_code == 0
+        assert pq.read_table(table).column("positions").to_pylist() == [[1, 3, 8], [1, 6, 8]]
+        assert weft("match", FIRE, "--events", SENSORS, "--out", str(lines), "--format", "csv").exit_code == 0
+        rows = list(csv.DictReader(lines.open()))
+        assert [row["positions"] for row in rows] == ["1 3 8", "1 6 8"]
+        assert json.loads(rows[0]["bindings"]) == {"t1": [1], "h1": [3], "t2": [8]}
+
+    def test_statistics_go_to_stderr(self) -> None:
+        result = weft("match", FIRE, "--events", SENSORS, "--stats")
+        assert len(records(result.stdout)) == 2
+        assert "events    9" in result.stderr.replace("rejected", "")
+        assert "matches" in result.stderr
+
+    def test_rejects_are_kept_with_their_place(self, tmp_path: Path) -> None:
+        events, kept = tmp_path / "events.jsonl", tmp_path / "rejects.jsonl"
+        events.write_text('{"type": "T", "ts": 1}\n{"type": "T"}\nnonsense\n')
+        result = weft("match", FIRE, "--events", str(events), "--rejects", str(kept))
+        assert result.exit_code == 0
+        assert "2 events could not be read" in result.stderr
+        assert [(reject["file"], reject["line"]) for reject in records(kept.read_text())] == [
+            (str(events), 2),
+            (str(events), 3),
+        ]
+
+    def test_a_missing_file_of_events_is_one_message(self) -> None:
+        result = weft("match", FIRE, "--events", "nowhere.jsonl")
+        assert result.exit_code == 1
+        assert "nowhere.jsonl" in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_a_wrong_program_is_shown_with_a_caret(self, wrong: str) -> None:
+        result = weft("match", wrong, "--events", SENSORS)
+        assert result.exit_code == 1
+        assert "wrong.ceql:3:8: error[" in result.stderr
+        assert "^" in result.stderr
+        assert result.stdout == ""
+
+    def test_wrong_usage_is_exit_code_two(self) -> None:
+        assert weft("match", FIRE).exit_code == 2
+        assert weft("match", FIRE, "--events", SENSORS, "--engine", "fast").exit_code == 2
+        assert weft("match", FIRE, FIRE, "--events", SENSORS).exit_code == 2
+
+    @pytest.mark.parametrize("more", [[], ["--count"]])
+    def test_a_place_that_cannot_be_written_is_one_message(self, more: list[str]) -> None:
+        result = weft("match", FIRE, "--events", SENSORS, "--out", "no/such/folder/x.jsonl", *more)
+        assert result.exit_code == 1
+        assert "cannot write no/such/folder/x.jsonl" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("given", "meant"),
+        [
+            (["q.ceql", "--events", "a", "b"], ["q.ceql", "--events", "a", "--events", "b"]),
+            (["--events", "a", "b", "q.ceql"], ["--events", "a", "--events", "b", "q.ceql"]),
+            (["-e", "a", "b", "--time", "t", "c"], ["-e", "a", "--events", "b", "--time", "t", "c"]),
+            (["--events=a", "b"], ["--events=a", "--events", "b"]),
+            (["q.ceql", "r.ceql"], ["q.ceql", "r.ceql"]),
+        ],
+    )
+    def test_one_option_takes_several_files(self, given: list[str], meant: list[str]) -> None:
+        assert spread_events(given) == meant
+
+
+class TestCheck:
+    def test_a_good_program_is_exit_code_zero(self) -> None:
+        result = weft("check", FIRE)
+        assert result.exit_code == 0
+        assert "1 file: 0 errors" in result.stdout
+
+    def test_a_wrong_one_is_exit_code_one(self, wrong: str) -> None:
+        result = weft("check", FIRE, wrong)
+        assert result.exit_code == 1
+        assert "wrong.ceql:3:8" in result.stderr
+
+    def test_findings_as_json(self, wrong: str) -> None:
+        result = weft("check", wrong, "--json")
+        assert result.exit_code == 1
+        (finding,) = records(result.stdout)
+        assert finding["severity"] == "error"
+        assert (finding["line"], finding["column"]) == (3, 8)
+
+    def test_warnings_alone_are_exit_code_zero(self, tmp_path: Path) -> None:
+        path = tmp_path / "endless.ceql"
+        path.write_text("SELECT * WHERE A; B")
+        result = weft("check", str(path), "--json")
+        assert result.exit_code == 0
+        assert [finding["severity"] for finding in records(result.stdout)] == ["warning"]
+
+    def test_a_missing_file_is_exit_code_one(self) -> None:
+        result = weft("check", "nowhere.ceql")
+        assert result.exit_code == 1
+        assert "no such program file: nowhere.ceql" in result.stderr
+
+
+class TestExplain:
+    def test_shows_a_stage(self) -> None:
+        result = weft("explain", FIRE, "--stage", "algebra")
+        assert result.exit_code == 0
+        assert result.stdout.startswith("query fire")
+
+    def test_shows_dot(self) -> None:
+        assert weft("explain", FIRE, "--stage", "plan", "--format", "dot").stdout.startswith("digraph")
+
+    def test_an_unknown_stage_is_wrong_usage(self) -> None:
+        assert weft("explain", FIRE, "--stage", "wishes").exit_code == 2
+
+
+class TestBench:
+    def test_runs_modules_with_run(self, tmp_path: Path) -> None:
+        (tmp_path / "sums.py").write_text(
+            "def run(scale):\n"
+            "    return [{'case': 'sum', 'value': 10 * scale, 'unit': 's', 'baseline': 'loop', 'ratio': 2.0}]\n"
+        )
+        (tmp_path / "shared.py").write_text("WORD = 1\n")
+        result = weft("bench", "--folder", str(tmp_path), "--json", "--scale", "0.5")
+        assert result.exit_code == 0
+        assert records(result.stdout) == [
+            {"benchmark": "sums", "case": "sum", "value": 5.0, "unit": "s", "baseline": "loop", "ratio": 2.0}
+        ]
+        assert "loop" in weft("bench", "sums", "--folder", str(tmp_path)).stdout
+
+    def test_says_when_there_are_none(self, tmp_path: Path) -> None:
+        result = weft("bench", "--folder", str(tmp_path / "nowhere"))
+        assert result.exit_code == 1
+        assert "source tree" in result.stderr
+
+    def test_an_unknown_one_is_wrong_usage(self, tmp_path: Path) -> None:
+        (tmp_path / "sums.py").write_text("def run(scale):\n    return []\n")
+        result = weft("bench", "sms", "--folder", str(tmp_path))
+        assert result.exit_code == 2
+        assert "did you mean 'sums'" in result.stderr
+
+
+def test_help_teaches_with_examples() -> None:
+    for command in ("match", "check", "explain", "run", "bench"):
+        result = weft(command, "--help")
+        assert result.exit_code == 0
+        assert f"weft {command} " in result.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f"{sys.executable} -m weft match {FIRE} --events {SENSORS} | head -n 0"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+class TestRun:
+    def test_a_source_needs_a_name(self, tmp_path: Path) -> None:
+        result = weft("run", FIRE, "--source", "incoming", "--sink", str(tmp_path), "--checkpoint", str(tmp_path))
+        assert result.exit_code == 2
+        assert "NAME=URI" in result.stderr
+
+    def test_a_missing_folder_is_one_message(self, tmp_path: Path) -> None:
+        place = str(tmp_path / "out")
+        result = weft("run", FIRE, "--source", "w=nowhere", "--sink", place, "--checkpoint", place)
+        assert result.exit_code == 2
+        assert "no such folder: nowhere" in result.stderr
