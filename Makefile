@@ -31,7 +31,7 @@ lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 format: $(READY) ## put all code into shape
 	$(BIN)/ruff check --fix .

@@ -25,10 +25,12 @@ class Diagnostic:
 
     @property
     def line(self) -> int:
+        """The one-based line it is on."""
         return self.source.location(self.span.start)[0]
 
     @property
     def column(self) -> int:
+        """The one-based column it begins at."""
         return self.source.location(self.span.start)[1]
 
     def render(self) -> str:

@@ -1,0 +1,1 @@
+"""The outside world: files of events in, files of matches out."""
