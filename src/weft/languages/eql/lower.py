@@ -79,12 +79,20 @@ class _QueryLowering:
 
     def lower(self, name: str) -> composites.CompositeQuery | None:
         """The query in the algebra, None when a variable is used twice: then nothing more can be said."""
+        conditions = lower_conditions(self._node, self._scope, self._time_unit, self._findings)
+        fields = self._fields()
         if len(self._scope.leaves) < sum(isinstance(part, syntax.Leaf) for part in self._node.pattern.walk()):
             return None
         root = places_of(normalised(self._node.pattern))
-        for condition in lower_conditions(self._node, self._scope, self._time_unit, self._findings):
+        for condition in conditions:
             put(condition, root, self._findings)
-        return composites.CompositeQuery(name, self._pattern(root), self._fields(root))
+        pattern = self._pattern(root)
+        for node, _ in fields:
+            if node.variable.text not in pattern.variables:
+                message = f"{node.variable.text!r} is part of what must not happen, so no match has it"
+                self._findings.error("unreadable-variable", message, node.span)
+                return None
+        return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields))
 
     def _pattern(self, place: Place) -> composites.Composite:
         where, among = tuple(place.where), tuple(place.among)
@@ -106,16 +114,20 @@ class _QueryLowering:
                 return composites.After(below[0], ticks)
         raise AssertionError(f"not a pattern: {place.pattern!r}")
 
-    def _fields(self, root: Place) -> tuple[composites.Field, ...]:
-        fields: dict[str, composites.Field] = {}
+    def _fields(self) -> list[tuple[expressions.Field, composites.Field]]:
+        """The selected fields, each once, as written and in the algebra."""
+        fields: dict[str, tuple[expressions.Field, composites.Field]] = {}
         lowering = EqlConditions(self._scope, self._time_unit, self._findings)
         for node in self._node.selected or ():
-            value = lowering.value(node).value
-            if not isinstance(node, expressions.Field) or not isinstance(value, Attribute):
-                continue  # reported
-            if not root.can_read(node.variable.text):
-                message = f"{node.variable.text!r} is part of what must not happen, so no match has it"
-                self._findings.error("unreadable-variable", message, node.span)
+            if not isinstance(node, expressions.Field):
+                hint = f"write {_bare(node)}.attribute; SELECT * reports the events themselves"
+                self._findings.error("not-a-field", "fields are selected, not events", node.span, hint)
                 continue
-            fields[node.text] = composites.Field(node.text, value)
-        return tuple(fields.values())
+            value = lowering.field(node).value
+            if isinstance(value, Attribute):
+                fields[node.text] = (node, composites.Field(node.text, value))
+        return list(fields.values())
+
+
+def _bare(node: expressions.Expression) -> str:
+    return node.name.text if isinstance(node, expressions.Bare) else "a"

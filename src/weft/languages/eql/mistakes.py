@@ -54,7 +54,6 @@ _FOREIGN = {
     "!": "write NOT",
     "->": "a sequence is written A ; B",
     "=>": "a sequence is written A ; B",
-    "AS": "the alias follows the type without a word: A a",
     ";?": "EQL's ; always takes the next event; FILTER(…) says which are passed over",
     "+?": "EQL's + finds all runs already",
     "PARTITION": "say what must be equal: FILTER(a.id = b.id)",
@@ -67,9 +66,29 @@ _FOREIGN = {
 
 
 def _nothing_selected(stop: Stop) -> Explained | None:
-    if stop.said(-1) != "SELECT" or stop.said(0) != "FROM":
+    keyword = stop.word(-1)
+    if stop.said(-2) != "SELECT" or stop.said(-1) != "FROM" or keyword is None:
         return None
-    return "nothing is selected", stop.span, "write SELECT * to select everything, or fields: SELECT a.price"
+    return "nothing is selected", keyword.span, "write SELECT * to select everything, or fields: SELECT a.price"
+
+
+def _keyword_as_name(stop: Stop) -> Explained | None:
+    """A clause began where an event was due, so its keyword was read as the event's type."""
+    for distance in (-1, -2):
+        before, keyword = stop.word(distance - 1), stop.word(distance)
+        if before is None or keyword is None or stop.said(distance) not in OPENERS:
+            continue
+        if before.text in (";", "|", "\\", "(") or stop.said(distance - 1) == "FROM":
+            message = f"an event is missing between {before.text!r} and {keyword.text!r}"
+            return message, keyword.span, f"to use {keyword.text!r} as a name, put it in back-quotes: `{keyword.text}`"
+    return None
+
+
+def _alias_with_as(stop: Stop) -> Explained | None:
+    word = stop.word(-1)
+    if word is None or stop.said(-1) != "AS" or stop.found is None or stop.found.kind != "name":
+        return None
+    return "'AS' is not EQL", word.span, f"the alias follows the type without a word: A {stop.found.text}"
 
 
 def _missing_from(stop: Stop) -> Explained | None:
@@ -141,6 +160,8 @@ EQL = Dialect(
     foreign=_FOREIGN,
     mistakes=(
         _nothing_selected,
+        _keyword_as_name,
+        _alias_with_as,
         _missing_from,
         _late_definition,
         _semicolon_at_the_end,

@@ -62,7 +62,8 @@ class StepConditions(Conditions):
     def field(self, node: expressions.Field) -> Typed:
         """A field of an event that this place can see."""
         if node.variable.text not in self._readable:
-            self._variables.report_unreadable(node.variable, self._unreadable, self.findings)
+            projected = self._place == "projection"
+            self._variables.report_unreadable(node.variable, self._unreadable, projected, self.findings)
             return UNKNOWN
         families = self._variables.families(node, self.findings)
         return Typed(algebra.Attribute(node.attribute.text, node.variable.text), families)

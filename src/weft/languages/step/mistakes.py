@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from weft.languages.stops import Dialect, Explained, Stop
+from weft.languages.stops import Dialect, Explained, Stop, Word
 
 KEYWORDS = frozenset({"topology", "external", "contains", "true", "false"})
 OPENERS = frozenset({"external"})
@@ -43,6 +43,8 @@ _PHRASES = {
     "MINUS": "'-'",
     "SLASH": "'/'",
     "BANG": "'!'",
+    "_AND": "'&&'",
+    "_OR": "'||'",
     "VBAR": "'|'",
     "NEXT": "';'",
     "ITERATE": "'+'",
@@ -75,12 +77,25 @@ _FOREIGN = {
 }
 
 
-def _late_external(stop: Stop) -> Explained | None:
-    if stop.said(0) != "external" or "EXTERNAL" in stop.expected or stop.open_brackets:
+def _late_declaration(stop: Stop) -> Explained | None:
+    """Where only a query's name can stand, `external` and `topology` were read as one."""
+    word = stop.word(-1)
+    if word is None or word.text not in ("external", "topology") or stop.expected != {"LPAR"}:
         return None
-    if stop.words[:1] and stop.words[0].text != "topology" and stop.index == 0:
+    hint = "a program is its topology, then all externals, then the queries"
+    return f"{word.text!r} comes too late", word.span, hint
+
+
+def _read_as_a_query(stop: Stop) -> Explained | None:
+    """A word that was read as the name of the next query, and has no projection."""
+    before, word = stop.word(-2), stop.word(-1)
+    if stop.expected != {"LPAR"} or word is None or word.kind != "name":
         return None
-    return "'external' comes too late", stop.span, "declare all externals before the first query"
+    if word.text in stop.dialect.foreign:
+        return f"{word.text!r} is not Step", word.span, stop.dialect.foreign[word.text]
+    if before is None or before.kind == "string" or "\n" in stop.text[before.span.end : word.span.start]:
+        return None
+    return _operator_between(before, word)
 
 
 def _missing_projection(stop: Stop) -> Explained | None:
@@ -122,8 +137,20 @@ def _missing_operator(stop: Stop) -> Explained | None:
         return None
     if (stop.found.kind != "name" and stop.found.text != "(") or stop.said(0) in stop.dialect.foreign:
         return None
-    message = f"an operator is missing between {before.text!r} and {stop.found.text!r}"
-    return message, stop.span, "events are joined by ; (followed by), ;? (by any), ',' (at the same time) and | (or)"
+    return _operator_between(before, stop.found)
+
+
+def _operator_between(before: Word, word: Word) -> Explained:
+    message = f"an operator is missing between {before.text!r} and {word.text!r}"
+    return message, word.span, "events are joined by ; (followed by), ;? (by any), ',' (at the same time) and | (or)"
+
+
+def _missing_bracket(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.kind != "name" or not {"RBRACKET", "_AND"} <= stop.expected:
+        return None
+    if stop.said(0) in stop.dialect.foreign or stop.said(0) in KEYWORDS:
+        return None
+    return f"a ']' is missing before {stop.found.text!r}", stop.span, "or join the conditions with && or ||"
 
 
 STEP = Dialect(
@@ -135,8 +162,10 @@ STEP = Dialect(
     groups=_GROUPS,
     foreign=_FOREIGN,
     mistakes=(
-        _late_external,
+        _late_declaration,
         _missing_projection,
+        _read_as_a_query,
+        _missing_bracket,
         _missing_colon,
         _condition_without_brackets,
         _sink_without_quotes,

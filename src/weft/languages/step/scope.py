@@ -59,12 +59,16 @@ class Variables:
             return None
         return frozenset({kind.family})
 
-    def report_unreadable(self, name: Name, unreadable: Mapping[str, Reason], findings: Findings) -> None:
+    def report_unreadable(
+        self, name: Name, unreadable: Mapping[str, Reason], projected: bool, findings: Findings
+    ) -> None:
         """Say why a variable cannot be read at a place."""
         reason = unreadable.get(name.text)
         if reason == "union":
             message = f"{name.text!r} stands below a '|': a match may have none"
             hint = "put the condition inside its branch of the '|'"
+            if projected:
+                hint = "project fields outside the '|' only, or *, or write a query for each branch"
             findings.error("field-below-union", message, name.span, hint)
         elif reason == "negation":
             message = f"{name.text!r} stands behind a '!': no match has one"
