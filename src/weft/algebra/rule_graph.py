@@ -1,0 +1,72 @@
+"""Which rules depend on which: cycles that would fire for ever, and types whose events are made of their own kind."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from weft.algebra.rules import Rule
+
+Edges = Mapping[str, Iterable[str]]
+
+
+def instant_cycles(rules: Sequence[Rule]) -> list[tuple[str, ...]]:
+    """Cycles of distance zero: types that are defined, at one instant, by events of the type before them.
+
+    A rule's type depends on its terminator's type at distance zero and on all others at a positive distance.
+    A cycle is written from a type over those it depends on, without the first one repeated at the end.
+    """
+    return _cycles({rule.name: [] for rule in rules}, ((rule.name, rule.terminator.events.type) for rule in rules))
+
+
+def histories_without_end(rules: Sequence[Rule]) -> list[tuple[str, ...]]:
+    """Cycles over any distance: an event of such a type may be made of one of its own type, and so on without end."""
+    bound = ((rule.name, step.events.type) for rule in rules for step in rule.steps)
+    return _cycles({rule.name: [] for rule in rules}, bound)
+
+
+def _cycles(defined: dict[str, list[str]], dependencies: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """One shortest cycle for each group of types that depend on each other."""
+    for name, other in dependencies:
+        if other in defined:
+            defined[name].append(other)
+    left = _without_dead_ends(defined)
+    found: list[tuple[str, ...]] = []
+    for name in left:
+        cycle = None if any(name in known for known in found) else _shortest_cycle(name, left)
+        if cycle is not None:
+            found.append(cycle)
+    return found
+
+
+def _without_dead_ends(edges: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The graph without the nodes from which no cycle can be reached."""
+    users: dict[str, list[str]] = {name: [] for name in edges}
+    for name, others in edges.items():
+        for other in others:
+            users[other].append(name)
+    remaining = {name: len(others) for name, others in edges.items()}
+    ended = [name for name, count in remaining.items() if not count]
+    while ended:
+        for user in users[ended.pop()]:
+            remaining[user] -= 1
+            if not remaining[user]:
+                ended.append(user)
+    return {name: edges[name] for name, count in remaining.items() if count}
+
+
+def _shortest_cycle(start: str, edges: Edges) -> tuple[str, ...] | None:
+    came_from: dict[str, str] = {}
+    waiting = deque([start])
+    while waiting:
+        name = waiting.popleft()
+        for other in edges.get(name, ()):
+            if other == start:
+                path = [name]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return tuple(reversed(path))
+            if other not in came_from:
+                came_from[other] = name
+                waiting.append(other)
+    return None
