@@ -164,23 +164,23 @@ class NumberCoder:
     def truth(self, atom: int) -> Mask:
         """For each code, whether the predicate holds."""
         self._sorted()
-        reached = np.arange(self.count)
         truth = np.zeros(self.count, bool)
         for symbol, value in self._atoms[atom]:
             at, beyond = self._cuts.get((value, 0), 0), self._cuts.get((value, 1), 0)
-            match symbol:
+            match symbol:  # a code is above the place of every cut its values reach
                 case "<":
-                    truth |= reached <= at
+                    truth[: at + 1] = True
                 case "<=":
-                    truth |= reached <= beyond
+                    truth[: beyond + 1] = True
                 case ">":
-                    truth |= reached > beyond
+                    truth[beyond + 1 :] = True
                 case ">=":
-                    truth |= reached > at
+                    truth[at + 1 :] = True
                 case "=":
-                    truth |= (reached > at) & (reached <= beyond)
+                    truth[at + 1 : beyond + 1] = True
                 case "<>":
-                    truth |= (reached <= at) | (reached > beyond)
+                    truth[: at + 1] = True
+                    truth[beyond + 1 :] = True
         truth[-1] = False
         return truth
 

@@ -137,9 +137,8 @@ class TextCoder:
         if kind == "unequal":
             return np.not_equal(constants, self._constants[str(argument)]) & np.not_equal(constants, MISSING)
         assert isinstance(argument, frozenset)
-        truth: Mask = np.zeros(len(constants), bool)
-        for text in argument:
-            truth |= constants == self._constants[text]
+        places = [self._constants[text] for text in argument]
+        truth: Mask = constants == places[0] if len(places) == 1 else np.isin(constants, places)
         truth[0] = kind == "missing or in"
         return truth
 
