@@ -1,0 +1,180 @@
+"""What a set of rules makes of a finite stream: event by event, each rule tried over everything that came before."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.algebra.meaning.query import Match
+from weft.algebra.meaning.rule_values import as_kind, value_of, without_summaries
+from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.values import EventDict, Scope, holds
+from weft.algebra.predicates import Expression, Predicate, Value
+from weft.algebra.rule_graph import instant_cycles
+from weft.algebra.rules import Absence, Between, Events, Extent, LookBack, Rule, Summary, Within, summaries
+
+
+@dataclass(frozen=True)
+class Happening:
+    """An event as rules see it: given, or defined by a rule, and then made of the given events at `positions`."""
+
+    number: int  # its place among all events, in the order in which rules see them
+    type: str | None
+    time: int
+    start: int  # the earliest start of what it is made of
+    positions: tuple[int, ...]
+    attributes: EventDict
+
+
+Combination = Mapping[str, Happening]  # what each variable is bound to
+Consumed = set[tuple[str, int]]  # variables, and numbers of the events consumed from them
+
+
+def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed], time: str, type: str) -> list[tuple[int, Match]]:
+    """All firings of the rules, each with the number of its rule.
+
+    The attributes of a defined event are its fields and, called as in the given events, its time and its type.
+    """
+    cycles = instant_cycles(rules)
+    if cycles:
+        raise ValueError(f"these rules fire for ever: {' <- '.join((*cycles[0], cycles[0][0]))}")
+    history: list[Happening] = []
+    consumed: list[Consumed] = [set() for _ in rules]
+    found: list[tuple[int, Match]] = []
+    for event in stream:
+        waiting = deque([_given(event)])
+        while waiting:
+            now = waiting.popleft()
+            for rank, rule in enumerate(rules):
+                firings = list(_firings(rule, now, history, consumed[rank]))
+                consumed[rank] |= {(name, firing[name].number) for firing in firings for name in rule.consumes}
+                for firing in firings:
+                    match = _match(rule, firing, history)
+                    found.append((rank, match))
+                    waiting.append(_defined(match, {time: match.end, type: rule.name}))
+            history.append(_numbered(now, len(history)))
+    return found
+
+
+def _given(event: Placed) -> Happening:
+    return Happening(-1, event.type, event.end, event.start, (event.position,), event.attributes)
+
+
+def _defined(match: Match, usual: EventDict) -> Happening:
+    return Happening(-1, match.query, match.end, match.start, match.positions, {**usual, **match.event})
+
+
+def _numbered(event: Happening, number: int) -> Happening:
+    return Happening(number, event.type, event.time, event.start, event.positions, event.attributes)
+
+
+# ---------------------------------------------------------------- selection
+
+
+def _firings(rule: Rule, now: Happening, history: Sequence[Happening], consumed: Consumed) -> Iterator[Combination]:
+    """The combinations for which the rule fires at this event, in the order of what they bind."""
+    terminator = rule.terminator
+    combination = {terminator.variable: now}
+    if not _fits(now, terminator.events, {}) or not _are_absent(terminator.absences, combination, history):
+        return
+    for complete in _combinations(rule.lookbacks, combination, history, consumed):
+        if all(_condition_holds(condition, complete, history) for condition in rule.conditions):
+            yield complete
+
+
+def _combinations(
+    lookbacks: Sequence[LookBack], bound: Combination, history: Sequence[Happening], consumed: Consumed
+) -> Iterator[Combination]:
+    """What is bound, with every choice that the look-backs take, one look-back after the other."""
+    if not lookbacks:
+        yield bound
+        return
+    for taken in _taken(lookbacks[0], bound, history, consumed):
+        yield from _combinations(lookbacks[1:], {**bound, lookbacks[0].variable: taken}, history, consumed)
+
+
+def _taken(
+    lookback: LookBack, bound: Combination, history: Sequence[Happening], consumed: Consumed
+) -> Sequence[Happening]:
+    """The candidates that a look-back takes."""
+    candidates = [
+        event
+        for event in _such(lookback.events, lookback.within, bound, history)
+        if (lookback.variable, event.number) not in consumed
+        and _are_absent(lookback.absences, {**bound, lookback.variable: event}, history)
+    ]
+    match lookback.pick, lookback.count:
+        case "first", int(count):
+            return candidates[:count]
+        case "last", int(count):
+            return candidates[-count:]
+    return candidates
+
+
+def _are_absent(absences: Iterable[Absence], bound: Combination, history: Sequence[Happening]) -> bool:
+    return not any(_such(absence.events, absence.extent, bound, history) for absence in absences)
+
+
+def _such(wanted: Events, extent: Extent, bound: Combination, history: Sequence[Happening]) -> list[Happening]:
+    """The events of the history that are in the extent and as wanted, in the order in which they came."""
+    return [event for event in history if _is_inside(event.time, extent, bound) and _fits(event, wanted, bound)]
+
+
+def _is_inside(time: int, extent: Extent, bound: Combination) -> bool:
+    match extent:
+        case Within(anchor, ticks):
+            return 0 < bound[anchor].time - time <= ticks
+        case Between(first, second):
+            earlier, later = sorted((bound[first].time, bound[second].time))
+            return earlier < time < later
+    raise TypeError(f"not an extent: {extent!r}")
+
+
+def _fits(event: Happening, wanted: Events, bound: Combination) -> bool:
+    scope = Scope({None: event.attributes, **{name: other.attributes for name, other in bound.items()}})
+    return event.type == wanted.type and all(holds(condition, scope) for condition in (*wanted.static, *wanted.related))
+
+
+# ---------------------------------------------------------------- what a combination gives
+
+
+def _condition_holds(condition: Predicate, firing: Combination, history: Sequence[Happening]) -> bool:
+    plain, scope = without_summaries(condition, _summaries(condition, firing, history), _attributes(firing))
+    return holds(plain, scope)
+
+
+def _value(expression: Expression, firing: Combination, history: Sequence[Happening]) -> Value | None:
+    return value_of(expression, _summaries(expression, firing, history), _attributes(firing))
+
+
+def _attributes(firing: Combination) -> dict[str | None, EventDict]:
+    return {name: event.attributes for name, event in firing.items()}
+
+
+def _summaries(
+    node: Expression | Predicate, firing: Combination, history: Sequence[Happening]
+) -> list[tuple[Summary, list[EventDict]]]:
+    """The summaries in a condition or value, and the events each is about."""
+    return [
+        (part, [event.attributes for event in _such(part.events, part.extent, firing, history)])
+        for part in summaries(node)
+    ]
+
+
+def _match(rule: Rule, firing: Combination, history: Sequence[Happening]) -> Match:
+    positions = tuple(sorted({position for event in firing.values() for position in event.positions}))
+    values: dict[str, object] = {
+        field.name: None if field.value is None else as_kind(_value(field.value, firing, history), field.kind)
+        for field in rule.fields
+    }
+    return Match(
+        query=rule.name,
+        start=min(event.start for event in firing.values()),
+        end=firing[rule.terminator.variable].time,
+        first=positions[0],
+        last=positions[-1],
+        positions=positions,
+        bindings={name: event.positions for name, event in firing.items()},
+        event=values,
+    )
