@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Pattern
+from weft.algebra.situations import SituationQuery
 from weft.schema import Catalog
 from weft.tree import Node
 
@@ -79,7 +80,7 @@ class Program:
     """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
 
     language: str
-    queries: tuple[Query | CompositeQuery, ...]
+    queries: tuple[Query | CompositeQuery | SituationQuery, ...]
     catalog: Catalog = Catalog()
     text: str = ""
     time_unit: str = "ms"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
-from weft.algebra import patterns, predicates
+from weft.algebra import patterns, predicates, situation_text
 from weft.algebra.composite_text import pattern_lines, query_lines, term_text
 from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.query import Consume, Program, Query, Selected, Window
+from weft.algebra.situations import Situation, SituationQuery
 
 INDENT = "  "
 
@@ -40,6 +41,10 @@ def _lines(node: object) -> Iterator[str]:
             yield from query_lines(node, to_text)
         case Composite():
             yield from pattern_lines(node, to_text)
+        case SituationQuery():
+            yield from situation_text.query_lines(node, to_text)
+        case Situation():
+            yield from situation_text.situation_lines(node, to_text)
         case Selected():
             yield _selected(node)
         case Window():

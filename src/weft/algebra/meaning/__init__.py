@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.meaning.composites import composite_matches
 from weft.algebra.meaning.query import Match, query_matches
+from weft.algebra.meaning.situations import network_matches
 from weft.algebra.meaning.stream import Placed, place
 from weft.algebra.query import Program, Query
+from weft.algebra.situations import SituationQuery
 
 __all__ = ["Match", "matches"]
 
@@ -27,10 +29,12 @@ def matches(
     declared: list[object] = [source.type for source in program.inputs]
     by_source = sorted(events, key=lambda e: declared.index(e[type]) if e.get(type) in declared else len(declared))
     stream = place(by_source, program.catalog, time, type)
+    network = [query for query in program.queries if isinstance(query, SituationQuery)]
+    in_network = dict(zip((query.name for query in network), network_matches(network, stream), strict=True))
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, query in enumerate(program.queries)
-        for m in _matches_of(query, stream)
+        for m in (in_network[query.name] if isinstance(query, SituationQuery) else _matches_of(query, stream))
     ]
     return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]
 

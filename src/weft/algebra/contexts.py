@@ -1,0 +1,80 @@
+"""Contexts: how a stream is divided into the partitions in which a situation is looked for.
+
+A partition holds events, has a start and an end, and closes when event time has passed its end; the end of a finite
+stream is the end of event time. With `by`, each partition is divided further: its events agree in the values of these
+attributes, and an event that lacks one of them is in no partition. Partitions may share events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class Context(Node):
+    """A division of a stream into partitions, further divided by the values of attributes."""
+
+    by: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"an attribute twice in {', '.join(self.by)}")
+
+
+@dataclass(frozen=True)
+class Whole(Context):
+    """The whole stream as one partition: from the start of its first event to the last end of any input event."""
+
+
+WHOLE = Whole()
+
+
+@dataclass(frozen=True)
+class Windows(Context):
+    """Partitions [k * step, k * step + length) for every integer k; an event is in those that it lies wholly in.
+
+    Partitions without events count when they meet the time from the start of the first event (with `by`: of those
+    values) to the last end of any input event.
+    """
+
+    length: int
+    step: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self.length)
+        _require_positive(self.step)
+
+
+@dataclass(frozen=True)
+class FromUntil(Context):
+    """A partition for each event of the type `opener`: from it to the first `closer` after it, both included.
+
+    After means in stream order. Without a closer the partition never closes. It lasts from the start of the one to
+    the end of the other. With `by`, opener and closer agree in the attributes too.
+    """
+
+    opener: str
+    closer: str
+
+
+@dataclass(frozen=True)
+class FromFor(Context):
+    """A partition [o.start, o.start + length) for each event o of the type `opener`.
+
+    In it are the events from o on, in stream order, that end before the partition does.
+    """
+
+    opener: str
+    length: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self.length)
+
+
+def _require_positive(ticks: int) -> None:
+    if ticks <= 0:
+        raise ValueError(f"a span of time has at least one tick, not {ticks}")

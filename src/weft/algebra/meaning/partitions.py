@@ -1,0 +1,83 @@
+"""The partitions of a context over a finite stream."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
+from weft.algebra.meaning.happenings import Happening, Key
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Events that are looked at together. One that does not close has no end.
+
+    `origin` tells it apart from other partitions of the same context that have the same times.
+    """
+
+    start: int
+    end: int | None
+    key: Key
+    origin: int
+    events: tuple[Happening, ...]
+
+
+def partitions(context: Context, seen: Sequence[Happening], last: int) -> list[Partition]:
+    """All partitions, of all keys; `last` is the last time of the input."""
+    by_key: defaultdict[Key, list[Happening]] = defaultdict(list)
+    for event in seen:
+        key = event.key(context.by)
+        if key is not None:
+            by_key[key].append(event)
+    return [part for key, events in by_key.items() for part in _of_key(context, key, events, last)]
+
+
+def _of_key(context: Context, key: Key, events: Sequence[Happening], last: int) -> Iterator[Partition]:
+    match context:
+        case Whole():
+            yield Partition(events[0].start, last, key, _position(events[0]), tuple(events))
+        case Windows():
+            yield from _windows(context, key, events, last)
+        case FromUntil(opener=opener, closer=closer):
+            for place, event in enumerate(events):
+                if event.type == opener:
+                    yield _until(closer, events[place:], key)
+        case FromFor(opener=opener, length=length):
+            for place, event in enumerate(events):
+                if event.type == opener:
+                    end = event.start + length
+                    inside = [other for other in events[place:] if other.end < end]
+                    yield Partition(event.start, end, key, _position(event), tuple(inside))
+        case _:
+            raise TypeError(f"not a context: {context!r}")
+
+
+def _windows(context: Windows, key: Key, events: Sequence[Happening], last: int) -> Iterator[Partition]:
+    """The windows that meet the time from the first event to the last time, those without events too."""
+    inside: defaultdict[int, list[Happening]] = defaultdict(list)
+    for event in events:
+        for number in _numbers(context, event.end, event.start):
+            inside[number].append(event)
+    for number in _numbers(context, events[0].start, last):
+        start = number * context.step
+        yield Partition(start, start + context.length, key, _position(events[0]), tuple(inside[number]))
+
+
+def _numbers(context: Windows, above: int, low: int) -> range:
+    """The numbers of the windows that end above one time and start at or below another."""
+    return range((above - context.length) // context.step + 1, low // context.step + 1)
+
+
+def _until(closer: str, events: Sequence[Happening], key: Key) -> Partition:
+    """The partition that the first of the events opens."""
+    opener, *others = events
+    closing = next((number for number, event in enumerate(others) if event.type == closer), None)
+    if closing is None:
+        return Partition(opener.start, None, key, _position(opener), tuple(events))
+    return Partition(opener.start, others[closing].end, key, _position(opener), (opener, *others[: closing + 1]))
+
+
+def _position(event: Happening) -> int:
+    return event.positions[0] if event.positions else -1

@@ -1,0 +1,123 @@
+"""Situations: patterns over the events of a partition, with policies that choose among the candidates (EPN).
+
+A program's situations form a network. The matches of each are events of the type it is called, for the situations
+after it in the program: such a *derived* event has the times of its match (earliest start, latest end of its
+members; an absence: start and end of the partition) and the fields of the query as its only attributes. What a
+situation sees are the input and the derived events of those before it, in stream order: by end, start, source (the
+input, then situations in the order of the program) and arrival (derived ones: in match order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from weft.algebra.composites import Conditions, Field
+from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil
+from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+from weft.algebra.predicates import Attribute
+from weft.algebra.terms import mentioned
+from weft.tree import Node
+
+Kind = OneOf["sequence", "all", "any", "absence"]
+KINDS: tuple[Kind, ...] = ("sequence", "all", "any", "absence")
+
+
+@dataclass(frozen=True)
+class Participant(Node):
+    """A slot: events of a type that satisfy `where`, and the policies for them.
+
+    Other events do not exist for the slot. This is more than a condition of the assertion under `OVERRIDE`, which
+    looks at the newest event that exists.
+    """
+
+    type: str
+    variable: str
+    repeated: Repeated = Repeated.EVERY
+    consumption: Consumption = Consumption.REUSE
+    where: Conditions = ()
+
+    def __post_init__(self) -> None:
+        _require_known(self.where, (self.variable,))
+
+
+@dataclass(frozen=True)
+class Situation(Node):
+    """What is looked for in each partition of the context. A candidate is
+
+    `sequence`  an event for each slot, each before (`end < start`) that of the next slot;
+    `all`       an event for each slot, all different; two slots of one type may exchange theirs;
+    `any`       an event for one of the slots; the attributes of the others are missing,
+
+    such that the assertion holds: all its conditions. The policies select among them; in `any` each of `FIRST` and
+    `LAST` takes the earliest or latest of all candidates in slots that have it. A set selected in several partitions
+    is one match. `absence` matches a partition that closes without a candidate of `any`, whatever the policies.
+    """
+
+    kind: Kind
+    participants: tuple[Participant, ...]
+    assertion: Conditions = ()
+    evaluation: Evaluation = Evaluation.IMMEDIATE
+    cardinality: Cardinality = Cardinality.UNRESTRICTED
+    context: Context = WHOLE
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"not a kind of situation: {self.kind!r}")
+        if not self.participants:
+            raise ValueError("a situation has at least one participant")
+        _require_distinct(self.variables)
+        _require_known(self.assertion, self.variables)
+        overriding = [slot.type for slot in self.participants if slot.repeated is Repeated.OVERRIDE]
+        if len(set(overriding)) < len(overriding):
+            raise ValueError(f"two slots of one type under override: {', '.join(overriding)}")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the slots, in declared order."""
+        return tuple(slot.variable for slot in self.participants)
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of events that it looks at: those of its slots, and those that open and close its partitions."""
+        types = {slot.type for slot in self.participants}
+        match self.context:
+            case FromUntil(opener, closer):
+                types |= {opener, closer}
+            case FromFor(opener):
+                types.add(opener)
+        return frozenset(types)
+
+
+@dataclass(frozen=True)
+class SituationQuery(Node):
+    """A named situation and the fields of its matches, which are those of the derived event too.
+
+    A field reads the events in the slots, and by an attribute without a variable the values that the partition is
+    divided `by`. In an absence there are no events to read.
+    """
+
+    name: str
+    situation: Situation
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        bound = () if self.situation.kind == "absence" else self.situation.variables
+        _require_known((field.value for field in self.fields), bound)
+        _require_distinct(tuple(field.name for field in self.fields))
+        read = {node.name for node in self.walk() if isinstance(node, Attribute) and node.variable is None}
+        if not read <= set(self.situation.context.by):
+            raise ValueError(f"not what the partitions are divided by: {', '.join(sorted(read))}")
+
+
+def _require_distinct(names: tuple[str, ...]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"used twice: {', '.join(repeated)}")
+
+
+def _require_known(nodes: Iterable[Node], names: tuple[str, ...]) -> None:
+    unknown = sorted({name for node in nodes for name in mentioned(node)}.difference(names))
+    if unknown:
+        raise ValueError(f"not bound here: {', '.join(unknown)}")
