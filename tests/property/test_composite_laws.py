@@ -1,0 +1,218 @@
+"""Laws that the definition of EQL's and Step's meaning obeys, on random programs and streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies_composite import (
+    EventDict,
+    composite_streams,
+    eql_programs,
+    eql_queries,
+    step_programs,
+    step_queries,
+)
+
+from weft.algebra.composites import After, CompositeQuery, Follow, Lengths, Overlap, Repeat, Source, Union, Without
+from weft.algebra.composites import Composite as Pattern
+from weft.algebra.meaning import Match, matches
+from weft.algebra.meaning.composites import occurrences
+from weft.algebra.meaning.occurrences import Occurrence, history_key
+from weft.algebra.meaning.stream import place
+from weft.algebra.query import Program
+from weft.algebra.renaming import canonical, rename
+from weft.languages import compile_text, parse_syntax
+from weft.languages.eql import syntax as eql
+from weft.languages.eql.printer import to_source as print_eql
+from weft.languages.step import syntax as step
+from weft.languages.step.printer import to_source as print_step
+from weft.schema import Catalog
+
+SOME = settings(max_examples=60, deadline=None)
+
+
+def compiled(text: str, language: str) -> CompositeQuery:
+    (query,) = compile_text(text, language=language)[0].queries
+    assert isinstance(query, CompositeQuery)
+    return query
+
+
+eql_patterns = eql_programs(2, 2).map(lambda text: compiled(text, "eql").pattern)
+step_patterns = step_programs(2).map(lambda text: compiled(text, "step").pattern)
+either_patterns = st.one_of(eql_patterns, step_patterns)
+
+
+def run(pattern: Pattern, events: list[EventDict]) -> list[Match]:
+    return matches(Program("eql", (CompositeQuery("q", pattern),)), events)
+
+
+def found(pattern: Pattern, events: list[EventDict]) -> set[tuple[object, ...]]:
+    return {(m.start, m.end, tuple(sorted(m.bindings.items()))) for m in run(pattern, events)}
+
+
+def apart(left: Pattern, right: Pattern) -> tuple[Pattern, Pattern]:
+    """The two with no variable in common."""
+    names = {node.variable: f"r_{node.variable}" for node in right.walk() if isinstance(node, Source)}
+    return left, rename(right, names)
+
+
+# ---------------------------------------------------------------- text
+
+
+@SOME
+@given(eql_queries())
+def test_eql_prints_what_it_parses(query: eql.Query) -> None:
+    program = eql.Program((), (query,))
+    assert parse_syntax(print_eql(program), language="eql") == program
+
+
+@SOME
+@given(step_queries())
+def test_step_prints_what_it_parses(query: step.Query) -> None:
+    program = step.Program("T", (), (query,))
+    assert parse_syntax(print_step(program), language="step") == program
+
+
+# ---------------------------------------------------------------- matches of whole programs
+
+
+@SOME
+@given(
+    st.one_of(eql_programs().map(lambda t: (t, "eql")), step_programs().map(lambda t: (t, "step"))), composite_streams()
+)
+def test_matches_are_a_set_in_match_order(program: tuple[str, str], events: list[EventDict]) -> None:
+    text, language = program
+    compiled_program, _ = compile_text(text, language=language)
+    result = matches(compiled_program, events)
+    keys = [(m.end, m.start, m.positions) for m in result]
+    assert keys == sorted(keys)
+    assert max(Counter(tuple(sorted(m.bindings.items())) for m in result).values(), default=1) == 1
+    for m in result:
+        assert m.positions == tuple(sorted({p for bound in m.bindings.values() for p in bound}))
+        assert set(m.event) == {field.name for field in compiled_program.queries[0].fields}  # type: ignore[union-attr]
+
+
+@SOME
+@given(either_patterns, composite_streams())
+def test_names_of_variables_do_not_matter(pattern: Pattern, events: list[EventDict]) -> None:
+    shared, names = canonical(pattern)
+    assert canonical(rename(pattern, {name: f"other_{name}" for name in names}))[0] == shared
+    renamed = {
+        (start, end, tuple(sorted((names[int(variable)], bound) for variable, bound in bindings)))
+        for start, end, bindings in found(shared, events)
+    }
+    assert renamed == found(pattern, events)
+
+
+# ---------------------------------------------------------------- operators
+
+
+@SOME
+@given(either_patterns, either_patterns, composite_streams())
+def test_union_and_overlap_commute(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
+    left, right = apart(p, q)
+    assert found(Union(left, right), events) == found(Union(right, left), events)
+    assert found(Union(left, right), events) == found(left, events) | found(right, events)
+    assert found(Overlap(left, right), events) == found(Overlap(right, left), events)
+
+
+@SOME
+@given(either_patterns, either_patterns, composite_streams())
+def test_every_pick_takes_some_of_each(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
+    left, right = apart(p, q)
+    each = found(Follow(left, right, "each"), events)
+    first = found(Follow(left, right, "first"), events)
+    following = found(Follow(left, right, "next"), events)
+    assert first <= each
+    assert following <= each
+    lefts = set(left.variables)
+    left_parts = [{b for b in bindings if b[0] in lefts} for _, _, bindings in first]
+    assert all(left_parts.count(part) == 1 for part in left_parts)
+
+
+@SOME
+@given(either_patterns, composite_streams())
+def test_runs_of_length_one_are_the_members(p: Pattern, events: list[EventDict]) -> None:
+    members = found(p, events)
+    assert found(Repeat(p, "each", lengths=Lengths(1, 1)), events) == members
+    assert found(Repeat(p, "longest", lengths=Lengths(1, 1)), events) == members
+    assert members <= found(Repeat(p, "each"), events)
+    assert members <= found(Repeat(p, "next"), events)
+    assert found(Repeat(p, "longest"), events) <= found(Repeat(p, "each"), events)
+
+
+@SOME
+@given(either_patterns, either_patterns, composite_streams())
+def test_without_takes_away(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
+    pattern, unwanted = apart(p, q)
+    everything = found(pattern, events)
+    for when in ("before", "between", "during"):
+        kept = found(Without(pattern, unwanted, when), events)  # type: ignore[arg-type]
+        assert kept <= everything
+    if not found(unwanted, events):
+        assert kept == everything
+
+
+@SOME
+@given(either_patterns, st.integers(0, 5), composite_streams())
+def test_after_moves_the_end_only(p: Pattern, ticks: int, events: list[EventDict]) -> None:
+    assert found(After(p, ticks), events) == {(s, e + ticks, b) for s, e, b in found(p, events)}
+
+
+types = st.sampled_from(["A", "B", "C"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(types, types, types, composite_streams())
+def test_next_without_conditions_is_associative(a: str, b: str, c: str, events: list[EventDict]) -> None:
+    first, second, third = Source(a, "a"), Source(b, "b"), Source(c, "c")
+    left = Follow(Follow(first, second, "next"), third, "next")
+    right = Follow(first, Follow(second, third, "next"), "next")
+    assert found(left, events) == found(right, events)
+
+
+# ---------------------------------------------------------------- the order of complete histories
+
+
+def is_smaller(one: list[int], other: list[int]) -> bool:
+    """NEXT section 3.2, to the letter: the tie-breaking order of two lists of times."""
+    lengths = len(one), len(other)
+    for i in range(1, min(lengths) + 1):
+        if one[-i] != other[-i]:
+            return one[-i] < other[-i]
+    return lengths[1] < lengths[0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(sorted).map(tuple), min_size=1, max_size=3),
+        min_size=2,
+        max_size=2,
+    )
+)
+def test_history_key_sorts_as_the_document_says(histories: list[list[tuple[int, int]]]) -> None:
+    one, other = (Occurrence(tuple(times), ()) for times in histories)
+    flat = [[time for pair in times for time in pair] for times in histories]
+    assert (history_key(one) < history_key(other)) == is_smaller(*flat)
+
+
+@SOME
+@given(eql_patterns, eql_patterns, composite_streams())
+def test_next_takes_the_immediate_successors(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
+    left, right = apart(p, q)
+    stream = place(events, Catalog(), "ts", "type")
+    lefts, rights = occurrences(left, stream), occurrences(right, stream)
+
+    def times(one: Occurrence) -> list[int]:
+        return [time for pair in one.times for time in pair]
+
+    def succeeds(one: Occurrence, other: Occurrence) -> bool:
+        rivals = [r for r in rights if one.is_before(r)]
+        return one.is_before(other) and not any(is_smaller(times(r), times(other)) for r in rivals)
+
+    expected = {frozenset({*one.bound, *other.bound}) for one, other in product(lefts, rights) if succeeds(one, other)}
+    assert {frozenset(m.bindings.items()) for m in run(Follow(left, right, "next"), events)} == expected
