@@ -21,6 +21,7 @@ Int64s = npt.NDArray[np.int64]
 Uint64s = npt.NDArray[np.uint64]
 
 LOW = np.uint64(0xFFFFFFFF)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Where the two hashes of each kind of value start; no two kinds differ by the same bits in both.
 NUMBER, NUMBER_TOO = np.uint64(0x243F6A8885A308D3), np.uint64(0x452821E638D01377)
 FRACTION, FRACTION_TOO = np.uint64(0x13198A2E03707344), np.uint64(0xBE5466CF34E90C6C)
@@ -79,18 +80,28 @@ def _remix(word: np.uint64) -> np.uint64:
 
 
 @inlined
-def _hash_text(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
-    """A hash of a text: for one length up to eight bytes, different texts have different hashes."""
-    state: np.uint64 = _word(data, start, length, size)
+def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
+    """What a text is looked up by: up to eight bytes the bytes themselves, a hash of longer ones."""
+    key: np.uint64 = _word(data, start, length, size)
     if length > np.uint64(8):
         at = start + np.uint64(8)
         left = length - np.uint64(8)
         while left > np.uint64(0):
-            state = _mix(state) + _word(data, at, left, size)
+            key = _mix(key) + _word(data, at, left, size)
             step = min(left, np.uint64(8))
             at += step
             left -= step
-    return _mix(state ^ (length << np.uint64(56)))
+    return key
+
+
+@inlined
+def _bits(number: int) -> int:
+    """How many bits a number has."""
+    bits = 0
+    while number > 0:
+        number >>= 1
+        bits += 1
+    return bits
 
 
 @inlined
@@ -112,7 +123,7 @@ def find_texts(
     bits: Bytes,
     bit_offset: int,
     first: int,
-    slot_hash: Uint64s,
+    slot_key: Uint64s,
     slot_entry: Uint64s,
     pool: Bytes,
     pool_offsets: Int64s,
@@ -124,7 +135,8 @@ def find_texts(
     `slot_entry` is id + 1 in the high half (0: empty slot) and the length in the low half. `state` is the number
     of texts, whether unknown ones are added, and the largest number of texts. `bits` empty: there are no nulls.
     """
-    mask = np.uint64(len(slot_hash) - 1)
+    mask = np.uint64(len(slot_key) - 1)
+    shift = np.uint64(65) - np.uint64(_bits(len(slot_key)))
     size = np.uint64(len(data))
     checked = len(bits) > 0
     adds = state[1] != 0
@@ -136,16 +148,16 @@ def find_texts(
                 continue
         start = np.uint64(offsets[i])
         length = np.uint64(offsets[i + np.uint64(1)]) - start
-        code = _hash_text(data, start, length, size)
-        slot = code & mask
+        key = _text_key(data, start, length, size)
+        slot = (key * GOLDEN) >> shift
         entry = slot_entry[slot]
         # One branch for the common cases, a short text in its own slot and an empty slot (id UNKNOWN): it seldom
         # goes wrong, while a branch on whether the text is known would for every other text.
         found = np.int64(entry >> np.uint64(32)) - 1
-        differs = (slot_hash[slot] ^ code) | ((entry & LOW) ^ length) | ((length + np.uint64(7)) >> np.uint64(4))
+        differs = (slot_key[slot] ^ key) | ((entry & LOW) ^ length) | ((length + np.uint64(7)) >> np.uint64(4))
         if min(differs, entry) != np.uint64(0):
             while entry != np.uint64(0):
-                if slot_hash[slot] == code and (entry & LOW) == length:
+                if slot_key[slot] == key and (entry & LOW) == length:
                     place = np.uint64(pool_offsets[(entry >> np.uint64(32)) - np.uint64(1)])
                     if length <= np.uint64(8) or _same_bytes(data, start, pool, place, length):
                         break
@@ -160,7 +172,7 @@ def find_texts(
             for k in range(length):
                 pool[np.uint64(place_end) + np.uint64(k)] = data[start + np.uint64(k)]
             pool_offsets[found + 1] = place_end + np.int64(length)
-            slot_hash[slot] = code
+            slot_key[slot] = key
             slot_entry[slot] = (np.uint64(found + 1) << np.uint64(32)) | length
             state[0] = found + 1
         ids[i] = found
@@ -168,18 +180,19 @@ def find_texts(
 
 
 @kernel
-def place_texts(offsets: Int64s, data: Bytes, count: int, slot_hash: Uint64s, slot_entry: Uint64s) -> None:
+def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slot_entry: Uint64s) -> None:
     """Enter the first `count` texts of a pool, all different, into an empty table."""
-    mask = np.uint64(len(slot_hash) - 1)
+    mask = np.uint64(len(slot_key) - 1)
+    shift = np.uint64(65) - np.uint64(_bits(len(slot_key)))
     size = np.uint64(len(data))
     for i in range(np.uint64(count)):
         start = np.uint64(offsets[i])
         length = np.uint64(offsets[i + np.uint64(1)]) - start
-        code = _hash_text(data, start, length, size)
-        slot = code & mask
+        key = _text_key(data, start, length, size)
+        slot = (key * GOLDEN) >> shift
         while slot_entry[slot] != np.uint64(0):
             slot = (slot + np.uint64(1)) & mask
-        slot_hash[slot] = code
+        slot_key[slot] = key
         slot_entry[slot] = ((i + np.uint64(1)) << np.uint64(32)) | length
 
 
