@@ -111,7 +111,10 @@ def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
     if pa.types.is_dictionary(target):
         joined = pa.chunked_array(parts).unify_dictionaries().combine_chunks()
         return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
-    return pa.concat_arrays(parts)
+    try:
+        return pa.concat_arrays(parts)
+    except pa.ArrowInvalid:  # more than two gigabytes of texts
+        return join([part.dictionary_encode() for part in parts], lengths)
 
 
 def pack(batch: EventBatch, compression: str | None = None) -> bytes:
