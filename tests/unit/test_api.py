@@ -26,7 +26,7 @@ def sensors() -> list[dict[str, object]]:
     return [json.loads(line) for line in SENSORS.read_text().splitlines()]
 
 
-@pytest.fixture(params=["local", "meaning"])
+@pytest.fixture(params=["local", "meaning", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

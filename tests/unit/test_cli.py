@@ -46,7 +46,7 @@ class TestMatch:
         assert first["bindings"] == {"t1": [1], "h1": [3], "t2": [8]}
         assert first["event"] == {"id": 1}
 
-    @pytest.mark.parametrize("engine", ["local", "meaning"])
+    @pytest.mark.parametrize("engine", ["local", "meaning", pytest.param("spark", marks=pytest.mark.spark)])
     def test_engines_write_the_same(self, engine: str) -> None:
         result = weft("match", FIRE, HEATING, "--events", SENSORS, "--engine", engine)
         assert result.stdout == weft("match", FIRE, HEATING, "--events", SENSORS).stdout

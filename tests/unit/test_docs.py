@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -18,6 +19,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from weft.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,29 +81,39 @@ def test_python_on_spark_prints_what_is_shown(workplace: Path) -> None:
     assert [block.line for block, printed, shown in found if printed != shown] == []
 
 
-def run_commands(document: Path, info: str, stderr: int) -> list[tuple[str, str, str]]:
+def shell(command: str) -> str:
+    """What a command prints, on stdout and stderr."""
+    done = subprocess.run(
+        ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return done.stdout
+
+
+def in_process(command: str) -> str:
+    """What a command prints on stdout. weft runs in this process, which has a Spark already."""
+    return CliRunner().invoke(app, command.split()[1:]).stdout if command.startswith("weft ") else shell(command)
+
+
+def run_commands(document: Path, info: str, execute: Callable[[str], str]) -> list[tuple[str, str, str]]:
     """Each command of the document's console blocks with what it printed and what the document shows."""
-    results = []
-    for block in blocks(document):
-        for command, shown in commands(block.text) if block.info == info else []:
-            if command.startswith(("weft ", "cat ", "mkdir ", "cp ")):
-                done = subprocess.run(
-                    ["bash", "-c", command], stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
-                )
-                results.append((f"{document.name}:{block.line}: {command}", done.stdout.rstrip(), shown.rstrip()))
-    return results
+    return [
+        (f"{document.name}:{block.line}: {command}", execute(command).rstrip(), shown.rstrip())
+        for block in blocks(document)
+        if block.info == info
+        for command, shown in commands(block.text)
+        if command.startswith(("weft ", "cat ", "mkdir ", "cp "))
+    ]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_print_what_is_shown(document: Path, workplace: Path) -> None:
-    for command, printed, shown in run_commands(document, "console", subprocess.STDOUT):
+    for command, printed, shown in run_commands(document, "console", shell):
         assert printed == shown, command
 
 
 @pytest.mark.spark
 def test_commands_on_spark_print_what_is_shown(workplace: Path) -> None:
-    # What Spark itself says on stderr differs from machine to machine.
-    results = run_commands(ROOT / "docs" / "tutorial.md", "console spark", subprocess.DEVNULL)
+    results = run_commands(ROOT / "docs" / "tutorial.md", "console spark", in_process)
     assert len(results) >= 3
     for command, printed, shown in results:
         assert printed == shown, command

@@ -13,7 +13,7 @@ from weft.schema import Catalog, EventType, Kind, Stream
 A, B, C = Event("A"), Event("B"), Event("C")
 
 
-def program(*queries: Query, catalog: Catalog = Catalog()) -> Program:  # noqa: B008 (frozen)
+def program(*queries: Query, catalog: Catalog = Catalog()) -> Program:
     return Program("CEQL", queries, catalog)
 
 
