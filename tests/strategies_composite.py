@@ -19,7 +19,7 @@ from weft.languages.step.printer import to_source as print_step
 TYPES = ("A", "B", "A", "B", "C")
 NUMBERS = ("x", "y", "k")
 TEXTS = ("a", "ab", "b", "")
-OPERATORS = ("<=", ">=", "<>", "=", "<", ">")
+OPERATORS = ("<=", ">=", "<=", ">=", "<>", "=", "<", ">")
 EventDict = dict[str, object]
 Make = Callable[[], str]  # a fresh variable
 
@@ -125,7 +125,7 @@ def eql_conditions(draw: st.DrawFn, pattern: eql.Pattern) -> e.Expression:
 @st.composite
 def eql_queries(draw: st.DrawFn, depth: int = 3, most: int = 3) -> eql.Query:
     """A query with up to so many conditions, and fields or not."""
-    pattern = draw(eql_patterns(depth))
+    pattern = draw(st.integers(1, depth).flatmap(eql_patterns))
     found = tuple(draw(eql_conditions(pattern)) for _ in range(draw(st.integers(0, most))))
     fields = st.builds(e.Field, st.sampled_from(visible(pattern)).map(name), st.sampled_from(["x", "s"]).map(name))
     selected = draw(st.one_of(st.none(), st.lists(fields, min_size=1, max_size=2).map(tuple)))
@@ -206,7 +206,7 @@ def _each(right: step.Pattern, each: bool) -> bool:
 @st.composite
 def step_queries(draw: st.DrawFn, depth: int = 3) -> step.Query:
     """A query, with fields or without."""
-    pattern, readable = draw(step_patterns(depth))
+    pattern, readable = draw(st.integers(1, depth).flatmap(step_patterns))
     projection = None
     if readable and draw(st.booleans()):
         fields = st.builds(e.Field, st.sampled_from(readable).map(name), st.sampled_from(["x", "s"]).map(name))
@@ -250,7 +250,8 @@ def composite_streams(draw: st.DrawFn, max_size: int = 9, intervals: bool | None
     spans = draw(st.booleans()) if intervals is None else intervals
     end = 0
     events: list[EventDict] = []
-    for type_name in draw(st.lists(st.sampled_from([*TYPES, *TYPES, "D"]), max_size=max_size)):
+    fewest = draw(st.sampled_from([max_size // 2, max_size // 2, 0]))
+    for type_name in draw(st.lists(st.sampled_from([*TYPES, *TYPES, "D"]), min_size=fewest, max_size=max_size)):
         end += draw(st.integers(0, 3))
         length = draw(st.integers(0, 4)) if spans else 0
         times: EventDict = {"start": end - length, "end": end} if length else {"ts": end}
