@@ -14,11 +14,11 @@ import typer
 
 from weft.errors import InputError, UsageError, did_you_mean
 
-Row = dict[str, Any]  # case, value, unit, baseline, ratio
+Row = dict[str, Any]  # case, value, unit, baseline, ratio, and the goal of the ratio if there is one
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none is named.")] = None,
     scale: Annotated[float, typer.Option(min=0.001, help="How large the work is, against the usual size.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
@@ -76,7 +76,7 @@ def _show_table(rows: Sequence[Row]) -> None:
     from rich.table import Table
 
     table = Table()
-    for title in ("benchmark", "case", "value", "unit", "baseline", "ratio"):
+    for title in ("benchmark", "case", "value", "unit", "baseline", "ratio", "goal"):
         table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
     for row in rows:
         ratio = row.get("ratio")
@@ -87,6 +87,7 @@ def _show_table(rows: Sequence[Row]) -> None:
             str(row.get("unit") or ""),
             str(row.get("baseline") or ""),
             "" if ratio is None else f"{ratio:.2f}",
+            str(row.get("goal") or ""),
         )
     Console().print(table)
 

@@ -13,7 +13,7 @@ from weft.errors import Diagnostic, InputError, ProgramError
 
 
 def check(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="Files with queries.")],
+    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
     language: Annotated[
         str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
     ] = None,

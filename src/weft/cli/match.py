@@ -49,7 +49,7 @@ def spread_events(args: Sequence[str]) -> list[str]:
 
 
 def match(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="Files with queries.")],
+    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
     events: Annotated[
         list[str],
         typer.Option("--events", "-e", metavar="FILE...", help="Files of events: .jsonl, .csv or .parquet."),

@@ -19,7 +19,7 @@ GLANCE = 0.5  # seconds between two looks at the counters
 
 
 def run(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="Files with queries.")],
+    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
     source: Annotated[
         list[str],
         typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
