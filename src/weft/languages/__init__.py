@@ -13,6 +13,9 @@ from weft.languages.ceql.declarations import Schema
 from weft.languages.ceql.lower import lower as lower_ceql
 from weft.languages.ceql.parser import parse as parse_ceql
 from weft.languages.ceql.printer import to_source as print_ceql
+from weft.languages.epn.lower import lower as lower_epn
+from weft.languages.epn.parser import parse as parse_epn
+from weft.languages.epn.printer import to_source as print_epn
 from weft.languages.eql.lower import lower as lower_eql
 from weft.languages.eql.parser import parse as parse_eql
 from weft.languages.eql.printer import to_source as print_eql
@@ -53,6 +56,14 @@ LANGUAGES = (
         parse=parse_eql,
         lower=lower_eql,
         print=print_eql,
+    ),
+    Language(
+        name="epn",
+        ending=".epn",
+        keywords=frozenset({"PATTERN"}),
+        parse=parse_epn,
+        lower=lower_epn,
+        print=print_epn,
     ),
     Language(
         name="step",

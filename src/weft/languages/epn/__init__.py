@@ -1,0 +1,1 @@
+"""Patterns with policies: event processing networks of sequence, all, any and absence."""

@@ -1,0 +1,101 @@
+"""Conditions and derived values of a pattern, lowered and checked."""
+
+from __future__ import annotations
+
+from weft.algebra import predicates as algebra
+from weft.algebra.terms import conjuncts
+from weft.errors import did_you_mean
+from weft.languages import expressions
+from weft.languages.conditions import UNKNOWN, Conditions, Families, Typed
+from weft.languages.epn.scope import Scope
+from weft.languages.expressions import Name
+from weft.languages.findings import Findings
+
+
+class EpnConditions(Conditions):
+    """Lowers what stands in a `where` clause: it may speak of all participants."""
+
+    def __init__(self, scope: Scope, findings: Findings) -> None:
+        super().__init__(findings)
+        self._scope = scope
+
+    def conditions(self, node: expressions.Expression | None) -> tuple[algebra.Predicate, ...]:
+        """What must hold, one by one; a part that is about no event is reported."""
+        if node is None:
+            return ()
+        for part in expressions.parts_of(node, expressions.And):
+            if not any(isinstance(leaf, expressions.Field | expressions.Bare) for leaf in part.walk()):
+                hint = "compare an attribute, as in b.price > 3"
+                self.findings.error("no-variable", "this condition is about no event", part.span, hint)
+        return conjuncts((self.condition(node),))
+
+    def field(self, node: expressions.Field) -> Typed:
+        """An attribute of a participant."""
+        if not self.is_readable(node.variable):
+            return UNKNOWN
+        families = self._scope.families(node.variable.text, node.attribute, self.findings)
+        return Typed(algebra.Attribute(node.attribute.text, node.variable.text), families)
+
+    def is_readable(self, variable: Name) -> bool:
+        """Whether a variable can be read here; reports one that cannot."""
+        known = self._scope.participants
+        if variable.text in known:
+            return True
+        own = [name for name, participant in known.items() if participant.type.text == variable.text]
+        hint = f"its variable here is {own[0]!r}" if own else did_you_mean(variable.text, known)
+        self.findings.error("unknown-variable", f"nothing is called {variable.text!r} here", variable.span, hint)
+        return False
+
+
+class Filters(EpnConditions):
+    """Lowers the filter of a participant: it may speak of that one only."""
+
+    def __init__(self, scope: Scope, variable: str, findings: Findings) -> None:
+        super().__init__(scope, findings)
+        self._variable = variable
+
+    def is_readable(self, variable: Name) -> bool:
+        """Only the participant's own variable."""
+        if not super().is_readable(variable):
+            return False
+        if variable.text == self._variable:
+            return True
+        message = f"the filter of {self._variable!r} speaks of {variable.text!r}"
+        hint = "conditions on several participants stand in the where clause"
+        self.findings.error("foreign-variable", message, variable.span, hint)
+        return False
+
+
+class Derivations(EpnConditions):
+    """Lowers derived values: they may also read what the partitions are divided by, as a name alone."""
+
+    def __init__(self, scope: Scope, is_absence: bool, findings: Findings) -> None:
+        super().__init__(scope, findings)
+        self._is_absence = is_absence
+
+    def value(self, node: expressions.Expression) -> Typed:
+        """The value of an expression."""
+        if isinstance(node, expressions.Bare) and node.name.text in self._scope.by:
+            return Typed(algebra.Attribute(node.name.text), self._key_families(node.name.text))
+        return super().value(node)
+
+    def is_readable(self, variable: Name) -> bool:
+        """A participant of a pattern that is no absence."""
+        if not super().is_readable(variable):
+            return False
+        if not self._is_absence:
+            return True
+        message = f"an absence has no events, so {variable.text!r} has nothing to read"
+        hint = "derive constants, or what the context is divided by: context fixed 10 by machine derive id = machine"
+        self.findings.error("nothing-to-read", message, variable.span, hint)
+        return False
+
+    def _key_families(self, attribute: str) -> Families:
+        quiet = Findings(self.findings.source)  # what is wrong with the key is reported at the context
+        found: set[str] = set()
+        for variable in self._scope.participants:
+            families = self._scope.families(variable, self._scope.by[attribute], quiet)
+            if families is None:
+                return None
+            found |= families
+        return frozenset(found)

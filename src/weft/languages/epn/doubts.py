@@ -1,0 +1,55 @@
+"""Warnings: patterns that can never match, or never before the end of the input, and so are probably not meant."""
+
+from __future__ import annotations
+
+from weft.algebra.contexts import Whole
+from weft.algebra.policies import Evaluation
+from weft.algebra.predicates import And, Not, Or, Predicate
+from weft.algebra.situations import Situation
+from weft.algebra.terms import mentioned
+from weft.languages.epn import syntax
+from weft.languages.findings import Findings
+
+
+def warn(node: syntax.Pattern, situation: Situation, findings: Findings) -> None:
+    """Warn of what is doubtful about a pattern."""
+    if situation.kind in ("any", "absence"):
+        _warn_of_slots_that_stay_empty(node, situation, findings)
+    waits = situation.kind == "absence" or situation.evaluation is Evaluation.DEFERRED
+    if waits and situation.context == Whole(by=situation.context.by):
+        message = "without a context this pattern reports nothing before the end of the input"
+        hint = "on a stream that goes on, write a context: context fixed 10 minutes"
+        findings.warning("no-context", message, node.kind.span, hint)
+
+
+def _warn_of_slots_that_stay_empty(node: syntax.Pattern, situation: Situation, findings: Findings) -> None:
+    empty = [
+        participant
+        for participant, variable in zip(node.participants, situation.variables, strict=True)
+        if not all(_can_be(condition, True, variable) for condition in situation.assertion)
+    ]
+    hint = "its candidates are single events: join conditions on different participants by or"
+    if len(empty) == len(node.participants):
+        where = next(clause for clause in node.clauses if isinstance(clause, syntax.Where))
+        always = "so it always holds" if situation.kind == "absence" else "so it never matches"
+        findings.warning("never-satisfied", f"no candidate can satisfy this assertion, {always}", where.span, hint)
+        return
+    for participant in empty:
+        message = f"no {participant.type.text} alone can satisfy the assertion"
+        findings.warning("never-satisfied", message, participant.span, hint)
+
+
+def _can_be(condition: Predicate, wanted: bool, variable: str) -> bool:
+    """Whether a condition can be true (or false) when only this variable is bound.
+
+    Every comparison is taken for itself, so the answer may be yes where it should be no, but never the reverse.
+    """
+    match condition:
+        case Not(operand):
+            return _can_be(operand, not wanted, variable)
+        case And(operands):
+            return (all if wanted else any)(_can_be(operand, wanted, variable) for operand in operands)
+        case Or(operands):
+            return (any if wanted else all)(_can_be(operand, wanted, variable) for operand in operands)
+    # A comparison with an attribute of an empty slot is false.
+    return not wanted or mentioned(condition) <= {variable}

@@ -1,0 +1,93 @@
+"""What patterns can speak of: event types of the input, derived events of patterns before, and their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft.errors import did_you_mean
+from weft.languages.ceql.scope import IMPLICIT
+from weft.languages.conditions import Families
+from weft.languages.epn import syntax
+from weft.languages.expressions import Name
+from weft.languages.findings import Findings
+from weft.schema import EventType
+
+
+@dataclass
+class Types:
+    """The event types there are. `declared` is None when any type may be in the input.
+
+    `patterns` are the places of all patterns of the text, `derived` the fields of those that were read already.
+    """
+
+    declared: Mapping[str, EventType] | None
+    patterns: Mapping[str, Name]
+    derived: dict[str, Mapping[str, Families]] = field(default_factory=dict)
+
+    def check(self, type_: Name, findings: Findings) -> None:
+        """Report a type that does not exist, or does not exist yet."""
+        name = type_.text
+        if name in self.patterns and name not in self.derived:
+            line = findings.source.location(self.patterns[name].span.start)[0]
+            message = f"the pattern {name!r} (line {line}) is not there yet: its events come to the patterns after it"
+            hint = "move that pattern before this one; patterns cannot wait for each other"
+            findings.error("not-yet-derived", message, type_.span, hint)
+        elif self.declared is not None and name not in self.declared and name not in self.derived:
+            hint = did_you_mean(name, [*self.declared, *self.derived])
+            findings.error("unknown-type", f"there is no event type {name!r}", type_.span, hint)
+
+    def families(self, type_: str, attribute: Name, findings: Findings) -> Families:
+        """What an attribute of a type can be; one that it does not have is reported."""
+        if type_ in self.derived:
+            return self._derived_families(type_, attribute, findings)
+        declared = (self.declared or {}).get(type_)
+        if declared is None:
+            return None
+        kind = declared.kind_of(attribute.text) or IMPLICIT.get(attribute.text)
+        if kind is None:
+            message = f"event type {type_!r} has no attribute {attribute.text!r}"
+            hint = did_you_mean(attribute.text, [name for name, _ in declared.attributes])
+            findings.error("unknown-attribute", message, attribute.span, hint or "it is declared without attributes")
+            return None
+        return frozenset({kind.family})
+
+    def _derived_families(self, type_: str, attribute: Name, findings: Findings) -> Families:
+        fields = self.derived[type_]
+        if attribute.text in fields:
+            return fields[attribute.text]
+        message = f"the pattern {type_!r} derives no field {attribute.text!r}"
+        near = did_you_mean(attribute.text, fields) or ""
+        hint = near or f"add a clause to it: derive {attribute.text} = …"
+        findings.error("unknown-attribute", message, attribute.span, hint)
+        return None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The participants of a pattern by variable, the types there are, and what the partitions are divided by."""
+
+    participants: Mapping[str, syntax.Participant]
+    types: Types
+    by: Mapping[str, Name]
+
+    def families(self, variable: str, attribute: Name, findings: Findings) -> Families:
+        """What an attribute of a variable can be."""
+        return self.types.families(self.participants[variable].type.text, attribute, findings)
+
+
+def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: Types, findings: Findings) -> Scope:
+    """The scope of a pattern; variables used twice and types that do not exist are reported."""
+    participants: dict[str, syntax.Participant] = {}
+    for participant in node.participants:
+        name = participant.variable
+        types.check(participant.type, findings)
+        if name.text in participants:
+            line = findings.source.location(participants[name.text].span.start)[0]
+            message = f"a second {name.text!r} in this pattern (the first is in line {line})"
+            type_ = participant.type.text
+            findings.error(
+                "duplicate-variable", message, name.span, f"give each its own variable: {type_} x, {type_} y"
+            )
+        participants.setdefault(name.text, participant)
+    return Scope(participants, types, {name.text: name for name in (context.by if context else ())})
