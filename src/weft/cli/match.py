@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import time as clock
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import pyarrow as pa
 import typer
 from typer.core import TyperCommand
 
@@ -96,11 +95,14 @@ def match(
     program = together(compile_all(programs, language, time_unit))
     run = engines.start(events, program, engine, time=time, type=type_)
     started = clock.perf_counter()
-    with progress("matching", shown=show_progress) as update:
-        if count:
-            _write_counts(run.counts(), out)
-        else:
-            write_matches(_watched(run, update), out, output_format or _format_of(out))
+    # Matches on a terminal are progress enough, and a bar would run into them.
+    on_terminal = out == "-" and sys.stdout.isatty() and not count
+    with progress("matching", lambda: run.counters, shown=show_progress and not on_terminal):
+        counts = run.counts() if count else None
+        if counts is None:
+            write_matches(run.rows(), out, output_format or _format_of(out))
+    if counts is not None:
+        _write_counts(counts, out)
     write_rejects(run.rejected, rejects)
     if stats:
         show_stats(run.counters, clock.perf_counter() - started)
@@ -108,12 +110,6 @@ def match(
 
 def _format_of(out: str) -> OutputFormat:
     return FORMAT_OF_SUFFIX.get(Path(out).suffix, "jsonl")
-
-
-def _watched(run: engines.Run, update: Any) -> Iterator[pa.RecordBatch]:
-    for rows in run.rows():
-        yield rows
-        update(run.counters)
 
 
 def _write_counts(counts: dict[str, int], out: str) -> None:

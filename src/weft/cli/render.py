@@ -15,8 +15,6 @@ from weft.connectors.files import write_rejected
 from weft.errors import ProgramError
 from weft.runtime.events import Rejected
 
-Update = Callable[[Mapping[str, int]], None]
-
 
 def compile_all(paths: Sequence[str], language: str | None, time_unit: str) -> list[Program]:
     """Compile every file; warnings go to stderr, and all errors of all files are raised together."""
@@ -37,23 +35,27 @@ def compile_all(paths: Sequence[str], language: str | None, time_unit: str) -> l
 
 
 @contextmanager
-def progress(what: str, *, shown: bool) -> Iterator[Update]:
-    """A line on a terminal's stderr that says how far the work is; nothing in a pipe."""
+def progress(what: str, counters: Callable[[], Mapping[str, int]], *, shown: bool) -> Iterator[None]:
+    """A bar on a terminal's stderr that says how far the work is; nothing in a pipe."""
     if not (shown and sys.stderr.isatty()):
-        yield lambda counters: None
+        yield
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    class CountersColumn(ProgressColumn):
+        """Reads the counters whenever the bar is drawn."""
+
+        def render(self, task: Task) -> Text:
+            """What was read and found so far."""
+            known = {name: counters().get(name) for name in ("events", "matches")}
+            return Text(", ".join(f"{number:,} {name}" for name, number in known.items() if number is not None))
+
+    columns = (TextColumn(what), BarColumn(), CountersColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what)
-
-        def update(counters: Mapping[str, int]) -> None:
-            known = ", ".join(f"{counters[name]:,} {name}" for name in ("events", "matches") if name in counters)
-            bar.update(task, description=f"{what}: {known}")
-
-        yield update
+        bar.add_task(what, total=None)
+        yield
 
 
 def show_stats(counters: Mapping[str, int], seconds: float) -> None:

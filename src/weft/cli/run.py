@@ -15,7 +15,7 @@ from weft.errors import UsageError
 
 Until = Literal["stopped", "read", "complete"]
 StreamFormat = Literal["jsonl", "parquet"]
-GLANCE = 0.5  # seconds between two looks at the counters
+GLANCE = 0.5  # seconds
 
 
 def run(
@@ -84,9 +84,9 @@ def run(
     started = clock.perf_counter()
     try:
         continuous.start()
-        with progress("matching", shown=show_progress) as update:
+        with progress("matching", lambda: continuous.counters, shown=show_progress):
             while not continuous.wait(GLANCE):
-                update(continuous.counters)
+                pass  # a wait without end would not hear Ctrl-C
     except KeyboardInterrupt:
         continuous.stop()
     if stats:

@@ -54,6 +54,7 @@ class LocalRun:
         for batch in self._source:
             if len(batch):
                 totals.update(matcher.count(batch))
+                self._note(matcher, totals.total())
         for rest in matcher.finish():
             totals[rest.query] += len(rest)
         self._note(matcher, totals.total())
