@@ -16,7 +16,7 @@ from weft.languages.epn.conditions import Derivations, EpnConditions, Filters
 from weft.languages.epn.contexts import ContextLowering
 from weft.languages.epn.doubts import warn
 from weft.languages.epn.policies import Settings, lower_policies
-from weft.languages.epn.scope import Scope, Types, scope_of
+from weft.languages.epn.scope import Types, scope_of
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 from weft.source import SourceText
@@ -71,7 +71,7 @@ class _PatternLowering:
         """The pattern in the algebra, None when it is so wrong that it cannot be built; that has been reported."""
         kind = self._kind()
         where = self._clause(syntax.Where)
-        assertion = EpnConditions(self._scope, self._findings).conditions(where and where.condition)
+        assertion = EpnConditions(self._scope, self._findings).conditions(where.condition if where else None)
         context = ContextLowering(self._scope, self._time_unit, self._findings).lower(self._context)
         settings = lower_policies(self._clause(syntax.Policies), self._scope.participants, self._findings)
         participants = self._participants(settings)

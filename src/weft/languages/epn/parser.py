@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - the methods are called after the rules of the grammar
 """From text to the syntax of patterns with policies: the grammar turned into nodes while it is parsed."""
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Types:
         if name in self.patterns and name not in self.derived:
             line = findings.source.location(self.patterns[name].span.start)[0]
             message = f"the pattern {name!r} (line {line}) is not there yet: its events come to the patterns after it"
-            hint = "move that pattern before this one; patterns cannot wait for each other"
-            findings.error("not-yet-derived", message, type_.span, hint)
+            order = "move that pattern before this one; patterns cannot wait for each other"
+            findings.error("not-yet-derived", message, type_.span, order)
         elif self.declared is not None and name not in self.declared and name not in self.derived:
             hint = did_you_mean(name, [*self.declared, *self.derived])
             findings.error("unknown-type", f"there is no event type {name!r}", type_.span, hint)
