@@ -1,20 +1,37 @@
-"""The parent of Spark's Python workers: loads what every worker needs once, before they are forked."""
+"""The parent of Spark's Python workers: loads modules and kernels once, before the workers are forked from it."""
 
 from __future__ import annotations
-
-import contextlib
 
 from pyspark import daemon
 
 
 def preload() -> None:
-    """Import the heavy modules; a worker that cannot use them says so itself."""
-    with contextlib.suppress(ImportError):
-        import weft.runtime.matcher
-        import weft.runtime.matches
-        import weft.runtime.spark.lane_worker  # noqa: F401
+    """Match two events: whatever a worker needs is in memory then, and shared by all of them."""
+    from weft.algebra.patterns import Bind, Event, Sequence
+    from weft.algebra.query import Program, Query, Window
+    from weft.plan.planner import plan
+    from weft.runtime.matcher import Matcher
+    from weft.runtime.order import read_events
+    from weft.runtime.spark.job import job_of
+    from weft.runtime.spark.lane_worker import match_rows
+    from weft.runtime.spark.packing import shares
+
+    pattern = Sequence(Bind(Event("A"), "a"), Bind(Event("B"), "b"))
+    query = Query("q", pattern, partition=(("k",),), window=Window("time", 1))
+    chosen = plan(Program("ceql", (query,)))
+    source = read_events([{"type": "A", "ts": 0, "k": 1}, {"type": "B", "ts": 1, "k": 1}])
+    job = job_of(chosen, source.reading, 1)
+    matcher = Matcher(chosen)
+    for batch in source:
+        list(shares(batch, job.lanes))
+        list(match_rows(matcher.push(batch), job))
 
 
 if __name__ == "__main__":
-    preload()
+    try:
+        preload()
+    except Exception as problem:  # a worker that needs what is broken will say so where the user sees it
+        import sys
+
+        print(f"weft: kernels could not be loaded ahead: {problem}", file=sys.stderr)
     daemon.manager()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import pyarrow as pa
@@ -82,10 +82,11 @@ def pieces(events: EventBatch) -> Iterator[EventBatch]:
         yield blocks.slice(events, first, PUSHED)
 
 
-def match_rows(matches: list[MatchBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """Matches as rows of the output."""
-    for rows in to_record_batches(matches, job.query_names):
-        yield with_reason(rows)
+def match_rows(matches: Iterable[MatchBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """Matches as rows of the output, piece by piece: there may be more than fit into memory."""
+    for piece in matches:
+        for rows in to_record_batches([piece], job.query_names):
+            yield with_reason(rows)
 
 
 def counters_of(matcher: Matcher, events: int) -> dict[str, int]:

@@ -1,0 +1,102 @@
+"""The pieces of the Spark runtime put together in this process, without Spark: runs to lanes, lanes to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+
+from weft.algebra.query import Program
+from weft.plan.planner import plan
+from weft.runtime.chunks import dict_chunk
+from weft.runtime.local import LocalRun
+from weft.runtime.matches import Match, rows_to_matches
+from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.lane_state import LaneState
+from weft.runtime.spark.lane_worker import match_runs
+from weft.runtime.spark.packing import Place, pack_chunk
+from weft.runtime.spark.runs import run_rows_of
+from weft.runtime.spark.schema import OUTPUT_SCHEMA
+from weft.runtime.spark.source import end_of_stream
+
+Event = dict[str, object]
+
+
+def job_for(program: Program, lanes: int, *, streaming: bool = False) -> Job:
+    return job_of(plan(program), Reading(time_unit=program.time_unit), lanes, streaming=streaming)
+
+
+def packed(part: Sequence[Event], number: int, job: Job, source: int = 0) -> pa.RecordBatch:
+    chunk = dict_chunk(part, job.reading.time_unit)
+    return pack_chunk(EventSource(lambda: [chunk], job.reading), Place(source, number, 0), job)
+
+
+def in_batch(parts: Iterable[Sequence[Event]], job: Job) -> pa.Table:
+    """The output of all lanes for these input partitions."""
+    runs = pa.Table.from_batches([packed(part, number, job) for number, part in enumerate(parts)])
+    runs = runs.sort_by([("first", "ascending"), ("part", "ascending"), ("chunk", "ascending")])
+    output = []
+    for lane in job.lanes:
+        mine = runs.filter(pa.compute.equal(runs["lane"], lane.id))
+        output += match_runs(iter(mine.to_batches()), job)
+    return pa.Table.from_batches(output, OUTPUT_SCHEMA)
+
+
+class PageDict(dict[str, bytes]):
+    """A store of pages that is a dict."""
+
+    put = dict.__setitem__
+    remove = dict.__delitem__
+
+
+class Stream:
+    """All lanes of a stream, with their pages; `forget` makes them read those again."""
+
+    def __init__(self, job: Job, delay: int) -> None:
+        self.job = job
+        self.delay = delay
+        self.pages = {lane.id: PageDict() for lane in job.lanes}
+        self.output: list[pa.RecordBatch] = []
+
+    def trigger(self, parts: Iterable[Sequence[Event]]) -> None:
+        self.take(pa.Table.from_batches([packed(part, number, self.job) for number, part in enumerate(parts)]))
+
+    def end(self) -> None:
+        self.take(pa.Table.from_batches([end_of_stream(self.job, 0)]))
+
+    def take(self, runs: pa.Table) -> None:
+        for lane in self.job.lanes:
+            mine = runs.filter(pa.compute.equal(runs["lane"], lane.id))
+            state = LaneState.load(self.pages[lane.id], self.job, lane.id)
+            rows = [row for batch in mine.to_batches() for row in run_rows_of(batch)]
+            self.output += [*state.take(rows, self.delay), *state.go_on()]
+            state.store(self.pages[lane.id])
+
+    def forget(self) -> None:
+        from weft.runtime.spark import lane_state
+
+        lane_state._remembered.clear()
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_batches(self.output, OUTPUT_SCHEMA)
+
+
+def matches_in(output: pa.Table) -> list[Match]:
+    found = output.filter(pa.compute.is_valid(output["query"]))
+    return sorted(rows_to_matches(found), key=repr)
+
+
+def reasons_in(output: pa.Table) -> list[str]:
+    return sorted(output["reason"].drop_null().to_pylist())
+
+
+def local(program: Program, events: Sequence[Event]) -> list[Match]:
+    source = read_events(list(events), catalog=program.catalog)
+    return sorted((m for rows in LocalRun(plan(program), source).rows() for m in rows_to_matches(rows)), key=repr)
+
+
+def cut(events: Sequence[Event], places: Iterable[int]) -> list[list[Event]]:
+    marks = [0, *sorted(places), len(events)]
+    return [list(events[a:b]) for a, b in pairwise(marks)]
