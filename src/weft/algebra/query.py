@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Pattern
+from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.schema import Catalog
 from weft.tree import Node
@@ -80,7 +81,7 @@ class Program:
     """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
 
     language: str
-    queries: tuple[Query | CompositeQuery | SituationQuery, ...]
+    queries: tuple[Query | CompositeQuery | SituationQuery | Rule, ...]
     catalog: Catalog = Catalog()
     text: str = ""
     time_unit: str = "ms"

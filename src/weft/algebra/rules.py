@@ -11,7 +11,7 @@ An attribute that is missing has no value, and a comparison with it is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -217,9 +217,9 @@ def mentioned(node: Node) -> frozenset[str]:
     return frozenset(names)
 
 
-def summaries(node: Node) -> Iterator[Summary]:
+def summaries(node: Node) -> tuple[Summary, ...]:
     """The summaries in a condition or value."""
-    return (part for part in node.walk() if isinstance(part, Summary))
+    return tuple(part for part in node.walk() if isinstance(part, Summary))
 
 
 def _needed_before(step: Terminator | LookBack) -> frozenset[str]:

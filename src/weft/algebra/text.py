@@ -9,6 +9,8 @@ from weft.algebra import patterns, predicates, situation_text
 from weft.algebra.composite_text import pattern_lines, query_lines, term_text
 from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.query import Consume, Program, Query, Selected, Window
+from weft.algebra.rule_text import rule_lines, summary_text
+from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 
 INDENT = "  "
@@ -41,6 +43,8 @@ def _lines(node: object) -> Iterator[str]:
             yield from query_lines(node, to_text)
         case Composite():
             yield from pattern_lines(node, to_text)
+        case Rule():
+            yield from rule_lines(node, to_text)
         case SituationQuery():
             yield from situation_text.query_lines(node, to_text)
         case Situation():
@@ -149,6 +153,8 @@ def _expression(node: object) -> tuple[str, int]:
         case predicates.Aggregate(function, attribute) | predicates.Monotone(function, attribute):
             counted = attribute.variable if attribute.name == "*" else _expression(attribute)[0]
             return f"{function}({counted})", _ATOM
+        case Summary():
+            return summary_text(node, to_text), _ATOM
         case predicates.Negative(operand):
             return f"-{_at(operand, _ATOM)}", _NEGATE
         case predicates.Arithmetic(operator, left, right):

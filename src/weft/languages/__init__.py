@@ -22,6 +22,9 @@ from weft.languages.eql.printer import to_source as print_eql
 from weft.languages.step.lower import lower as lower_step
 from weft.languages.step.parser import parse as parse_step
 from weft.languages.step.printer import to_source as print_step
+from weft.languages.tesla.lower import lower as lower_tesla
+from weft.languages.tesla.parser import parse as parse_tesla
+from weft.languages.tesla.printer import to_source as print_tesla
 from weft.source import SourceText, Span
 from weft.tree import Node
 
@@ -72,6 +75,14 @@ LANGUAGES = (
         parse=parse_step,
         lower=lower_step,
         print=print_step,
+    ),
+    Language(
+        name="tesla",
+        ending=".tesla",
+        keywords=frozenset({"DEFINE", "RULE", "ASSIGN"}),
+        parse=parse_tesla,
+        lower=lower_tesla,
+        print=print_tesla,
     ),
 )
 

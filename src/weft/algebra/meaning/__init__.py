@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.meaning.composites import composite_matches
 from weft.algebra.meaning.query import Match, query_matches
+from weft.algebra.meaning.rules import rule_matches
 from weft.algebra.meaning.situations import network_matches
 from weft.algebra.meaning.stream import Placed, place
 from weft.algebra.query import Program, Query
+from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 
 __all__ = ["Match", "matches"]
@@ -31,10 +33,17 @@ def matches(
     stream = place(by_source, program.catalog, time, type)
     network = [query for query in program.queries if isinstance(query, SituationQuery)]
     in_network = dict(zip((query.name for query in network), network_matches(network, stream), strict=True))
+    found = [
+        (rank, m)
+        for rank, query in enumerate(program.queries)
+        if not isinstance(query, Rule)
+        for m in (in_network[query.name] if isinstance(query, SituationQuery) else _matches_of(query, stream))
+    ]
+    rules = [(rank, query) for rank, query in enumerate(program.queries) if isinstance(query, Rule)]
+    found += [(rules[n][0], m) for n, m in rule_matches([rule for _, rule in rules], stream, time, type)]
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
-        for rank, query in enumerate(program.queries)
-        for m in (in_network[query.name] if isinstance(query, SituationQuery) else _matches_of(query, stream))
+        for rank, m in found
     ]
     return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]
 

@@ -1,0 +1,1 @@
+"""TESLA: rules that define events from events, in the two concrete syntaxes of T-Rex."""

@@ -1,0 +1,78 @@
+"""From TESLA syntax to the algebra: every rule checked on its own, then all of them together."""
+
+from __future__ import annotations
+
+from weft.algebra.query import Program
+from weft.algebra.rules import Rule
+from weft.errors import Diagnostic
+from weft.languages.ceql.declarations import Schema, given_catalog
+from weft.languages.findings import Findings
+from weft.languages.tesla import syntax
+from weft.languages.tesla.check import check_cycles
+from weft.languages.tesla.rule import RuleLowering
+from weft.languages.tesla.scope import Types, scope_of
+from weft.source import SourceText
+
+LANGUAGE = "tesla"
+
+
+def lower(
+    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
+    findings = Findings(source)
+    types = Types(program.rules, given_catalog(schema))
+    if not program.rules:
+        hint = "a rule looks like this: define Fire(area: string) from Smoke(value > 3) where area = Smoke.area"
+        findings.error("no-rule", "there is no rule in this text", program.span, hint)
+    _check_labels(program, findings)
+    _check_numbers(program, findings)
+    lowered: list[tuple[syntax.Rule, Rule]] = []
+    for node in program.rules:
+        _check_types(node, types, findings)
+        scope = scope_of(node, findings)
+        rule = RuleLowering(node, scope, types, time_unit, findings).lower() if scope is not None else None
+        if rule is not None:
+            lowered.append((node, rule))
+    check_cycles(lowered, findings)
+    warnings = findings.conclude()
+    return Program(LANGUAGE, tuple(rule for _, rule in lowered), text=source.text, time_unit=time_unit), warnings
+
+
+def _check_types(node: syntax.Rule, types: Types, findings: Findings) -> None:
+    """Report types that do not exist, in predicates and aggregates alike."""
+    assigned = frozenset(number.type.text for number in node.assigned) or None
+    for part in (*node.clauses, *node.assignments):
+        for found in part.walk():
+            if isinstance(found, syntax.Predicate | syntax.Aggregate):
+                types.require(found.type, assigned, findings)
+    if assigned is not None:
+        types.require(node.type, assigned, findings)
+
+
+def _check_labels(program: syntax.Program, findings: Findings) -> None:
+    seen: dict[str, syntax.Rule] = {}
+    for node in program.rules:
+        if node.label is None:
+            continue
+        if node.label.text in seen:
+            line = findings.source.location(seen[node.label.text].span.start)[0]
+            message = f"a second rule {node.label.text!r} (the first is in line {line})"
+            findings.error("duplicate-rule", message, node.label.span, "rename one of the two, or leave the name out")
+        seen.setdefault(node.label.text, node)
+
+
+def _check_numbers(program: syntax.Program, findings: Findings) -> None:
+    """T-Rex goes by the numbers of types: they must say the same as the names."""
+    numbers: dict[str, int | float] = {}
+    names: dict[int | float, str] = {}
+    for assigned in (assigned for node in program.rules for assigned in node.assigned):
+        type_, number = assigned.type.text, assigned.number
+        if not isinstance(number, int):
+            findings.error("assigned-twice", f"{number} is no number of a type", assigned.span, "use a whole number")
+        if numbers.setdefault(type_, number) != number:
+            message = f"{type_!r} has the number {numbers[type_]} already"
+            findings.error("assigned-twice", message, assigned.span, "give a type the same number in all rules")
+        if names.setdefault(number, type_) != type_:
+            message = f"{number} is the number of {names[number]!r} already"
+            findings.error("assigned-twice", message, assigned.span, "give each type a number of its own")
