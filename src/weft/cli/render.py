@@ -63,7 +63,8 @@ def show_stats(counters: Mapping[str, int], seconds: float) -> None:
     lines = {name: f"{number:,}" for name, number in counters.items()}
     lines["seconds"] = f"{seconds:.3f}"
     if counters.get("events") and seconds > 0:
-        lines["events/s"] = f"{counters['events'] / seconds:,.0f}"
+        rate = counters["events"] / seconds
+        lines["events/s"] = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
     width = max(len(name) for name in lines)
     for name, value in lines.items():
         typer.echo(f"{name:<{width}}  {value}", err=True)

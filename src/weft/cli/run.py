@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
 from typing import Annotated, Literal
 
 import typer
@@ -15,7 +18,7 @@ from weft.errors import UsageError
 
 Until = Literal["stopped", "read", "complete"]
 StreamFormat = Literal["jsonl", "parquet"]
-GLANCE = 0.5  # seconds
+GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
 
 def run(
@@ -80,17 +83,30 @@ def run(
         every=every,
         format=output_format,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     started = clock.perf_counter()
-    try:
-        continuous.start()
-        with progress("matching", lambda: continuous.counters, shown=show_progress):
-            while not continuous.wait(GLANCE):
-                pass  # a wait without end would not hear Ctrl-C
-    except KeyboardInterrupt:
+    continuous.start()
+    with told_to_stop() as stop, progress("matching", lambda: continuous.counters, shown=show_progress):
+        while not stop.is_set() and not continuous.wait(GLANCE):
+            pass
         continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+@contextmanager
+def told_to_stop() -> Iterator[Event]:
+    """An event that Ctrl-C and SIGTERM set.
+
+    Spark has its own handler of Ctrl-C, which cancels the work at hand; this one lets it be finished.
+    """
+    stop = Event()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def named_source(text: str) -> tuple[str, str]:
