@@ -14,7 +14,7 @@ from weft.languages import compile_text
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = ("eql", "step")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-EVENT = re.compile(r"(\w+)(?:\[(\d+),(\d+)\])?(?:\(([^)]*)\))?(?:@(\d+))?(?:\(([^)]*)\))?")
+EVENT = re.compile(r"(\w+)(?:\(([^)]*)\))?(?:@(\d+)|\[(\d+),(\d+)\])?")
 SHARED_CODES = {"syntax", "too-deep"}  # made where all languages meet
 
 
@@ -59,11 +59,11 @@ CASES = [
 
 
 def stream(text: str) -> list[dict[str, object]]:
-    """Events from their notation: `A(x=1) B@5 C[2,7](s=a)`."""
+    """Events from their notation: `A(x=1) B@5 C(s=a)[2,7]`."""
     events: list[dict[str, object]] = []
     for position, found in enumerate(EVENT.finditer(text)):
-        type_name, start, end, before, time, after = found.groups()
-        pairs = (pair.split("=") for pair in (before or after or "").split(",") if pair.strip())
+        type_name, fields, time, start, end = found.groups()
+        pairs = (pair.split("=") for pair in (fields or "").split(",") if pair.strip())
         attributes = {name.strip(): int(value) if value.isdigit() else value for name, value in pairs}
         times = {"start": int(start), "end": int(end)} if start else {"ts": int(time or position)}
         events.append({"type": type_name, **times, **attributes})
