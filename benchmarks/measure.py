@@ -23,5 +23,11 @@ def cpu_seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
 
 def row(case: str, value: float, unit: str, baseline: str = "", ratio: float | None = None, goal: str = "") -> Row:
     """A result: a value with its unit, and how it compares with a baseline of the same run."""
-    return {"case": case, "value": round(value, 3), "unit": unit, "baseline": baseline,
-            "ratio": None if ratio is None else round(ratio, 3), "goal": goal}
+    return {
+        "case": case,
+        "value": round(value, 3),
+        "unit": unit,
+        "baseline": baseline,
+        "ratio": None if ratio is None else round(ratio, 3),
+        "goal": goal,
+    }

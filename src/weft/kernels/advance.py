@@ -217,7 +217,7 @@ def advance(
             control[EMITTED] = 0
             control[PHASE] = ENUMERATING
         now, horizon = int(event), horizons[event]
-        if conditions.kinds.size == 0:
+        if conditions.operators.size == 0:
             answer = enumerate_matches(state, batch, output, control, path.words, now, horizon, counting)
         else:
             answer = enumerate_filtered(state, batch, output, control, conditions, path, now, horizon, counting)

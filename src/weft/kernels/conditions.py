@@ -19,8 +19,6 @@ Floats = npt.NDArray[np.float64]
 
 TEXT, BOOLEAN = 1e300, 2e300
 
-# Kinds of conditions: two attributes compared, the general comparison, a rising attribute, one with aggregates.
-PAIR, GENERAL, RISING, WHOLE = 0, 1, 2, 3
 # Comparison operators.
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
 # Instructions: operands are (slot or constant, column).
@@ -32,15 +30,20 @@ MACHINE_DEPTH = 32
 class Conditions(NamedTuple):
     """All conditions of a query. `x_at` are offsets: the x of item i are x[x_at[i] : x_at[i + 1]]."""
 
+    slot_count: int
     label_slots_at: Int32s
     label_slots: Int32s  # slots (condition, variable) an event with the label fills
+    label_tests_at: Int32s
+    label_tests: Int32s  # [test, 4] -> operator, own column, other slot, its column (-1: the next event in that slot)
+    label_general_at: Int32s
+    label_general: Int32s  # [test, 2] -> condition, slot: tested over all combinations when the slot is filled
     label_enters_at: Int32s
     label_enters: Int32s  # conditions whose scope begins with the label
-    slot_tests_at: Int32s
-    slot_tests: Int32s  # conditions to test when the slot is filled
+    slow: npt.NDArray[np.bool_]  # by label: it has general tests or begins a scope
+    last_tests: Int32s  # conditions tested on a finished match
+    whole: npt.NDArray[np.bool_]  # by condition: it has aggregates, so it is tested when its scope is known
     own_slots_at: Int32s
     own_slots: Int32s  # slots of each condition
-    kinds: Int32s
     operators: Int32s
     singles_at: Int32s
     singles: Int32s  # slots read event by event
@@ -49,7 +52,6 @@ class Conditions(NamedTuple):
     code_at: Int32s  # [2 * condition + side]
     code: Int32s  # [instruction, 3] -> operation, slot or constant, column
     constants: Floats  # [constant, 2]
-    scoped: npt.NDArray[np.bool_]
 
 
 @inlined

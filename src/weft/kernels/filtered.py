@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.conditions import PAIR, RISING, WHOLE, Conditions, compare, test_combinations
+from weft.kernels.conditions import EQUAL, Conditions, compare, test_combinations
 from weft.kernels.enumerate import OPEN, POP
 from weft.kernels.jit import inlined
 from weft.kernels.tecs import (
@@ -41,78 +41,33 @@ from weft.kernels.tecs import (
 
 
 @inlined
-def _admit(conditions: Conditions, path: Path, label: int, entry: int, slots: int, width: int) -> bool:
-    """Enter an event into its slots; whether all conditions it decides hold."""
-    latest, earlier, payload = path.latest, path.earlier, path.payload
+def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int, width: int) -> bool:
+    """The general conditions that an event decides, and those on a scope that it begins."""
     row = entry + 1
-    for slot in range(slots):
-        latest[row * slots + slot] = latest[entry * slots + slot]
-    begin, end = conditions.label_slots_at[label], conditions.label_slots_at[label + 1]
-    for k in range(begin, end):
-        slot = conditions.label_slots[k]
-        earlier[entry * slots + slot] = latest[row * slots + slot]
-        latest[row * slots + slot] = entry
-    for k in range(begin, end):
-        slot = conditions.label_slots[k]
-        for t in range(conditions.slot_tests_at[slot], conditions.slot_tests_at[slot + 1]):
-            test = conditions.slot_tests[t]
-            kind, operator = conditions.kinds[test], conditions.operators[test]
-            if kind == PAIR:
-                # The common case, spelt out: this event against all in the other slot.
-                code = 3 * conditions.code_at[2 * test]
-                one, mine, other, theirs = (
-                    conditions.code[code + 1],
-                    conditions.code[code + 2],
-                    conditions.code[code + 4],
-                    conditions.code[code + 5],
-                )
-                swapped = one != slot
-                if swapped:
-                    one, mine, other, theirs = other, theirs, one, mine
-                value, rest = payload[entry * width + 2 * mine], payload[entry * width + 2 * mine + 1]
-                met = latest[row * slots + other]
-                while met >= 0:
-                    their, their_rest = payload[met * width + 2 * theirs], payload[met * width + 2 * theirs + 1]
-                    if swapped:
-                        if not compare(operator, their, their_rest, value, rest):
-                            return False
-                    elif not compare(operator, value, rest, their, their_rest):
-                        return False
-                    met = earlier[met * slots + other]
-            elif kind == RISING:
-                column = conditions.code[3 * conditions.code_at[2 * test] + 2]
-                value, rest = payload[entry * width + 2 * column], payload[entry * width + 2 * column + 1]
-                if np.isnan(value):
-                    return False
-                met = earlier[entry * slots + slot]
-                if met >= 0 and not compare(
-                    operator, value, rest, payload[met * width + 2 * column], payload[met * width + 2 * column + 1]
-                ):
-                    return False
-            elif not test_combinations(conditions, test, slot, entry, row, latest, earlier, slots, payload, width):
-                return False
+    for k in range(conditions.label_general_at[label], conditions.label_general_at[label + 1]):
+        test, slot = conditions.label_general[2 * k], conditions.label_general[2 * k + 1]
+        if not test_combinations(
+            conditions, test, slot, entry, row, path.latest, path.earlier, slots, path.payload, width
+        ):
+            return False
     for k in range(conditions.label_enters_at[label], conditions.label_enters_at[label + 1]):
-        # The first event of a scope: what is earlier belongs to another instance.
+        # What is earlier than the first event of a scope belongs to another instance.
         scope = conditions.label_enters[k]
-        if conditions.kinds[scope] == WHOLE and not test_combinations(
-            conditions, scope, -1, -1, row, latest, earlier, slots, payload, width
+        if conditions.whole[scope] and not test_combinations(
+            conditions, scope, -1, -1, row, path.latest, path.earlier, slots, path.payload, width
         ):
             return False
         for s in range(conditions.own_slots_at[scope], conditions.own_slots_at[scope + 1]):
-            latest[row * slots + conditions.own_slots[s]] = -1
+            path.latest[row * slots + conditions.own_slots[s]] = -1
     return True
 
 
 @inlined
 def _complete(conditions: Conditions, path: Path, depth: int, slots: int, width: int) -> bool:
     """Whether the conditions on a whole match hold."""
-    for condition in range(conditions.kinds.size):
-        if (
-            conditions.kinds[condition] == WHOLE
-            and not conditions.scoped[condition]
-            and not test_combinations(
-                conditions, condition, -1, -1, depth, path.latest, path.earlier, slots, path.payload, width
-            )
+    for condition in conditions.last_tests:
+        if not test_combinations(
+            conditions, condition, -1, -1, depth, path.latest, path.earlier, slots, path.payload, width
         ):
             return False
     return True
@@ -131,9 +86,12 @@ def enumerate_filtered(
     counting: bool,
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
-    nodes, run_starts, finals, stack = state.nodes, state.starts, state.finals, state.stack
-    words, kept = path.words, path.payload
-    slots = conditions.slot_tests_at.size - 1
+    nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
+    words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
+    label_slots_at, label_slots, slow = conditions.label_slots_at, conditions.label_slots, conditions.slow
+    label_tests_at, tests = conditions.label_tests_at, conditions.label_tests
+    whole = conditions.last_tests.size > 0
+    slots = conditions.slot_count
     width = batch.payload.size // batch.letters.size
     mask = run_starts.size - 1
     tail = control[TAIL]
@@ -150,32 +108,31 @@ def enumerate_filtered(
                 current, depth = stack[2 * top], stack[2 * top + 1]
             else:
                 current = OPEN
-        if current == OPEN:
+        own = current == OPEN  # the event at hand is entered before any node
+        if own:
             if final == control[FINALS]:
                 break
-            label, current = finals[2 * final], finals[2 * final + 1]
+            label, next_ = finals[2 * final], finals[2 * final + 1]
             final += 1
             depth = 0
             for slot in range(slots):
-                path.latest[slot] = -1
-            if label >= 0:
-                words[0] = here << LABEL_BITS | label
-                for column in range(width):
-                    kept[column] = batch.payload[event * width + column]
-                depth = 1
-                if not _admit(conditions, path, label, 0, slots, width):
-                    current = POP
-                    continue
+                latest[slot] = -1
+            if label < 0:
+                current, own = next_, False
         if top >= room or depth >= room:
             answer = DEEPER
             break
-        entered, below = depth, top
-        if current == BOTTOM:
-            first, start = here, now
-        else:
+        entered, below = depth, top  # to come back to this node when a buffer is full
+        marked = own
+        word, first, start = here << LABEL_BITS, here, now
+        if own:
+            word |= label
+            for column in range(width):
+                kept[column] = batch.payload[event * width + column]
+        elif current != BOTTOM:
             visits += 1
-            slot_ = current & mask
-            word, next_, branch = nodes[slot_ << 2], nodes[(slot_ << 2) + 1], nodes[(slot_ << 2) + 2]
+            place = current & mask
+            word, next_, branch = nodes[place << 2], nodes[(place << 2) + 1], nodes[(place << 2) + 2]
             if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
                 stack[2 * top], stack[2 * top + 1] = branch, depth
                 top += 1
@@ -183,24 +140,61 @@ def enumerate_filtered(
             if label == UNION:
                 current = next_
                 continue
-            if label != BARE:
-                words[depth] = word
+            marked = label != BARE
+            first, start = word >> LABEL_BITS, run_starts[place]
+            if marked:
                 for column in range(width):
-                    kept[depth * width + column] = state.payload[slot_ * width + column]
-                if not _admit(conditions, path, label, depth, slots, width):
-                    current = POP
-                    continue
-                depth += 1
-                if next_ != BOTTOM:
-                    current = next_
-                    continue
-            first, start = word >> LABEL_BITS, run_starts[slot_]
-        if not _complete(conditions, path, depth, slots, width):
+                    kept[depth * width + column] = stored[place * width + column]
+        if marked:
+            # Enter the event into its slots, and test what it decides.
+            words[depth] = word
+            row = (depth + 1) * slots
+            for slot in range(slots):
+                latest[row + slot] = latest[row - slots + slot]
+            for k in range(label_slots_at[label], label_slots_at[label + 1]):
+                slot = label_slots[k]
+                earlier[row - slots + slot] = latest[row + slot]
+                latest[row + slot] = depth
+            holds = True
+            for t in range(label_tests_at[label], label_tests_at[label + 1]):
+                operator, column, other, theirs = tests[4 * t], tests[4 * t + 1], tests[4 * t + 2], tests[4 * t + 3]
+                mine = depth * width + 2 * column
+                value, rest = kept[mine], kept[mine + 1]
+                if theirs >= 0:
+                    # Against all events in another slot.
+                    met = latest[row + other]
+                    while met >= 0 and holds:
+                        their = met * width + 2 * theirs
+                        if operator == EQUAL:
+                            holds = value == kept[their] and rest == kept[their + 1]
+                        else:
+                            holds = compare(operator, value, rest, kept[their], kept[their + 1])
+                        met = earlier[met * slots + other]
+                else:
+                    # Against the next event in the same slot.
+                    met = earlier[row - slots + other]
+                    if np.isnan(value):
+                        holds = False
+                    elif met >= 0:
+                        their = met * width + 2 * column
+                        holds = compare(operator, value, rest, kept[their], kept[their + 1])
+                if not holds:
+                    break
+            if not holds or (slow[label] and not _test_slowly(conditions, path, label, depth, slots, width)):
+                current = POP
+                continue
+            depth += 1
+            if next_ != BOTTOM:
+                current = next_
+                continue
+        if whole and not _complete(conditions, path, depth, slots, width):
             current = POP
             continue
         if not counting:
             if matches >= output.events.size or used + depth > output.positions.size:
                 depth, top = entered, below
+                if own:
+                    final -= 1
                 answer = FLUSH
                 break
             output.events[matches] = event

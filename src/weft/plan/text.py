@@ -134,7 +134,7 @@ def _table_lines(automaton: Determinizer) -> Iterator[str]:
     for number, predicate in enumerate(automaton.predicates):
         text = "the event exists" if number == 0 else _predicate_text(predicate)
         yield f"    p{number}: {text}"
-    compiled = compile_conditions(automaton.automaton.conditions, automaton.labels)
+    compiled = compile_conditions(automaton.automaton, automaton.labels)
     yield "  labels"
     for number, label in enumerate(automaton.labels):
         slots = f"  slots {list(compiled.label_slots[number])}" if compiled.label_slots[number] else ""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from weft.algebra.query import Consume, Query
 from weft.kernels import tecs
@@ -19,6 +20,7 @@ from weft.runtime.events import EventBatch, Int64s
 
 Int32s = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
+MOST_MATCHES, MOST_POSITIONS = 1 << 15, 1 << 17  # in one piece: what stays in the processor's cache
 _CONSUME = {Consume.NONE: 0, Consume.PARTITION: 1, Consume.ANY: 2}
 
 
@@ -37,15 +39,14 @@ class Found:
 class AutomatonRun:
     """The tables and the state of one query."""
 
-    def __init__(self, query: Query, *, ring: int = 1024, matches: int = 8192) -> None:
+    def __init__(self, query: Query, *, ring: int = 1024, matches: int = 1024) -> None:
         self.query = query
         self.automaton = Determinizer(query)
-        self.conditions = ConditionTables(
-            compile_conditions(self.automaton.automaton.conditions, self.automaton.labels)
-        )
+        self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
         self.width = self.conditions.width  # payload columns
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
+        self._fitted = (0, 1)  # states and classes that the tables know all pairs of
         self._edges_used = 1  # offset 0 means unknown
         self._tables = self._empty_tables(states=4, classes=4)
         self._letters_known = 0
@@ -55,11 +56,10 @@ class AutomatonRun:
 
     # -- running ------------------------------------------------------------------------------
 
-    def run(self, batch: tecs.Batch, *, counting: bool = False) -> Found:
-        """Advance over a batch; the matches that end in it. Counting, only control[COUNTED] grows."""
+    def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
+        """Advance over a batch while the matches that end in it are taken, in pieces. Counting, only control[COUNTED] grows."""
         control = self.control
         control[tecs.EVENT] = 0
-        found: list[Found] = []
         while True:
             answer = advance(
                 self._tables, self.state, batch, self._output, control, self.conditions.arrays, self._path, counting
@@ -71,12 +71,12 @@ class AutomatonRun:
             elif answer == tecs.DEEPER:
                 self._grow_scratch()
             elif control[tecs.OUT_MATCHES]:
-                found.append(self._take_output())
+                yield self._take_output()
             elif answer == tecs.FLUSH:
                 # Not even one match fits: its positions need a larger buffer.
-                self._output = _empty_output(2 * len(self._output.positions))
+                self._output = _empty_output(len(self._output.events), 2 * len(self._output.positions))
             if answer == tecs.DONE:
-                return _concatenate(found)
+                return
 
     @property
     def letters_known(self) -> int:
@@ -210,7 +210,8 @@ class AutomatonRun:
         self._tables.edges_at[state * self._tables.class_count + class_] = offset
         if not others and (state == INITIAL or waits in edges):
             self._tables.touch[class_ * self._words + state // 64] &= ~(np.uint64(1) << np.uint64(state % 64))
-        self._fit_tables()
+        if self._fitted != (len(self.automaton.states), len(self.automaton.classes)) or waits in edges:
+            self._fit_tables()
 
     def _fit_tables(self) -> None:
         """Enlarge the tables for new states and classes; what is new is touched and unknown."""
@@ -228,11 +229,23 @@ class AutomatonRun:
             new.touch.reshape(room_classes, -1)[:old_classes, :old_words] = old.touch.reshape(old_classes, old_words)
             self._tables = new._replace(classes=old.classes, wakes=old.wakes, edges=old.edges)
             self._widen_rows(old_states, old_words)
+        self._mark_idle_pairs(states, classes)
         # A letter wakes the kernel unless every known state is known to only wait on its class.
         bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(room_classes, -1)
         busy: npt.NDArray[np.bool_] = np.any(bits[:, :states], axis=1)
         busy[ABSENT] = False
         self._tables.wakes[:] = busy[self._tables.classes]
+
+    def _mark_idle_pairs(self, states: int, classes: int) -> None:
+        """Mark the states that new classes, and the classes that new states, do not touch."""
+        old_states, old_classes = self._fitted
+        words, touch = self._words, self._tables.touch
+        for state in range(states):
+            bit = ~(np.uint64(1) << np.uint64(state % 64))
+            for class_ in range(old_classes if state < old_states else 1, classes):
+                if self.automaton.idles(state, class_):
+                    touch[class_ * words + state // 64] &= bit
+        self._fitted = (states, classes)
 
     def _widen_rows(self, old_states: int, old_words: int) -> None:
         states, words = self._states, self._words
@@ -279,16 +292,21 @@ class AutomatonRun:
         )
 
     def _take_output(self) -> Found:
+        """What was written. A well-filled buffer is given away, and the next one is larger; else its content is copied."""
         count, used = int(self.control[tecs.OUT_MATCHES]), int(self.control[tecs.OUT_POSITIONS])
         self.control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS]] = 0
-        full, self._output = self._output, _empty_output(len(self._output.events), len(self._output.positions))
+        full = self._output
+        matches, positions = len(full.events), len(full.positions)
+        given = 2 * count > matches or 2 * used > positions
+        if given:
+            self._output = _empty_output(
+                min(2 * matches, MOST_MATCHES), max(positions, min(2 * positions, MOST_POSITIONS))
+            )
+        parts = [full.events[:count], full.firsts[:count], full.starts[:count], full.offsets[: count + 1]]
+        events, firsts, starts, offsets = parts if given else (part.copy() for part in parts)
+        places, labels = full.positions[:used], full.labels[:used]
         return Found(
-            full.events[:count],
-            full.firsts[:count],
-            full.starts[:count],
-            full.offsets[: count + 1],
-            full.positions[:used],
-            full.labels[:used],
+            events, firsts, starts, offsets, places if given else places.copy(), labels if given else labels.copy()
         )
 
     # -- arrays ---------------------------------------------------------------------------------
@@ -344,17 +362,25 @@ def _extended(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
 
 def _empty_output(matches: int, positions: int | None = None) -> tecs.Output:
     room = positions or 4 * matches
+    offsets = _uninitialised(matches + 1, np.int64)
+    offsets[0] = 0
     return tecs.Output(
-        np.empty(matches, np.int64),
-        np.empty(matches, np.int64),
-        np.empty(matches, np.int64),
-        np.zeros(matches + 1, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int32),
+        _uninitialised(matches, np.int64),
+        _uninitialised(matches, np.int64),
+        _uninitialised(matches, np.int64),
+        offsets,
+        _uninitialised(room, np.int64),
+        _uninitialised(room, np.int32),
     )
 
 
-def _concatenate(parts: list[Found]) -> Found:
+def _uninitialised(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than the matches in them."""
+    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
+
+
+def joined(parts: list[Found]) -> Found:
+    """Several pieces as one."""
     if len(parts) == 1:
         return parts[0]
     offsets = [np.zeros(1, np.int64)]

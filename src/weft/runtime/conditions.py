@@ -15,8 +15,8 @@ from weft.runtime.events import Column, EventBatch
 
 Floats = npt.NDArray[np.float64]
 
-_KINDS = {"pair": kernel.PAIR, "general": kernel.GENERAL, "rising": kernel.RISING, "whole": kernel.WHOLE}
 _OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _OPERATIONS = {
     "constant": kernel.CONSTANT,
     "attribute": kernel.ATTRIBUTE,
@@ -192,22 +192,33 @@ def _flat(groups: Iterable[Iterable[int]]) -> npt.NDArray[np.int32]:
 
 def _arrays(compiled: CompiledConditions) -> kernel.Conditions:
     items: tuple[CompiledCondition, ...] = compiled.conditions
-    tests = [
-        [number for number, item in enumerate(items) if item.kind != "whole" and slot in item.slots]
-        for slot in range(len(compiled.slots))
+    tests = [[test for slot in own for item in items for test in _tests(item, slot)] for own in compiled.label_slots]
+    general = [
+        [
+            (number, slot)
+            for slot in own
+            for number, item in enumerate(items)
+            if item.kind == "general" and slot in item.slots
+        ]
+        for own in compiled.label_slots
     ]
     sides = [side for item in items for side in (item.left, item.right)]
     code = [[_OPERATIONS[name], operand, column] for side in sides for name, operand, column in side]
     return kernel.Conditions(
+        slot_count=len(compiled.slots),
         label_slots_at=_offsets(compiled.label_slots),
         label_slots=_flat(compiled.label_slots),
+        label_tests_at=_offsets(tests),
+        label_tests=_flat(test for group in tests for test in group),
+        label_general_at=_offsets(general),
+        label_general=_flat(pair for group in general for pair in group),
         label_enters_at=_offsets(compiled.label_enters),
         label_enters=_flat(compiled.label_enters),
-        slot_tests_at=_offsets(tests),
-        slot_tests=_flat(tests),
+        slow=np.array([bool(a or b) for a, b in zip(general, compiled.label_enters, strict=True)], bool),
+        last_tests=_flat([[n for n, item in enumerate(items) if item.kind == "whole" and not item.scoped]]),
+        whole=np.array([item.kind == "whole" for item in items], bool),
         own_slots_at=_offsets([item.slots for item in items]),
         own_slots=_flat(item.slots for item in items),
-        kinds=np.array([_KINDS[item.kind] for item in items], np.int32),
         operators=np.array([_OPERATORS[item.operator] for item in items], np.int32),
         singles_at=_offsets([item.singles for item in items]),
         singles=_flat(item.singles for item in items),
@@ -216,5 +227,16 @@ def _arrays(compiled: CompiledConditions) -> kernel.Conditions:
         code_at=_offsets(sides),
         code=_flat(code),
         constants=np.zeros(2 * len(compiled.constants), np.float64),
-        scoped=np.array([item.scoped for item in items], bool),
     )
+
+
+def _tests(item: CompiledCondition, slot: int) -> Iterable[tuple[int, int, int, int]]:
+    """The quick tests of a condition when a slot is filled."""
+    if item.kind in ("rising", "same") and slot in item.slots:
+        yield _OPERATORS[item.operator], item.left[0][2], slot, -1
+    elif item.kind == "pair":
+        (_, left, left_column), (_, right, right_column) = item.left[0], item.right[0]
+        if slot == left:
+            yield _OPERATORS[item.operator], left_column, right, right_column
+        if slot == right:
+            yield _OPERATORS[_MIRRORED[item.operator]], right_column, left, left_column

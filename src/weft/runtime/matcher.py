@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from weft.errors import UsageError
 from weft.kernels import tecs
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp, Plan
-from weft.runtime.automaton import AutomatonRun, Found
+from weft.runtime.automaton import AutomatonRun, Found, joined
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch
 from weft.runtime.history import History, selected_fields
@@ -57,23 +57,26 @@ class QueryRun:
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
-    def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> MatchBatch | None:
+    def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
         """The matches that end in the batch."""
-        prepared = self._prepare(batch, letters, slots)
-        found = self.selector.select(self.run.run(prepared))
-        result = self._report(batch, found) if len(found.events) else None
+        found = self.run.run(self._prepare(batch, letters, slots))
+        if not self.selector.idle:
+            found = iter([self.selector.select(joined(list(found)))])
+        for piece in found:
+            if len(piece.events):
+                yield self._report(batch, piece)
         if self.history is not None:
             self.run.free_expired(self.horizon)
             self.history.forget(self.run.oldest_position(batch))
-        return result
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
         """How many matches end in the batch."""
         prepared = self._prepare(batch, letters, slots)
         if not self.selector.idle:
-            return len(self.selector.select(self.run.run(prepared)).events)
+            return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
         before = int(self.run.control[tecs.COUNTED])
-        self.run.run(prepared, counting=True)
+        for _ in self.run.run(prepared, counting=True):
+            pass
         return int(self.run.control[tecs.COUNTED]) - before
 
     def sweep(self) -> None:
@@ -157,13 +160,17 @@ class Matcher:
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
         self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
         self._store = PageStore()
-        self.counters: Counter[str] = Counter(events=0)
+        self._events = 0
 
-    def push(self, batch: EventBatch) -> list[MatchBatch]:
-        """The matches that end in a batch of events, at most one MatchBatch per query."""
-        found = [run.push(batch, letters, slots) for run, letters, slots in self._classified(batch)]
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """Process a batch of events while the matches that end in it are taken: query by query, by end position.
+
+        Matches come in pieces, so that there may be more than fit into memory. All must be taken before
+        the next batch is pushed.
+        """
+        for run, letters, slots in self._classified(batch):
+            yield from run.push(batch, letters, slots)
         self._sweep()
-        return [matches for matches in found if matches is not None]
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query end in a batch."""
@@ -172,6 +179,16 @@ class Matcher:
             totals[run.query.name] += run.count(batch, letters, slots)
         self._sweep()
         return dict(totals)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Events seen; those out of the order of a window attribute; steps of updates and of enumerations."""
+        return {
+            "events": self._events,
+            "out_of_order": sum(run.out_of_order for run in self._runs),
+            "steps": sum(int(run.run.control[tecs.STEPS]) for run in self._runs),
+            "visits": sum(int(run.run.control[tecs.VISITS]) for run in self._runs),
+        }
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended. A regular pattern has nothing pending then."""
@@ -187,7 +204,7 @@ class Matcher:
             changed, unchanged = run.changes()
             pages.update((f"query/{number}/{name}", page) for name, page in changed.items())
             kept += (f"query/{number}/{name}" for name in unchanged)
-        pages["counters"] = json.dumps(self.counters).encode()
+        pages["events"] = json.dumps(self._events).encode()
         changes = self._store.changes(pages.items(), kept)
         for number, coder in enumerate(self._coders.values()):
             changes.update((f"keys/{number}/{name}", page) for name, page in coder.snapshot().items())
@@ -203,7 +220,7 @@ class Matcher:
             run.load(_below(pages, f"query/{number}/"))
         for number, partition in enumerate(matcher._coders):
             matcher._coders[partition] = KeyCoder.restore(partition, _below(pages, f"keys/{number}/"))
-        matcher.counters.update(json.loads(pages["counters"]))
+        matcher._events = json.loads(pages["events"])
         matcher._store.load({name: page for name, page in pages.items() if not name.startswith("keys/")})
         return matcher
 
@@ -229,7 +246,7 @@ class Matcher:
             self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
 
     def _classified(self, batch: EventBatch) -> list[tuple[QueryRun, Int32s, Int32s]]:
-        self.counters["events"] += len(batch)
+        self._events += len(batch)
         if not len(batch):
             return []
         letters = self._classifier.letters(batch)

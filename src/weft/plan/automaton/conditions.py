@@ -17,11 +17,11 @@ from weft.algebra.predicates import (
     Predicate,
     Value,
 )
-from weft.plan.automaton.cea import Condition, Slot
+from weft.plan.automaton.cea import Automaton, Condition, Slot
 from weft.plan.automaton.determinize import Label
 from weft.tree import Node
 
-Kind = str  # "pair", "general", "rising" or "whole"
+Kind = str  # "pair", "general", "rising", "whole" or "same"
 Instruction = tuple[str, int, int]  # operation, slot or constant, column
 
 
@@ -85,15 +85,18 @@ class _Compiler:
                 raise AssertionError(f"not an expression of a condition: {expression!r}")
 
 
-def compile_conditions(conditions: Sequence[Condition], labels: Sequence[Label]) -> CompiledConditions:
+def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> CompiledConditions:
     """The tables of a query's conditions."""
     compiler = _Compiler()
-    compiled = tuple(_compile(compiler, number, condition) for number, condition in enumerate(conditions))
+    conditions = automaton.conditions
+    compiled = [_compile(compiler, number, condition) for number, condition in enumerate(conditions)]
+    slots = tuple(compiler.slots)
+    compiled += [implied for condition in compiled for implied in _implied(condition, automaton, slots)]
     return CompiledConditions(
-        tuple(compiler.slots),
+        slots,
         tuple(compiler.attributes),
         tuple(value for _, value in compiler.constants),
-        compiled,
+        tuple(compiled),
         tuple(tuple(sorted(compiler.slots[slot] for slot in label.slots)) for label in labels),
         tuple(tuple(sorted(label.enters)) for label in labels),
         any(_orders(condition.predicate) for condition in conditions),
@@ -121,6 +124,31 @@ def _compile(compiler: _Compiler, number: int, condition: Condition) -> Compiled
     else:
         kind = "general"
     return CompiledCondition(kind, predicate.operator, condition.scoped, everything, singles, wholes, left, right)
+
+
+def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence[Slot]) -> Iterable[CompiledCondition]:
+    """What an equality of two variables says of one of them alone.
+
+    If every match binds a, then `a[x] = b[y]` for all pairs asks all events of b to have the same y. This can
+    be tested before any a is known.
+    """
+    if condition.kind != "pair" or condition.operator != "=" or condition.scoped:
+        return
+    sides = condition.left[0], condition.right[0]
+    for (_, slot, column), (_, other, _) in (sides, sides[::-1]):
+        if _is_always_filled(automaton, slots[other]):
+            code = (("attribute", slot, column),)
+            yield CompiledCondition("same", "=", False, (slot,), (slot,), (), code, ())
+
+
+def _is_always_filled(automaton: Automaton, slot: Slot) -> bool:
+    """Whether no run can do without an event in the slot."""
+    others = {number for number, atom in enumerate(automaton.atoms) if slot not in atom.slots}
+    reached = front = automaton.first & others
+    while front:
+        front = {after for atom in front for after in automaton.near[atom] | automaton.far[atom]} & others - reached
+        reached = reached | front
+    return not reached & automaton.last
 
 
 def _orders(predicate: Predicate) -> bool:

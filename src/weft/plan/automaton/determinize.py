@@ -141,6 +141,13 @@ class Determinizer:
                 found.append(Edge(label, target, final))
         return found
 
+    def idles(self, state: int, class_: int) -> bool:
+        """Whether an event of the class plainly leaves the state as it is."""
+        here = self.states[state]
+        if (here.near | here.far) & self.classes[class_]:
+            return False
+        return state == INITIAL or (here.near == 0 and not (self._strict and here.phase == 1))
+
     def _number_state(self, near: int, far: int, phase: int) -> int:
         if phase == 2:  # nothing may be marked any more
             near, far = near & self._coasting, far & self._coasting
