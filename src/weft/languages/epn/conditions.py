@@ -21,13 +21,14 @@ class EpnConditions(Conditions):
 
     def conditions(self, node: expressions.Expression | None) -> tuple[algebra.Predicate, ...]:
         """What must hold, one by one; a part that is about no event is reported."""
-        if node is None:
-            return ()
-        for part in expressions.parts_of(node, expressions.And):
-            if not any(isinstance(leaf, expressions.Field | expressions.Bare) for leaf in part.walk()):
+        found = []
+        for part in expressions.parts_of(node, expressions.And) if node is not None else ():
+            if any(isinstance(leaf, expressions.Field | expressions.Bare) for leaf in part.walk()):
+                found.append(self.condition(part))
+            else:
                 hint = "compare an attribute, as in b.price > 3"
                 self.findings.error("no-variable", "this condition is about no event", part.span, hint)
-        return conjuncts((self.condition(node),))
+        return conjuncts(found)
 
     def field(self, node: expressions.Field) -> Typed:
         """An attribute of a participant."""

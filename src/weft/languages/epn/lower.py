@@ -37,6 +37,7 @@ def lower(
     types = Types(declared, {node.name.text: node.name for node in reversed(program.patterns)})
     queries = []
     for node in program.patterns:
+        types.reading = node.name.text
         _refuse_known_name(node.name, types, findings)
         lowering = _PatternLowering(node, types, time_unit, findings)
         queries.append(lowering.lower())

@@ -48,7 +48,7 @@ _PHRASES = {
     "MINUS": "'-'",
     "PLUS": "'+'",
     "SLASH": "'/'",
-    **{word: word.lower() for word in KEYWORDS - {"TRUE", "FALSE"}},
+    **{word: repr(word.lower()) for word in KEYWORDS - {"TRUE", "FALSE"}},
 }
 _GROUPS = (
     (frozenset({"NUMBER", "STRING", "NAME", "OPEN", "MINUS"}), "a value"),
@@ -116,6 +116,12 @@ def _no_participants(stop: Stop) -> Explained | None:
 def _missing_comma(stop: Stop) -> Explained | None:
     if stop.found is None or stop.found.kind != "name" or not {"COMMA", "RPAR"} <= stop.expected:
         return None
+    if stop.said(0) in OPENERS:
+        return None
+    before = stop.word(-1)
+    if before is not None and stop.said(-1) == "AS":
+        hint = f"write {stop.said(-2)} {stop.found.text}"
+        return "the variable follows the type without a word", before.span, hint
     hint = "participants are separated by commas, each a type and a variable"
     return f"a comma is missing before {stop.found.text!r}", stop.span, hint
 
@@ -137,12 +143,17 @@ def _assigned_policy(stop: Stop) -> Explained | None:
 
 
 def _bare_policy(stop: Stop) -> Explained | None:
-    """`policies immediate` without the policy it is a value of."""
-    before = stop.word(-1)
-    if before is None or stop.expected & {"RPAR"} or "NAME" not in stop.expected:
+    """`policies immediate, single`: values without the policies that they are values of."""
+    if not stop.expected & {"COLON", "NAME"} or stop.open_brackets:
+        return None
+    distance = -1
+    while stop.said(distance - 1) == ",":
+        distance -= 2
+    before = stop.word(distance)
+    if before is None or stop.said(distance - 1) not in ("POLICIES", ";"):
         return None
     owner = next((policy for policy, values in VALUES.items() if before.text.lower() in values), None)
-    if owner is None or stop.said(-2) not in ("POLICIES", ",", ";", ":"):
+    if owner is None:
         return None
     return f"{before.text!r} is a value of the policy {owner!r}", before.span, f"write {owner} {before.text}"
 
@@ -168,7 +179,7 @@ def _resembles(stop: Stop) -> bool:
 
 
 def _missing_connective(stop: Stop) -> Explained | None:
-    if stop.found is None or not {"AND", "OR"} <= stop.expected or stop.said(0) in stop.dialect.foreign:
+    if stop.found is None or "OR" not in stop.expected or stop.said(0) in stop.dialect.foreign:
         return None
     if stop.said(0) == ",":
         return "conditions are not separated by commas", stop.span, "write and between them"

@@ -24,11 +24,15 @@ class Types:
     declared: Mapping[str, EventType] | None
     patterns: Mapping[str, Name]
     derived: dict[str, Mapping[str, Families]] = field(default_factory=dict)
+    reading: str = ""  # the pattern that is being read
 
     def check(self, type_: Name, findings: Findings) -> None:
         """Report a type that does not exist, or does not exist yet."""
         name = type_.text
-        if name in self.patterns and name not in self.derived:
+        if name == self.reading:
+            message = f"the pattern {name!r} waits for itself"
+            findings.error("not-yet-derived", message, type_.span, "its events come to the patterns after it")
+        elif name in self.patterns and name not in self.derived:
             line = findings.source.location(self.patterns[name].span.start)[0]
             message = f"the pattern {name!r} (line {line}) is not there yet: its events come to the patterns after it"
             order = "move that pattern before this one; patterns cannot wait for each other"
@@ -58,7 +62,7 @@ class Types:
             return fields[attribute.text]
         message = f"the pattern {type_!r} derives no field {attribute.text!r}"
         near = did_you_mean(attribute.text, fields) or ""
-        hint = near or f"add a clause to it: derive {attribute.text} = …"
+        hint = near if near.startswith("did") else f"add {attribute.text} = … to its derive clause"
         findings.error("unknown-attribute", message, attribute.span, hint)
         return None
 
