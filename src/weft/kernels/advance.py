@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.kernels.best import emit_best
 from weft.kernels.conditions import Conditions
 from weft.kernels.enumerate import OPEN, enumerate_matches
 from weft.kernels.filtered import enumerate_filtered
@@ -41,6 +42,7 @@ from weft.kernels.tecs import (
     TAIL,
     UNSEEN,
     Batch,
+    Best,
     Int64s,
     Output,
     Path,
@@ -66,6 +68,7 @@ def advance(
     control: Int64s,
     conditions: Conditions,
     path: Path,
+    best: Best,
     counting: bool,
 ) -> int:
     """Process events from control[EVENT] on; DONE at the end of the batch, else what is needed to go on."""
@@ -217,7 +220,9 @@ def advance(
             control[EMITTED] = 0
             control[PHASE] = ENUMERATING
         now, horizon = int(event), horizons[event]
-        if conditions.operators.size == 0:
+        if best.keep > 0:
+            answer = emit_best(state, batch, output, control, best, now, horizon, counting)
+        elif conditions.operators.size == 0:
             answer = enumerate_matches(state, batch, output, control, path.words, now, horizon, counting)
         else:
             answer = enumerate_filtered(state, batch, output, control, conditions, path, now, horizon, counting)

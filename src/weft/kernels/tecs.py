@@ -76,6 +76,15 @@ class Path(NamedTuple):
     earlier: Int32s  # [entry, slot] -> the one before in the same slot
 
 
+class Best(NamedTuple):
+    """For queries that report only the best matches of an event: how many, in which order, and scratch."""
+
+    keep: int  # 0: all matches are reported
+    order: int  # see weft.kernels.best
+    labels: Int32s  # label -> its rank among labels, by the names it shows
+    index: Int32s  # scratch, [slot] -> number among the nodes at hand, -1 none
+
+
 class Batch(NamedTuple):
     """The events, as flat arrays."""
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.algebra.query import Consume, Query
+from weft.algebra.query import Consume, Query, Strategy
 from weft.kernels import tecs
 from weft.kernels.advance import advance
+from weft.kernels.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
 from weft.runtime.conditions import ConditionTables
@@ -52,6 +53,7 @@ class AutomatonRun:
         self._letters_known = 0
         self.state = self._empty_state(ring)
         self._path = self._empty_path(64)
+        self._best = self._empty_best(ring)
         self._output = _empty_output(matches)
 
     # -- running ------------------------------------------------------------------------------
@@ -62,7 +64,15 @@ class AutomatonRun:
         control[tecs.EVENT] = 0
         while True:
             answer = advance(
-                self._tables, self.state, batch, self._output, control, self.conditions.arrays, self._path, counting
+                self._tables,
+                self.state,
+                batch,
+                self._output,
+                control,
+                self.conditions.arrays,
+                self._path,
+                self._best,
+                counting,
             )
             if answer == tecs.UNSEEN:
                 self._fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
@@ -174,6 +184,7 @@ class AutomatonRun:
         self.automaton.restore_states([tuple(key) for key in kept["states"]])
         self._tables = self._empty_tables(kept["capacity"], self._tables.class_count)
         self.state = self._empty_state(kept["ring"])
+        self._best = self._empty_best(kept["ring"])
         self.reserve_slots(kept["slots"])
         self.conditions.restore_texts([(text, code) for text, code in kept["texts"]])
 
@@ -275,6 +286,8 @@ class AutomatonRun:
             payload[there : there + count] = old_payload[here : here + count]
             tail += count
         self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
+        if self.keeps_best:
+            self._best = self._best._replace(index=np.full(new, -1, np.int32))
 
     def _grow_scratch(self) -> None:
         state = self.state
@@ -343,6 +356,24 @@ class AutomatonRun:
             finals=np.zeros(64, np.int64),
             stack=np.zeros(256, np.int64),
         )
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the kernel itself reports only what the strategy and the limit ask for."""
+        return self._best.keep > 0
+
+    def _empty_best(self, ring: int) -> tecs.Best:
+        """What the kernel needs to report the best matches only, where it can tell them by itself."""
+        query, labels = self.query, self.automaton.labels
+        one = query.strategy in (Strategy.NEXT, Strategy.ANY, Strategy.LAST)
+        able = not (self.conditions or self.automaton.may_repeat or query.strategy is Strategy.MAX)
+        keep = 1 if one else query.limit or 0
+        order = NEXT_ORDER if one else LATEST_START
+        if query.strategy is Strategy.LAST:
+            order = LAST_ORDER
+        ranked = sorted({label.names for label in labels})
+        ranks = np.array([ranked.index(label.names) for label in labels], np.int32)
+        return tecs.Best(keep if able else 0, order, ranks, np.full(ring if able and keep else 0, -1, np.int32))
 
     def _empty_path(self, room: int) -> tecs.Path:
         slots = len(self.conditions.compiled.slots)

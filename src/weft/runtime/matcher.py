@@ -49,7 +49,7 @@ class QueryRun:
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
-        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat)
+        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
         fields = selected_fields(query, automaton.automaton)
         self.history = History(fields, automaton.labels) if fields else None
         self.out_of_order = 0
@@ -72,7 +72,7 @@ class QueryRun:
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
         """How many matches end in the batch."""
         prepared = self._prepare(batch, letters, slots)
-        if not self.selector.idle:
+        if not self.selector.idle or self.run.keeps_best:
             return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
         before = int(self.run.control[tecs.COUNTED])
         for _ in self.run.run(prepared, counting=True):

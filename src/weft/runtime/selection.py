@@ -28,13 +28,13 @@ class _Candidate:
 class Selector:
     """Applies what a query says about matches that end at the same event."""
 
-    def __init__(self, query: Query, names: Sequence[Names], *, may_repeat: bool) -> None:
+    def __init__(self, query: Query, names: Sequence[Names], *, may_repeat: bool, chosen: bool) -> None:
+        """`may_repeat`: equal matches can be found twice; `chosen`: the kernel has applied strategy and limit."""
         self._query = query
         self._names = names
         self._hidden = np.array([not shown for shown in names], bool)
-        self._chooses = query.strategy in (Strategy.NEXT, Strategy.LAST, Strategy.ANY, Strategy.MAX)
-        self._may_repeat = may_repeat
-        self.idle = not (may_repeat or self._chooses or query.limit is not None)
+        chooses = query.strategy in (Strategy.NEXT, Strategy.LAST, Strategy.ANY, Strategy.MAX)
+        self.idle = chosen or not (may_repeat or chooses or query.limit is not None)
 
     def select(self, found: Found) -> Found:
         """The matches to report, in the order of their end positions."""
