@@ -22,11 +22,6 @@ class Findings:
         found = Diagnostic(code, message, self.source, span, hint, severity="warning")
         self._found.setdefault((code, span, message), found)
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether an error was found so far."""
-        return any(found.severity == "error" for found in self._found.values())
-
     def conclude(self) -> tuple[Diagnostic, ...]:
         """The warnings, in the order of the text; raises ProgramError when there is an error among the findings."""
         found = sorted(self._found.values(), key=lambda d: (d.span.start, d.span.end))

@@ -165,10 +165,7 @@ def _misspelt_keyword(stop: Stop) -> Explained | None:
     if stop.found is None or stop.found.kind != "name":
         return None
     near = get_close_matches(stop.said(0), sorted(stop.expected & stop.dialect.keywords), n=1, cutoff=0.7)
-    if not near:
-        return None
-    meant = stop.dialect.phrases.get(near[0], near[0])
-    return f"{stop.found.text!r} is not expected here", stop.span, f"did you mean {meant}?"
+    return (f"{stop.found.text!r} is not expected here", stop.span, f"did you mean {near[0]}?") if near else None
 
 
 def _foreign(stop: Stop) -> Explained | None:

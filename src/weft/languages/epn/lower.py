@@ -77,7 +77,7 @@ class _PatternLowering:
         settings = lower_policies(self._clause(syntax.Policies), self._scope.participants, self._findings)
         participants = self._participants(settings)
         fields = self._fields(kind == "absence")
-        if self._findings.has_errors:
+        if len(participants) < len(self._node.participants):
             return None
         evaluation, cardinality = settings.value("evaluation"), settings.value("cardinality")
         assert isinstance(evaluation, Evaluation)
@@ -105,25 +105,28 @@ class _PatternLowering:
         return found or "all"
 
     def _participants(self, settings: Settings) -> tuple[Participant, ...]:
+        """The participants, without those that cannot be together with others; these have been reported."""
         found = []
         newest: dict[str, Name] = {}
         for variable, node in self._scope.participants.items():
             repeated, consumption = settings.value("repeated", variable), settings.value("consumption", variable)
             assert isinstance(repeated, Repeated)
             assert isinstance(consumption, Consumption)
-            if repeated is Repeated.OVERRIDE:
-                self._refuse_second_newest(node, newest)
             where = Filters(self._scope, variable, self._findings).conditions(node.filter)
-            found.append(Participant(node.type.text, variable, repeated, consumption, where))
+            if repeated is not Repeated.OVERRIDE or self._is_only_newest(node, newest):
+                found.append(Participant(node.type.text, variable, repeated, consumption, where))
         return tuple(found)
 
-    def _refuse_second_newest(self, node: syntax.Participant, newest: dict[str, Name]) -> None:
+    def _is_only_newest(self, node: syntax.Participant, newest: dict[str, Name]) -> bool:
+        """Whether no participant before is the newest event of this type too."""
         type_ = node.type.text
-        if type_ in newest:
-            message = f"{newest[type_].text!r} and {node.variable.text!r} are both the newest {type_}: the same event"
-            hint = f"give one of them another policy: {node.variable.text}: repeated last"
-            self._findings.error("override-twice", message, node.span, hint)
-        newest.setdefault(type_, node.variable)
+        other = newest.setdefault(type_, node.variable)
+        if other is node.variable:
+            return True
+        message = f"{other.text!r} and {node.variable.text!r} are both the newest {type_}: the same event"
+        hint = f"give one of them another policy: {node.variable.text}: repeated last"
+        self._findings.error("override-twice", message, node.span, hint)
+        return False
 
     def _fields(self, is_absence: bool) -> tuple[Field, ...]:
         clause = self._clause(syntax.Derive)

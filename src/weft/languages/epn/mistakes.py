@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from weft.algebra.situations import KINDS
 from weft.languages.epn.policies import POLICIES, values_of
@@ -178,19 +179,24 @@ def _resembles(stop: Stop) -> bool:
     return any(stop.said(0)[:3] == word[:3] for word in ("FIXED", "SLIDING", "FROM", "BY"))
 
 
+def _misspelt_keyword(stop: Stop) -> Explained | None:
+    """Like the one that all languages share, in small letters."""
+    if stop.found is None or stop.found.kind != "name":
+        return None
+    near = get_close_matches(stop.said(0), sorted(stop.expected & KEYWORDS), n=1, cutoff=0.7)
+    if not near:
+        return None
+    return f"{stop.found.text!r} is not expected here", stop.span, f"did you mean {near[0].lower()!r}?"
+
+
 def _missing_connective(stop: Stop) -> Explained | None:
     if stop.found is None or "OR" not in stop.expected or stop.said(0) in stop.dialect.foreign:
         return None
     if stop.said(0) == ",":
         return "conditions are not separated by commas", stop.span, "write and between them"
-    if stop.found.kind not in ("name", "number", "string") or stop.said(0) in KEYWORDS or _is_misspelt_opener(stop):
+    if stop.found.kind not in ("name", "number", "string") or stop.said(0) in KEYWORDS:
         return None
     return f"an operator is missing before {stop.found.text!r}", stop.span, "join conditions by and, or"
-
-
-def _is_misspelt_opener(stop: Stop) -> bool:
-    """Whether a clause seems to begin here: that is explained elsewhere."""
-    return any(stop.said(0)[:3] == word[:3] for word in OPENERS)
 
 
 def _chained_comparison(stop: Stop) -> Explained | None:
@@ -234,6 +240,7 @@ EPN = Dialect(
         _unassigned_field,
         _missing_comma,
         _unfinished_context,
+        _misspelt_keyword,
         _missing_connective,
         _chained_comparison,
     ),
