@@ -73,12 +73,12 @@ def _is_better(
     if order == LAST_ORDER:
         for k in range(shorter):
             if one[k] >> LABEL_BITS != two[k] >> LABEL_BITS:
-                return one[k] > two[k]
+                return bool(one[k] > two[k])
     else:
         for k in range(1, shorter + 1):
             a, b = one[one_length - k] >> LABEL_BITS, two[two_length - k] >> LABEL_BITS
             if a != b:
-                return a < b
+                return bool(a < b)
     if one_length != two_length:
         return one_length > two_length
     if one_first != two_first:
@@ -86,7 +86,7 @@ def _is_better(
     for k in range(1, shorter + 1):
         a, b = labels[one[one_length - k] & LABEL_MASK], labels[two[two_length - k] & LABEL_MASK]
         if a != b:
-            return a < b
+            return bool(a < b)
     return False
 
 

@@ -181,7 +181,7 @@ class AutomatonRun:
     def load_summary(self, kept: Mapping[str, Any]) -> None:
         """Take sizes, control words and state numbers from a summary; the arrays are still empty."""
         self.control[:] = kept["control"]
-        self.automaton.restore_states([tuple(key) for key in kept["states"]])
+        self.automaton.restore_states(kept["states"])
         self._tables = self._empty_tables(kept["capacity"], self._tables.class_count)
         self.state = self._empty_state(kept["ring"])
         self._best = self._empty_best(kept["ring"])

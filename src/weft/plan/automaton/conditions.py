@@ -144,7 +144,8 @@ def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence
 def _is_always_filled(automaton: Automaton, slot: Slot) -> bool:
     """Whether no run can do without an event in the slot."""
     others = {number for number, atom in enumerate(automaton.atoms) if slot not in atom.slots}
-    reached = front = automaton.first & others
+    front: set[int] = others & automaton.first
+    reached = front
     while front:
         front = {after for atom in front for after in automaton.near[atom] | automaton.far[atom]} & others - reached
         reached = reached | front

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weft.algebra.predicates import Always, Predicate
 from weft.algebra.query import Query, Strategy
 from weft.plan.automaton.cea import Atom, Automaton, Slot, build_automaton, existence
+from weft.plan.automaton.rivals import Rivals, RivalSteps
 
 UNMARKED = -1
 NOWHERE = -1
@@ -43,6 +45,7 @@ class _State:
     near: int  # atoms, as bits
     far: int
     phase: int = 0  # for STRICT: 0 no mark yet, 1 within the marks, 2 after them
+    rivals: Rivals | None = None  # for MAX
 
 
 def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
@@ -69,7 +72,9 @@ class Determinizer:
         self._last = _bits(self.automaton.last)
         self._strict = query.strategy is Strategy.STRICT
         self._coasting = self._find_coasting()
-        self.states: list[_State] = [_State(_bits(self.automaton.first), 0)]
+        self._rivals = self._rival_steps()
+        begin = None if self._rivals is None else self._rivals.begin()
+        self.states: list[_State] = [_State(_bits(self.automaton.first), 0, rivals=begin)]
         self._state_numbers: dict[_State, int] = {}  # without INITIAL: no run comes back to it
         self.classes: list[int] = [0]
         self._class_numbers: dict[int, int] = {}
@@ -136,7 +141,12 @@ class Determinizer:
             for atom in atoms:
                 near, far = near | self._near[atom], far | self._far[atom]
             final = any(self._last >> atom & 1 for atom in atoms)
-            target = self._number_state(near, far, phase)
+            rivals = None
+            if self._rivals is not None and here.rivals is not None:
+                marks, starts = self._shows(label), state == INITIAL
+                rivals, outdone = self._rivals.step(here.rivals, self.classes[class_], marks=marks, starts=starts)
+                final = final and not outdone
+            target = self._number_state(near, far, phase, rivals)
             if final or target != NOWHERE:
                 found.append(Edge(label, target, final))
         return found
@@ -146,14 +156,17 @@ class Determinizer:
         here = self.states[state]
         if (here.near | here.far) & self.classes[class_]:
             return False
-        return state == INITIAL or (here.near == 0 and not (self._strict and here.phase == 1))
+        if state == INITIAL:
+            return True
+        plain = not (self._strict and here.phase == 1) and here.rivals is None
+        return here.near == 0 and plain
 
-    def _number_state(self, near: int, far: int, phase: int) -> int:
+    def _number_state(self, near: int, far: int, phase: int, rivals: Rivals | None) -> int:
         if phase == 2:  # nothing may be marked any more
             near, far = near & self._coasting, far & self._coasting
-        if not near | far:
+        if not near | far or (rivals is not None and rivals.outdo(near, far)):
             return NOWHERE
-        state = _State(near, far, phase)
+        state = _State(near, far, phase, rivals)
         number = self._state_numbers.get(state)
         if number is None:
             number = self._state_numbers[state] = len(self.states)
@@ -164,14 +177,24 @@ class Determinizer:
         """STRICT as a third component of the state; None when it forbids the step."""
         if not self._strict:
             return 0
-        shown = label != UNMARKED and bool(self.labels[label].names)
-        if shown:
+        if self._shows(label):
             return 1 if phase < 2 else None
         return 2 if phase else 0
 
+    def _shows(self, label: int) -> bool:
+        """Whether a match shows the events with the label."""
+        return label != UNMARKED and bool(self.labels[label].names)
+
+    def _rival_steps(self) -> RivalSteps | None:
+        """For MAX; with conditions over several events a rival might not be a match."""
+        if self.query.strategy is not Strategy.MAX or self.automaton.conditions:
+            return None
+        shown = sum(1 << atom for atom, label in enumerate(self._label_of_atom) if self._shows(label))
+        return RivalSteps(self._near, self._far, _bits(self.automaton.first), self._last, shown)
+
     def _find_coasting(self) -> int:
         """Atoms from which a run can end without another mark, themselves included: all read unmarked."""
-        quiet = [n for n, label in enumerate(self._label_of_atom) if label == UNMARKED or not self.labels[label].names]
+        quiet = [atom for atom, label in enumerate(self._label_of_atom) if not self._shows(label)]
         ending = {n for n in quiet if self._last >> n & 1}
         grown = True
         while grown:
@@ -181,13 +204,25 @@ class Determinizer:
 
     # -- numbering that survives a restart -----------------------------------------------------
 
-    def state_keys(self) -> list[tuple[int, int, int]]:
+    def state_keys(self) -> list[list[object]]:
         """The states in order of their numbers, as plain values."""
-        return [(state.near, state.far, state.phase) for state in self.states]
+        return [
+            [
+                state.near,
+                state.far,
+                state.phase,
+                None if rivals is None else [rivals.equal, rivals.more, rivals.unmarked],
+            ]
+            for state in self.states
+            for rivals in [state.rivals]
+        ]
 
-    def restore_states(self, keys: Sequence[tuple[int, int, int]]) -> None:
+    def restore_states(self, keys: Sequence[Sequence[Any]]) -> None:
         """Number the states as a snapshot has them."""
-        self.states = [_State(*key) for key in keys]
+        self.states = [
+            _State(near, far, phase, rivals and Rivals(tuple(rivals[0]), tuple(rivals[1]), rivals[2]))
+            for near, far, phase, rivals in keys
+        ]
         self._state_numbers = {state: number for number, state in enumerate(self.states) if number != INITIAL}
 
 
