@@ -1,0 +1,27 @@
+"""One small Spark session for all tests that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Quick to start instead of fast in the long run.
+SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from weft.runtime.spark.session import spark_session
+
+    session = spark_session("local[2]", SETTINGS)
+    yield session
+    session.stop()

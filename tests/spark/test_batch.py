@@ -1,0 +1,163 @@
+"""Spark gives the local engine's matches: from DataFrames, from files and from data in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.spark.pipeline import local
+from tests.strategies import Example, examples
+
+from weft import api
+from weft.errors import InputError, UsageError
+from weft.runtime.events import Rejected
+from weft.runtime.matches import Match
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+KEYED = "SELECT a[x], b FROM S WHERE A AS a ; B AS b FILTER a[x > 1] PARTITION BY [k] WITHIN 40 EVENTS"
+PLAIN = "SELECT * FROM S WHERE A ; B+ ; C WITHIN 6 EVENTS"
+EVENTS = [
+    {"type": "ABCD"[i * 7 % 11 % 4], "ts": i * 37 % 60, "k": [None, "u", "v"][i % 3], "x": i % 5} for i in range(120)
+]
+
+
+def both() -> list[object]:
+    return [api.compile(KEYED), renamed(api.compile(PLAIN), "plain")]
+
+
+def renamed(program: object, name: str) -> object:
+    from dataclasses import replace
+
+    return replace(program, queries=tuple(replace(query, name=name) for query in program.queries))  # type: ignore
+
+
+def frame_of(spark: SparkSession, events: list[dict[str, object]], partitions: int = 4) -> DataFrame:
+    schema = "ts long, type string, k string, x long"
+    rows = [tuple(event.get(name) for name in ("ts", "type", "k", "x")) for event in events]
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, partitions), schema)
+
+
+def collected(frame: DataFrame) -> list[Match]:
+    return sorted(
+        (
+            Match(
+                row.query,
+                row.id,
+                row.start,
+                row.end,
+                tuple(row.positions),
+                {name: tuple(places) for name, places in row.bindings.items()},
+                json.loads(row.event),
+            )
+            for row in frame.collect()
+        ),
+        key=repr,
+    )
+
+
+def test_a_frame_of_several_partitions(spark: SparkSession) -> None:
+    frame = frame_of(spark, EVENTS)
+    found = api.match(frame, both())
+    wanted = local(api.together(both()), EVENTS)
+    assert collected(found) == wanted
+    assert {match.query for match in wanted} == {"q", "plain"}
+    assert found.columns == ["query", "id", "start", "end", "positions", "bindings", "event"]
+
+
+def test_the_order_of_partitions_decides_between_equal_times(spark: SparkSession) -> None:
+    events = [{"type": kind, "ts": 5, "k": "u", "x": 3} for kind in "BABAABBA"]
+    assert collected(api.match(frame_of(spark, events, 3), api.compile(KEYED))) == local(api.compile(KEYED), events)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(examples())
+def test_any_program_on_data_in_this_process(spark: SparkSession, example: Example) -> None:
+    wanted = list(api.detect(example.events, example.program, rejects=[]))
+    assert list(api.detect(example.events, example.program, engine="spark", rejects=[])) == wanted
+
+
+def test_counting(spark: SparkSession) -> None:
+    assert api.count(EVENTS, both(), engine="spark") == api.count(EVENTS, both())
+
+
+def test_rejects_of_a_frame(spark: SparkSession) -> None:
+    from weft.runtime.spark.frames import match_frame
+
+    events = [*EVENTS[:30], {"type": "A", "k": "u"}, {"ts": 3, "x": 1}]
+    found = match_frame(frame_of(spark, events), api.compile(KEYED), rejects=True)
+    reasons = {row.event: row.reason for row in found.where("reason is not null").collect()}
+    assert reasons == {
+        '{"ts": null, "type": "A", "k": "u", "x": null}': "no time: no value in 'ts', nor in 'start' and 'end'",
+        '{"ts": 3, "type": null, "k": null, "x": null}': "no type: no value in 'type'",
+    }
+    matches = found.where("reason is null").drop("reason")
+    assert collected(matches) == local(api.compile(KEYED), EVENTS[:30])
+
+
+def test_timestamps_are_ticks(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    frame = frame_of(spark, EVENTS).withColumn("ts", F.timestamp_millis("ts"))
+    assert collected(api.match(frame, api.compile(KEYED))) == local(api.compile(KEYED), EVENTS)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, list[str]]:
+    """The same events as files of each format, two of each; Parquet in several row groups."""
+    made: dict[str, list[str]] = {"jsonl": [], "csv": [], "parquet": []}
+    for number, events in enumerate((EVENTS[:70], EVENTS[70:])):
+        for form, paths in made.items():
+            path = tmp_path / f"{number}.{form}"
+            paths.append(str(path))
+            table = pa.Table.from_pylist(events)
+            if form == "jsonl":
+                path.write_text("".join(json.dumps(event) + "\n" for event in events))
+            elif form == "csv":
+                pa.csv.write_csv(table, path)
+            else:
+                pq.write_table(table, path, row_group_size=16)
+    return made
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_files(spark: SparkSession, files: dict[str, list[str]], form: str) -> None:
+    wanted = list(api.detect(files[form], both(), engine="local"))
+    assert list(api.detect(files[form], both(), engine="spark")) == wanted
+    assert len(wanted) > 50
+
+
+def test_rejects_of_files_say_where(spark: SparkSession, tmp_path: Path) -> None:
+    lines = tmp_path / "e.jsonl"
+    lines.write_text('{"type": "A", "ts": 1}\nnot json\n{"type": "A", "ts": "soon"}\n')
+    rows = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"type": ["A", None, "B"], "ts": [1, 2, None], "z": [7, 8, 9]}), rows)
+    for path in (lines, rows):
+        wanted: list[Rejected] = []
+        found: list[Rejected] = []
+        list(api.detect(path, api.compile(KEYED), rejects=wanted))
+        list(api.detect(path, api.compile(KEYED), engine="spark", rejects=found))
+        assert found == wanted
+        assert len(found) == 2
+
+
+def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, EVENTS)
+    with pytest.raises(InputError, match="no column 'when' for the time of events"):
+        api.match(frame, api.compile(KEYED), time="when")
+    with pytest.raises(InputError, match="did you mean 'type'"):
+        api.match(frame, api.compile(KEYED), type="typ")
+    (tmp_path / "e.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="no column 'type'"):
+        list(api.detect(tmp_path / "e.csv", api.compile(KEYED), engine="spark"))
+    stream = spark.readStream.format("rate").load().selectExpr("value as ts", "'A' as type")
+    with pytest.raises(UsageError, match=r"use weft\.match"):
+        list(api.detect(stream, api.compile(KEYED), engine="spark"))

@@ -1,0 +1,149 @@
+"""Continuous runs over growing folders: exactly once, also when the process is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.spark.pipeline import local
+
+from weft import api
+from weft.connectors.files import ENDINGS, READERS
+from weft.errors import UsageError
+from weft.optimizer.pipeline import optimize
+from weft.runtime.matches import Match
+from weft.runtime.spark.run import ContinuousRun, RunOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUERY = "SELECT a, b[x] FROM S, T WHERE A AS a ; B AS b FILTER a[x] < b[x] PARTITION BY [k] WITHIN 50 EVENTS"
+EVENTS: list[dict[str, object]] = [
+    {"type": "ABC"[i * 5 % 7 % 3], "ts": 3 * i + i * 7 % 10, "k": "uvw"[i % 3], "x": i * 3 % 8} for i in range(120)
+]
+
+
+def options(folder: Path, **more: object) -> RunOptions:
+    return RunOptions(str(folder / "out"), str(folder / "checkpoint"), delay=10, lanes=2, files_per_trigger=1, **more)  # type: ignore
+
+
+def run_of(folder: Path, sources: tuple[str, ...] = ("in",), **more: object) -> ContinuousRun:
+    named = [(name, str(folder / name)) for name in sources]
+    return ContinuousRun(optimize(api.compile(QUERY)), named, options(folder, **more), ENDINGS, READERS)
+
+
+def write(folder: Path, number: int, events: list[dict[str, object]]) -> None:
+    """A file that appears when it is whole, younger than those before it."""
+    folder.mkdir(exist_ok=True)
+    hidden = folder / f".{number}.jsonl"
+    hidden.write_text("".join(json.dumps(event) + "\n" for event in events))
+    os.utime(hidden, (1000 + number, 1000 + number))
+    hidden.rename(folder / f"{number}.jsonl")
+
+
+def written(folder: Path) -> list[dict[str, object]]:
+    lines = [line for path in sorted((folder / "out").glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def as_json(matches: list[Match]) -> list[dict[str, object]]:
+    return sorted((match.to_json() for match in matches), key=repr)
+
+
+def test_a_killed_run_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(6):
+        write(tmp_path / "in", number, EVENTS[number * 20 : number * 20 + 20])
+    first = subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.test_run", str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 240
+        while not written(tmp_path) and first.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    before = len(written(tmp_path))
+    wanted = as_json(local(api.compile(QUERY), EVENTS))
+    assert 0 < before < len(wanted)
+    run = run_of(tmp_path, until="complete")
+    run.start(spark)
+    run.wait()
+    assert sorted(written(tmp_path), key=repr) == wanted
+
+
+def test_a_run_stops_and_goes_on_and_ends(spark: SparkSession, tmp_path: Path) -> None:
+    """Files come in while it runs; it is stopped; the rest is read later; in the end the stream is complete."""
+    write(tmp_path / "in", 0, [*EVENTS[:40], {"type": "A", "k": "u"}])
+    first = run_of(tmp_path, every="0 seconds")
+    first.start(spark)
+    deadline = time.monotonic() + 120
+    while not written(tmp_path) and not first.wait(0.05) and time.monotonic() < deadline:
+        pass
+    first.stop()
+    assert first.counters == {"events": 40, "matches": len(written(tmp_path)), "late": 0, "unreadable": 1}
+    write(tmp_path / "in", 1, [{"type": "B", "ts": 0, "k": "u", "x": 9}, *EVENTS[40:]])
+    second = run_of(tmp_path, until="complete")
+    second.start(spark)
+    second.wait()
+    assert sorted(written(tmp_path), key=repr) == as_json(local(api.compile(QUERY), EVENTS))
+    assert second.counters["late"] == 1
+    rejects = [json.loads(path.read_text()) for path in sorted((tmp_path / "out" / "rejects").glob("*.jsonl"))]
+    assert [(reject["event"], reject["reason"].partition(":")[0]) for reject in rejects] == [
+        ({"type": "A", "k": "u"}, "no time"),
+        ({"type": "B", "ts": 0, "k": "u", "x": 9}, "late"),
+    ]
+    assert rejects[0]["place"] == f"{tmp_path}/in/0.jsonl:41"
+
+
+def test_several_sources_are_streams(spark: SparkSession, tmp_path: Path) -> None:
+    """Events are told apart by source; formats may differ; matches are written as Parquet."""
+    write(tmp_path / "S", 0, [{"type": "A", "ts": 1, "x": 0}, {"type": "B", "ts": 2, "x": 1}])
+    (tmp_path / "T").mkdir()
+    pq.write_table(pa.table({"type": ["B", "B"], "ts": [2, 3], "x": [2, 3]}), tmp_path / "T" / "b.parquet")
+    program = optimize(api.compile("SELECT * FROM S, T WHERE S>A AS a ; T>B AS b WITHIN 9 EVENTS"))
+    sources = [(name, str(tmp_path / name)) for name in ("S", "T")]
+    run = ContinuousRun(program, sources, options(tmp_path, until="complete", format="parquet"), ENDINGS, READERS)
+    run.start(spark)
+    run.wait()
+    matches = pq.read_table(tmp_path / "out", schema=None).to_pylist()
+    # Of the two events at 2 that of S comes first: it is the source named first.
+    assert [match["positions"] for match in matches] == [[0, 2], [0, 3]]
+    assert run.counters["events"] == 4
+
+
+def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, EVENTS[:1])
+    with pytest.raises(UsageError, match="no such folder"):
+        run_of(tmp_path, ("nowhere",))
+    with pytest.raises(UsageError, match="nothing else can be read yet"):
+        ContinuousRun(api.compile(QUERY), [("k", "kafka://host/topic")], options(tmp_path), ENDINGS, READERS)
+    run_of(tmp_path)._job(spark)
+    other = optimize(api.compile("SELECT * FROM S WHERE A"))
+    with pytest.raises(UsageError, match="belongs to a run with other queries"):
+        ContinuousRun(other, [("in", str(tmp_path / "in"))], options(tmp_path), ENDINGS, READERS).start(spark)
+
+
+if __name__ == "__main__":  # the process that is killed
+    from tests.spark.conftest import SETTINGS
+
+    from weft.runtime.spark.session import spark_session
+
+    killed = run_of(Path(sys.argv[1]), until="complete")
+    killed.start(spark_session("local[2]", SETTINGS))
+    killed.wait()

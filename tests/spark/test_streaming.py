@@ -1,0 +1,103 @@
+"""Streams give the matches of a batch: with our watermark or Spark's, one trigger after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.pipeline import local
+
+from weft import api
+from weft.errors import UsageError
+from weft.runtime.spark.frames import match_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROGRAMS = "SELECT a, b[x] FROM S WHERE A AS a ; B AS b FILTER a[x] < b[x] PARTITION BY [k] WITHIN 50 EVENTS"
+SCHEMA = "ts long, type string, k string, x long"
+# Out of order by at most 9 ticks.
+EVENTS: list[dict[str, object]] = [
+    {"type": "ABC"[i * 5 % 7 % 3], "ts": 3 * i + i * 7 % 10, "k": "uvw"[i % 3], "x": i * 3 % 8} for i in range(90)
+]
+LATE = {"type": "A", "ts": 1, "k": "u", "x": 0}
+UNREADABLE = {"type": "A", "k": "u", "x": 0}
+
+
+def write_files(folder: Path, events: list[dict[str, object]], files: int) -> None:
+    """Files that Spark reads one after the other, one in a trigger."""
+    size = -(-len(events) // files)
+    folder.mkdir()
+    for number in range(files):
+        path = folder / f"{number}.json"
+        path.write_text("".join(json.dumps(e) + "\n" for e in events[number * size : (number + 1) * size]))
+        os.utime(path, (1000 + number, 1000 + number))
+
+
+def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+def test_our_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", [*EVENTS[:60], LATE, UNREADABLE, *EVENTS[60:]], 3)
+    frame = match_frame(read_stream(spark, tmp_path / "in"), api.compile(PROGRAMS), delay=10, lanes=2, rejects=True)
+    found = outcome(frame, tmp_path, availableNow=True)
+    passed = max(int(str(e["ts"])) for e in EVENTS) - 10
+    wanted = {m.id: m.positions for m in local(api.compile(PROGRAMS), EVENTS) if m.end < passed}
+    assert {row.id: tuple(row.positions) for row in found if row.reason is None} == wanted
+    assert len(wanted) > 50
+    rejected = [(json.loads(row.event), row.reason.partition(":")[0]) for row in found if row.reason is not None]
+    assert sorted(rejected, key=str) == [(UNREADABLE | {"ts": None}, "no time"), (LATE, "late")]
+
+
+def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    write_files(tmp_path / "in", [*EVENTS[:60], LATE, *EVENTS[60:]], 2)
+    stream = read_stream(spark, tmp_path / "in").withColumn("ts", F.timestamp_millis("ts"))
+    found = outcome(api.match(stream.withWatermark("ts", "10 milliseconds"), api.compile(PROGRAMS)), tmp_path)
+    passed = max(int(str(e["ts"])) for e in EVENTS) - 10
+    # No more events came after the second file: a timer let those go on that waited for its watermark.
+    wanted = {m.id: m.positions for m in local(api.compile(PROGRAMS), EVENTS) if m.end < passed}
+    assert {row.id: tuple(row.positions) for row in found} == wanted
+
+
+def outcome(frame: DataFrame, tmp_path: Path, **trigger: object) -> list[object]:
+    """All rows of a stream whose files are there already."""
+    rows: list[object] = []
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        **(trigger or {"processingTime": "0 seconds"})
+    )
+    running = query.start()
+    try:
+        if trigger:
+            running.awaitTermination()
+        else:
+            running.processAllAvailable()
+    finally:
+        running.stop()
+    return rows
+
+
+def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", EVENTS, 1)
+    stream = read_stream(spark, tmp_path / "in").selectExpr(
+        "*", "timestamp_millis(ts) as at", "timestamp_millis(ts) as t"
+    )
+    program = api.compile(PROGRAMS)
+    with pytest.raises(UsageError, match="the watermark is on 't', but the time of events is in 'at'"):
+        match_frame(stream.withWatermark("t", "1 second"), program, time="at")
+    with pytest.raises(UsageError, match="has a watermark already"):
+        match_frame(stream.withWatermark("at", "1 second"), program, time="at", delay=3)
+    with pytest.raises(UsageError, match="must not be negative"):
+        match_frame(stream, program, delay=-1)
+    with pytest.raises(UsageError, match="at least one lane"):
+        match_frame(stream, program, lanes=0)
+    with pytest.raises(UsageError, match="`delay` is for streams"):
+        match_frame(spark.createDataFrame([], SCHEMA), program, delay=1)
