@@ -159,8 +159,9 @@ class Rule(Node):
     hold; they are the ones about summaries, and choose nothing. When all firings of one terminator event are
     made, the events they bind to the variables in `consumes` are consumed from these variables of this rule.
 
-    The defined event is seen after the event that fired the rule. Those that one event makes are seen in the
-    order of rules, and those of one rule in the order of the events taken, look-back by look-back.
+    The defined event has its fields as attributes and, unless fields have these names, `ts` and `type`. It is seen
+    after the event that fired the rule. Those that one event makes are seen in the order of rules, and those of
+    one rule in the order of the events taken, look-back by look-back.
     """
 
     name: str
@@ -185,7 +186,7 @@ class Rule(Node):
                 _require(step is self.terminator or step.variable in needed, "an absence is decided as early as it can")
             bound.add(step.variable)
         _require_bound(frozenset().union(*map(mentioned, (*self.conditions, *self.fields))), bound)
-        _require(not any(_at_hand(node) for node in (*self.conditions, *self.fields)), "no event is at hand here")
+        _require(not any(reads_at_hand(node) for node in (*self.conditions, *self.fields)), "no event is at hand here")
 
     @property
     def steps(self) -> tuple[Terminator | LookBack, ...]:
@@ -227,13 +228,13 @@ def _needed_before(step: Terminator | LookBack) -> frozenset[str]:
     return anchors.union(*map(mentioned, step.events.related))
 
 
-def _at_hand(node: Node) -> bool:
-    """Whether it reads an event at hand, outside of a summary."""
+def reads_at_hand(node: Node) -> bool:
+    """Whether it reads the event at hand; a summary has events of its own."""
     if isinstance(node, Summary):
         return False
     if isinstance(node, Attribute) and node.variable is None:
         return True
-    return any(_at_hand(child) for child in node.children())
+    return any(reads_at_hand(child) for child in node.children())
 
 
 def _require(condition: bool, otherwise: str) -> None:

@@ -40,7 +40,7 @@ def matches(
         for m in (in_network[query.name] if isinstance(query, SituationQuery) else _matches_of(query, stream))
     ]
     rules = [(rank, query) for rank, query in enumerate(program.queries) if isinstance(query, Rule)]
-    found += [(rules[n][0], m) for n, m in rule_matches([rule for _, rule in rules], stream, time, type)]
+    found += [(rules[n][0], m) for n, m in rule_matches([rule for _, rule in rules], stream)]
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, m in found

@@ -31,11 +31,8 @@ Combination = Mapping[str, Happening]  # what each variable is bound to
 Consumed = set[tuple[str, int]]  # variables, and numbers of the events consumed from them
 
 
-def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed], time: str, type: str) -> list[tuple[int, Match]]:
-    """All firings of the rules, each with the number of its rule.
-
-    The attributes of a defined event are its fields and, called as in the given events, its time and its type.
-    """
+def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed]) -> list[tuple[int, Match]]:
+    """All firings of the rules, each with the number of its rule."""
     cycles = instant_cycles(rules)
     if cycles:
         raise ValueError(f"these rules fire for ever: {' <- '.join((*cycles[0], cycles[0][0]))}")
@@ -52,7 +49,7 @@ def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed], time: str, typ
                 for firing in firings:
                     match = _match(rule, firing, history)
                     found.append((rank, match))
-                    waiting.append(_defined(match, {time: match.end, type: rule.name}))
+                    waiting.append(_defined(match))
             history.append(_numbered(now, len(history)))
     return found
 
@@ -61,8 +58,9 @@ def _given(event: Placed) -> Happening:
     return Happening(-1, event.type, event.end, event.start, (event.position,), event.attributes)
 
 
-def _defined(match: Match, usual: EventDict) -> Happening:
-    return Happening(-1, match.query, match.end, match.start, match.positions, {**usual, **match.event})
+def _defined(match: Match) -> Happening:
+    attributes = {"ts": match.end, "type": match.query, **match.event}
+    return Happening(-1, match.query, match.end, match.start, match.positions, attributes)
 
 
 def _numbered(event: Happening, number: int) -> Happening:

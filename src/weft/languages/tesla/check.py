@@ -116,7 +116,11 @@ def check_cycles(lowered: Sequence[tuple[syntax.Rule, Rule]], findings: Findings
     for cycle in histories_without_end(rules):
         if not any(name in found for found in instant for name in cycle):
             path = " <- ".join((*cycle, cycle[0]))
-            at = next(node for node, rule in lowered if rule.name == cycle[0])
+            at = next(node for node, rule in lowered if rule.name == cycle[0] and _binds(rule, cycle[1 % len(cycle)]))
             message = f"events may be made of events of their own type without end: {path}"
             hint = "each keeps the positions of all events it is made of; they may become many"
             findings.warning("endless-history", message, at.type.span, hint)
+
+
+def _binds(rule: Rule, type_: str) -> bool:
+    return any(step.events.type == type_ for step in rule.steps)

@@ -143,7 +143,7 @@ class RuleConditions(Conditions):
         compared = super().comparison(node)
         if not isinstance(compared, algebra.Comparison):
             return compared
-        if _reads_at_hand(compared.right) and not _reads_at_hand(compared.left):
+        if rules.reads_at_hand(compared.right) and not rules.reads_at_hand(compared.left):
             operator = _FLIPPED.get(compared.operator, compared.operator)
             return algebra.Comparison(operator, compared.right, compared.left)
         return compared
@@ -152,9 +152,13 @@ class RuleConditions(Conditions):
 
     def value(self, node: Expression) -> Typed:
         """The value of an expression; in brackets, a name alone is an attribute of the event at hand."""
-        if isinstance(node, expressions.Bare) and self._at_hand is not None:
+        if not isinstance(node, expressions.Bare):
+            return super().value(node)
+        if self._at_hand is not None:
             return self._own(node.name)
-        return super().value(node)
+        hint = f"say of which event: {next(iter(self._scope.events))}.{node.name.text}, or put a text in quotes"
+        self.findings.error("not-a-value", f"{node.name.text!r} alone is no value", node.span, hint)
+        return UNKNOWN
 
     def field(self, node: expressions.Field) -> Typed:
         """An attribute of an event that is bound, or of the one at hand under its name."""
@@ -230,12 +234,10 @@ class RuleConditions(Conditions):
         self.findings.error("unbound-parameter", f"${name.text} is not bound here", name.span, hint)
 
     def _report_unknown(self, variable: Name) -> None:
-        aliases = {bound.type.text: name for name, bound in self._scope.events.items()}
-        hint = did_you_mean(variable.text, self._scope.events)
-        if variable.text in aliases:
-            hint = f"its name here is {aliases[variable.text]!r}"
-        elif self._at_hand is not None and variable.text == self._at_hand.type.text:
-            hint = "write the attribute alone: in brackets it is one of this event"
+        if self._at_hand is None or variable.text != self._at_hand.type.text:
+            self._scope.report_unknown(variable, self.findings)
+            return
+        hint = "write the attribute alone: in brackets it is one of this event"
         self.findings.error("unknown-variable", f"nothing is called {variable.text!r} here", variable.span, hint)
 
     # ------------------------------------------------------------ aggregates
@@ -265,10 +267,6 @@ class RuleConditions(Conditions):
             return UNKNOWN
         attribute = None if node.attribute is None else node.attribute.text
         return Typed(rules.Summary(node.function, events, attribute, extent), NUMBER)
-
-
-def _reads_at_hand(node: algebra.Expression) -> bool:
-    return any(isinstance(part, algebra.Attribute) and part.variable is None for part in node.walk())
 
 
 def _is_constant(node: Expression) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from weft.languages.stops import Dialect, Explained, Stop
 
@@ -89,9 +90,7 @@ def _selected_terminator(stop: Stop) -> Explained | None:
 
 
 def _missing_from(stop: Stop) -> Explained | None:
-    if stop.said(0) not in ("WHERE", "CONSUMING", "DEFINE", "RULE") or "FROM" not in stop.expected:
-        return None
-    if "WITHIN" in stop.expected or "NAME" in stop.expected:
+    if stop.expected != {"FROM"} or stop.word(-1) is None or stop.said(-1) != ")":
         return None
     return "from is missing", stop.span, "a rule is define type(fields) from pattern where fields"
 
@@ -126,7 +125,8 @@ def _missing_and(stop: Stop) -> Explained | None:
     if stop.found is None or "AND" not in stop.expected or stop.said(0) in stop.dialect.foreign:
         return None
     starts = stop.found.kind in ("name", "string") or stop.found.text.startswith("$")
-    if not starts or stop.said(0) in KEYWORDS - {"EACH", "FIRST", "LAST", "NOT"}:
+    is_misspelt = get_close_matches(stop.said(0), stop.expected & KEYWORDS, n=1, cutoff=0.7)
+    if not starts or is_misspelt or stop.said(0) in KEYWORDS - {"EACH", "FIRST", "LAST", "NOT"}:
         return None
     inside = " or a comma" if stop.open_brackets or "WHERE" not in stop.expected else ""
     return f"`and`{inside} is missing before {stop.found.text!r}", stop.span, None

@@ -157,11 +157,7 @@ class RuleLowering:
     def _is_known(self, name: Name, before: int | None) -> bool:
         bound = self._scope.events.get(name.text)
         if bound is None:
-            aliases = {event.type.text: alias for alias, event in self._scope.events.items()}
-            hint = did_you_mean(name.text, self._scope.events)
-            if name.text in aliases:
-                hint = f"its name here is {aliases[name.text]!r}"
-            self._findings.error("unknown-variable", f"nothing is called {name.text!r} here", name.span, hint)
+            self._scope.report_unknown(name, self._findings)
             return False
         if before is not None and bound.index >= before:
             message = f"{name.text!r} is not bound yet"
@@ -207,7 +203,7 @@ class RuleLowering:
             if declared.name.text in kinds:
                 message = f"{self._node.type.text!r} has a second field {declared.name.text!r}"
                 self._findings.error("duplicate-field", message, declared.name.span)
-            kinds[declared.name.text] = kind_named(declared.kind, self._findings) or Kind.TEXT
+            kinds.setdefault(declared.name.text, kind_named(declared.kind, self._findings) or Kind.TEXT)
         values = self._values(kinds)
         for declared in self._node.fields:
             if declared.name.text not in values:
@@ -240,7 +236,7 @@ class RuleLowering:
     def _check_kind(self, found: Typed, kind: Kind, assignment: syntax.Assignment) -> None:
         if found.families is not None and kind.family not in found.families:
             message = f"the field {assignment.field.text!r} is a {kind.family}; this is {say(found.families)}"
-            hint = f"declare it so in define, or set another value (kinds of {kind.family}s only)"
+            hint = f"change its kind in define, or set a {kind.family}"
             self._findings.error("type-mismatch", message, assignment.value.span, hint)
 
     def _consumed(self) -> tuple[str, ...]:

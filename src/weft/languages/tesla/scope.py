@@ -90,8 +90,20 @@ class Scope:
     """The events a rule binds, by name, and the parameters bound so far."""
 
     events: Mapping[str, Bound]
+    unbound: frozenset[str]  # the types of negations and aggregates, whose events have no names
     later: Mapping[str, Span]  # where each parameter is bound for the first time, in the whole rule
     parameters: dict[str, Typed] = field(default_factory=dict)
+
+    def report_unknown(self, name: Name, findings: Findings) -> None:
+        """Report a name that no event of the rule has."""
+        aliases = [alias for alias, bound in self.events.items() if bound.type.text == name.text]
+        if aliases:
+            hint: str | None = f"its name here is {' or '.join(map(repr, aliases))}"
+        elif name.text in self.unbound:
+            hint = "negations and aggregates bind no event that could be named"
+        else:
+            hint = did_you_mean(name.text, self.events)
+        findings.error("unknown-variable", f"nothing is called {name.text!r} here", name.span, hint)
 
 
 def scope_of(rule: syntax.Rule, findings: Findings) -> Scope | None:
@@ -109,7 +121,14 @@ def scope_of(rule: syntax.Rule, findings: Findings) -> Scope | None:
             findings.error("duplicate-variable", message, name.span, hint)
             is_clear = False
         events.setdefault(name.text, Bound(type_, len(events)))
-    return Scope(events, _bindings(rule)) if is_clear else None
+    unbound = frozenset(
+        node.type.text
+        for part in (*rule.clauses, *rule.assignments)
+        if not isinstance(part, syntax.Selected)
+        for node in part.walk()
+        if isinstance(node, syntax.Predicate | syntax.Aggregate)
+    )
+    return Scope(events, unbound, _bindings(rule)) if is_clear else None
 
 
 def _free_name(type_: str, events: Mapping[str, Bound]) -> str:
