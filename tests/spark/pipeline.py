@@ -13,13 +13,13 @@ from weft.runtime.chunks import dict_chunk
 from weft.runtime.local import LocalRun
 from weft.runtime.matches import Match, rows_to_matches
 from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lane_state import LaneState
 from weft.runtime.spark.lane_worker import match_runs
 from weft.runtime.spark.packing import Place, pack_chunk
 from weft.runtime.spark.runs import run_rows_of
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
-from weft.runtime.spark.source import end_of_stream
 
 Event = dict[str, object]
 
@@ -64,7 +64,7 @@ class Stream:
         self.take(pa.Table.from_batches([packed(part, number, self.job) for number, part in enumerate(parts)]))
 
     def end(self) -> None:
-        self.take(pa.Table.from_batches([end_of_stream(self.job, 0)]))
+        self.take(pa.Table.from_batches([FileWork(self.job, {}).end(0)]))
 
     def take(self, runs: pa.Table) -> None:
         for lane in self.job.lanes:

@@ -62,8 +62,8 @@ def as_json(matches: list[Match]) -> list[dict[str, object]]:
 
 
 def test_a_killed_run_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    for number in range(6):
-        write(tmp_path / "in", number, EVENTS[number * 20 : number * 20 + 20])
+    for number in range(4):
+        write(tmp_path / "in", number, EVENTS[number * 30 : number * 30 + 30])
     first = subprocess.Popen(
         [sys.executable, "-m", "tests.spark.test_run", str(tmp_path)],
         cwd=Path(__file__).parents[2],

@@ -16,9 +16,8 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lane_worker import match_rows, pieces
 from weft.runtime.spark.late import late_rows
-from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import Origin, RunRow, cut_run, pack_run, unpack_run
-from weft.runtime.spark.schema import counters_as_output, rejects_as_output
+from weft.runtime.spark.schema import counters_as_output, record_batch_of, rejects_as_output
 from weft.runtime.spark.sequencer import Sequencer
 from weft.runtime.spark.watermark import END_OF_TIME
 

@@ -13,9 +13,14 @@ from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_record_batches
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.packing import record_batch_of
 from weft.runtime.spark.runs import run_rows_of
-from weft.runtime.spark.schema import counters_as_output, counts_as_output, rejects_as_output, with_reason
+from weft.runtime.spark.schema import (
+    counters_as_output,
+    counts_as_output,
+    record_batch_of,
+    rejects_as_output,
+    with_reason,
+)
 from weft.runtime.spark.sequencer import Sequencer
 
 PUSHED = 65536  # events given to the kernels at a time

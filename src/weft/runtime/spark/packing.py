@@ -19,7 +19,7 @@ from weft.runtime.keys import lane_of
 from weft.runtime.order import EventSource
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes import Lane
-from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
+from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA, record_bytes
 from weft.runtime.spark.times import encode_times
 from weft.runtime.spark.wire import narrow, pack_events
 
@@ -168,21 +168,6 @@ def reject_rows(rows: Sequence[tuple[str | None, int | None, int | None, str | N
     columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECT_SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=REJECT_SCHEMA)
-
-
-def record_bytes(batch: pa.RecordBatch) -> bytes:
-    """A record batch as Arrow IPC bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def record_batch_of(data: bytes | pa.Buffer) -> pa.RecordBatch:
-    """The record batch that `record_bytes` made into these bytes."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_next_batch()
 
 
 def event_text(event: object) -> str | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_state import LaneState
-from weft.runtime.spark.packing import record_batch_of, record_bytes
-from weft.runtime.spark.runs import RunRow
+from weft.runtime.spark.schema import record_batch_of, record_bytes
 from weft.runtime.spark.watermark import Lateness
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.lane_state import LaneState
+    from weft.runtime.spark.runs import RunRow
 
 PACKED_DDL = "data binary"  # rows of the output, many to a row
 
@@ -60,14 +62,14 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """All rows of one trigger for this lane."""
-        state = LaneState.load(self._pages, self._job, key[0])
+        state = self._load(key[0])
         self._follow_spark(state, timerValues)
-        rejects = state.take([RunRow(**row.asDict()) for row in rows], self._lateness.delay)
+        rejects = state.take([run_row(row) for row in rows], self._lateness.delay)
         yield from self._finish(state, rejects)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """Spark's watermark has passed the first event that waits here."""
-        state = LaneState.load(self._pages, self._job, key[0])
+        state = self._load(key[0])
         self._follow_spark(state, timerValues)
         if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():
             state.head.timer = None
@@ -75,6 +77,12 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def close(self) -> None:
         """After a trigger."""
+
+    def _load(self, lane_id: int) -> LaneState:
+        # Spark also starts a process that only asks which states there are: it can do without the kernels.
+        from weft.runtime.spark.lane_state import LaneState
+
+        return LaneState.load(self._pages, self._job, lane_id)
 
     def _follow_spark(self, state: LaneState, timer_values: Any) -> None:
         if self._lateness.by_spark:
@@ -99,6 +107,13 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         if timer is not None:
             self._handle.registerTimer(timer)
         state.head.timer = timer
+
+
+def run_row(row: Row) -> RunRow:
+    """A row of Spark's as one of ours."""
+    from weft.runtime.spark.runs import RunRow
+
+    return RunRow(**row.asDict())
 
 
 def unpack_output(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

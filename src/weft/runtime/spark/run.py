@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -18,6 +19,7 @@ from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.order import Reading
+from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.session import spark_session
@@ -81,10 +83,9 @@ class ContinuousRun:
         job, session = self._job(session)
         session.dataSource.register(WeftFiles)
         stream = FileStream(
-            job,
             self._folders,
             dict(self._formats),
-            dict(self._readers),
+            cloudpickle.dumps(FileWork(job, dict(self._readers))),
             str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl"),
             options.files_per_trigger,
             options.until == "complete",

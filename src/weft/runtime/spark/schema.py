@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from weft.runtime.matches import MATCH_SCHEMA
-
 MATCH_DDL = (
     "query string, id string, start bigint, end bigint, positions array<bigint>, "
     "bindings map<string, array<bigint>>, event string"
@@ -20,7 +18,19 @@ MATCH_DDL = (
 # What a lane gives: matches; events that took no part (they have a reason, and for an id their place in the input);
 # and counters (neither query nor reason), an object in `event`.
 OUTPUT_DDL = f"{MATCH_DDL}, reason string"
-OUTPUT_SCHEMA = pa.schema([field.with_nullable(True) for field in MATCH_SCHEMA] + [pa.field("reason", pa.string())])
+_PLACES = pa.list_(pa.field("element", pa.int64(), nullable=False))
+OUTPUT_SCHEMA = pa.schema(
+    [
+        pa.field("query", pa.string()),
+        pa.field("id", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("positions", _PLACES),
+        pa.field("bindings", pa.map_(pa.string(), pa.field("value", _PLACES))),
+        pa.field("event", pa.string()),
+        pa.field("reason", pa.string()),
+    ]
+)
 
 # One row: what one lane is to know of one run. `first` is the earliest end in it. `rejects` (unreadable events) and
 # `others` (events of no lane, which may turn out to be late) are given to one lane only.
@@ -78,3 +88,18 @@ def counts_as_output(counts: Mapping[str, int]) -> pa.RecordBatch:
     """Numbers of matches as rows of the output: one for each query, the number in `start`."""
     rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "start": count} for name, count in counts.items()]
     return pa.RecordBatch.from_pylist(rows, schema=OUTPUT_SCHEMA)
+
+
+def record_bytes(batch: pa.RecordBatch) -> bytes:
+    """A record batch as Arrow IPC bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def record_batch_of(data: bytes | pa.Buffer) -> pa.RecordBatch:
+    """The record batch that `record_bytes` made into these bytes."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_next_batch()

@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,7 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from weft.runtime.order import EventSource
-from weft.runtime.spark.files import Piece, Reader, pieces_of, read
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_state import END_OF_STREAM
-from weft.runtime.spark.packing import Place, pack_chunk, run_rows
 from weft.runtime.spark.schema import RUN_DDL
-from weft.runtime.spark.times import encode_times
-from weft.runtime.spark.wire import nothing
 
 FORMAT = "weft-files"
 
@@ -42,10 +34,9 @@ class Folder:
 class FileStream:
     """All that the source must know."""
 
-    job: Job
     folders: tuple[Folder, ...]
     formats: Mapping[str, str]  # by ending
-    readers: Mapping[str, Reader]
+    work: bytes  # a pickled FileWork: only tasks need it, and what it loads
     log: str  # the file in which the files found are kept, in their order
     files_per_trigger: int | None = None
     ending: bool = False  # declare the stream complete when all files have been read
@@ -118,26 +109,13 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of one file."""
-        stream, job = self._stream, self._stream.job
+        work = cloudpickle.loads(self._stream.work)
         if partition.path is None:
-            yield end_of_stream(job, partition.number)
+            yield work.end(partition.number)
             return
-        folder = stream.folders[partition.source]
-        form = stream.formats[_ending(partition.path)]
-        chunks = (chunk for piece in _pieces(partition.path, form, job) for chunk in read(piece, stream.readers, job))
-        for at, chunk in enumerate(chunks):
-            events = EventSource(partial(list, (chunk,)), job.reading)
-            yield pack_chunk(events, Place(partition.source, partition.number, at), job, folder.stream)
-
-
-def _pieces(path: str, form: str, job: Job) -> list[Piece]:
-    return pieces_of(path, form, job.reading)
-
-
-def end_of_stream(job: Job, number: int) -> pa.RecordBatch:
-    """The rows that tell every lane that no event comes any more."""
-    empty, none = encode_times(*nothing()), [b""] * len(job.lanes)
-    return run_rows(job.lanes, Place(0, number, END_OF_STREAM), None, empty, none, None)
+        form = self._stream.formats[_ending(partition.path)]
+        stream = self._stream.folders[partition.source].stream
+        yield from work.runs(partition.path, form, partition.source, partition.number, stream)
 
 
 def found_files(stream: FileStream, *, look: bool) -> list[tuple[int, str]]:

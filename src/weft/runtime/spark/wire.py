@@ -78,9 +78,3 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
         {name: column.map(_widen) for name, column in packed.columns.items()},
         None if packed.streams is None else _widen(packed.streams),
     )
-
-
-def nothing() -> tuple[Int64s, Int64s]:
-    """The times of no events."""
-    none = np.empty(0, np.int64)
-    return none, none
