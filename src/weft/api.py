@@ -128,6 +128,8 @@ def count(
 
 def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
+    if stage == "syntax" and not isinstance(program, Program):
+        return "\n".join(stages.show(part, stage, format) for part in program)
     return stages.show(together(program), stage, format)
 
 
@@ -138,10 +140,12 @@ def together(programs: Programs) -> Program:
         raise UsageError("a program is what weft.compile(text_or_path) gives: pass one, or a list of them")
     if len(parts) == 1:
         return parts[0]
-    names = [query.name for part in parts for query in part.queries]
+    names = [name for part in parts for name in {query.name for query in part.queries}]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"two queries are called {twice[0]!r}: rename the file of one, it names the query")
+        raise UsageError(
+            f"two programs have a query called {twice[0]!r}: rename one (a nameless query has its file's name)"
+        )
     if len({part.time_unit for part in parts}) > 1:
         raise UsageError("the programs count time in different units: compile them with one time_unit")
     return replace(

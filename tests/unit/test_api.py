@@ -129,7 +129,7 @@ class TestDetect:
             weft.detect([], PAIR)  # type: ignore[arg-type]
 
     def test_programs_whose_queries_share_a_name_are_refused(self) -> None:
-        with pytest.raises(weft.UsageError, match="two queries are called 'q'"):
+        with pytest.raises(weft.UsageError, match="two programs have a query called 'q'"):
             weft.detect([], [weft.compile(PAIR), weft.compile(PAIR)])
 
 

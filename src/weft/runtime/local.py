@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.plan.operators import Plan
-from weft.runtime.events import Rejected
+from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_record_batches
 from weft.runtime.order import EventSource
@@ -37,15 +37,29 @@ class LocalRun:
         for batch in self._source:
             if len(batch) == 0:
                 continue
-            ready, held = settle([*held, *matcher.push(batch)], int(batch.ends[-1]))
-            for rows in to_record_batches(ready, self._order):
-                found += len(rows)
-                yield rows
+            for fresh, time in self._pieces(matcher, batch):
+                ready, held = settle([*held, *fresh], time)
+                for rows in to_record_batches(ready, self._order):
+                    found += len(rows)
+                    yield rows
             self._note(matcher, found)
         for rows in to_record_batches([*held, *matcher.finish()], self._order):
             found += len(rows)
             yield rows
         self._note(matcher, found)
+
+    def _pieces(self, matcher: Matcher, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
+        """New matches, and a time: those that end before it are complete with them.
+
+        One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
+        queries' come one query after the other, so they are complete only together.
+        """
+        if len(self._order) == 1:
+            for piece in matcher.push(batch):
+                yield [piece], int(piece.ends[-1])
+            yield [], int(batch.ends[-1])
+        else:
+            yield list(matcher.push(batch)), int(batch.ends[-1])
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
