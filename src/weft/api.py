@@ -15,7 +15,6 @@ from weft import engines, stages
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, InputError, UsageError
 from weft.languages import LANGUAGES, compile_text
-from weft.optimizer.pipeline import optimize
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match, rows_to_matches
 from weft.schema import Catalog
@@ -67,21 +66,25 @@ def compile_with_findings(
 
 
 def match(
-    frame: DataFrame,
+    frame: DataFrame | str | Path | Sequence[str | Path],
     program: Programs,
     time: str = "ts",
     type: str = "type",
+    *,
+    rejects: bool = False,
+    **options: Any,
 ) -> DataFrame:
-    """The matches in a Spark DataFrame, batch or streaming, as a Spark DataFrame.
+    """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
 
-    Its columns are query, id, start, end, positions, bindings and event (a JSON object).
+    Its columns are query, id, start, end, positions, bindings and event (a JSON object). With `rejects` the
+    events that took no part come too, with their `reason` in one more column and no query. Options: `lanes`,
+    over how many tasks the keys of a partitioned query are spread; `delay`, for a stream without a watermark,
+    how many ticks later than its successors an event may come.
     """
-    if engines.is_spark_frame(frame):
-        from weft.runtime.spark.frames import match_frame  # Spark takes seconds to load
-
-        return match_frame(frame, optimize(together(program)), time=time, type=type)
+    if engines.is_spark_frame(frame) or engines.paths_of(frame) is not None:
+        return engines.match_on_spark(frame, together(program), time=time, type=type, rejects=rejects, **options)
     raise UsageError(
-        f"weft.match takes a Spark DataFrame, not a {frame.__class__.__name__}: "
+        f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
     )
 

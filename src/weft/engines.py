@@ -22,6 +22,9 @@ from weft.runtime.matches import PlainMatch, to_batch, to_record_batches
 from weft.runtime.order import EventSource, read_events
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from weft.runtime.spark.files import Files
     from weft.runtime.spark.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
@@ -73,12 +76,25 @@ def spark_input(events: Any) -> Any:
 def _start_on_spark(events: Any, program: Program, *, time: str, type: str) -> Run:
     # Spark takes seconds to load, and most runs do without.
     from weft.runtime.spark.detect import SparkRun
-    from weft.runtime.spark.files import Files
 
     paths = paths_of(events)
-    if paths is not None:
-        events = Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
-    return SparkRun(events, program, time=time, type=type)
+    return SparkRun(events if paths is None else _spark_files(paths), program, time=time, type=type)
+
+
+def match_on_spark(frame: Any, program: Program, **options: Any) -> DataFrame:
+    """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
+    from weft.runtime.spark.frames import match_files, match_frame
+
+    paths = paths_of(frame)
+    if paths is None:
+        return match_frame(frame, optimize(program), **options)
+    return match_files(_spark_files(paths), optimize(program), **options)
+
+
+def _spark_files(paths: list[str]) -> Files:
+    from weft.runtime.spark.files import Files
+
+    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
 
 
 def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:

@@ -143,6 +143,21 @@ def test_match_refuses_what_is_not_a_spark_frame() -> None:
         weft.match([], weft.compile(PAIR))  # type: ignore[arg-type]
 
 
+@pytest.mark.spark
+def test_match_reads_frames_and_files_and_shows_rejects(tmp_path: Path) -> None:
+    from weft.runtime.spark.session import spark_session
+
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"type": "A", "ts": 1}\n{"type": "A"}\n{"type": "B", "ts": 2}\n')
+    program = weft.compile(PAIR)
+    frame = spark_session().createDataFrame([("A", 1), ("B", 2)], "type string, ts bigint")
+    assert [list(row["positions"]) for row in weft.match(frame, program).collect()] == [[0, 1]]
+    assert [list(row["positions"]) for row in weft.match(str(events), program, lanes=3).collect()] == [[0, 1]]
+    rows = weft.match([events], program, rejects=True).collect()
+    assert [row["reason"] is None for row in rows if row["query"] is not None] == [True]
+    assert ["ts" in row["reason"] for row in rows if row["query"] is None] == [True]
+
+
 class TestExplain:
     @pytest.mark.parametrize("stage", ["syntax", "algebra", "optimized", "plan", "tables"])
     def test_every_stage_is_text(self, stage: str) -> None:

@@ -1,4 +1,4 @@
-"""`weft.match`: a Spark DataFrame of events in, batch or streaming, a Spark DataFrame of matches out."""
+"""`weft.match`: a Spark DataFrame of events (batch or streaming) or files in, a Spark DataFrame of matches out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from weft.errors import UsageError
 from weft.plan.planner import plan
 from weft.runtime.order import Reading
 from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import job_of
+from weft.runtime.spark.session import spark_session
 from weft.runtime.spark.streaming import match_stream
 
 MATCH_COLUMNS = ("query", "id", "start", "end", "positions", "bindings", "event")
@@ -35,8 +37,7 @@ def match_frame(
     session = frame.sparkSession
     chosen = plan(program)
     reading = Reading(time, type, time_unit=program.time_unit)
-    if lanes is not None and lanes < 1:
-        raise UsageError(f"there must be at least one lane, not {lanes}")
+    check_lanes(lanes)
     if frame.isStreaming:
         partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
         shares = lanes or min(session.sparkContext.defaultParallelism, partitions)
@@ -47,6 +48,34 @@ def match_frame(
             raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
         job = job_of(chosen, reading, lanes or session.sparkContext.defaultParallelism)
         output = match_lanes(run_frame(frame, job), job)
+    return _shown(output, rejects=rejects)
+
+
+def match_files(
+    files: Files,
+    program: Program,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    lanes: int | None = None,
+    rejects: bool = False,
+) -> DataFrame:
+    """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
+    check_lanes(lanes)
+    session = spark_session()
+    reading = Reading(time, type, time_unit=program.time_unit)
+    job = job_of(plan(program), reading, lanes or session.sparkContext.defaultParallelism)
+    return _shown(match_lanes(file_runs(session, files, job), job), rejects=rejects)
+
+
+def check_lanes(lanes: int | None) -> None:
+    """Refuse a number of lanes that cannot be."""
+    if lanes is not None and lanes < 1:
+        raise UsageError(f"there must be at least one lane, not {lanes}")
+
+
+def _shown(output: DataFrame, *, rejects: bool) -> DataFrame:
+    """Matches, and rejects if they are asked for, without what lanes say of themselves."""
     if rejects:
         return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull())
     return output.where(F.col("query").isNotNull()).select(*MATCH_COLUMNS)
