@@ -25,3 +25,10 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("local[2]", SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _session_for_marked_tests(request: pytest.FixtureRequest) -> None:
+    """Every test marked `spark` runs on the one session, also where weft would start its own."""
+    if request.node.get_closest_marker("spark") is not None:
+        request.getfixturevalue("spark")
