@@ -1,46 +1,29 @@
-"""The automaton kernel: advances one query over a batch of events (DCORE Algorithm 1).
+"""The automaton kernels: advance one query over a batch of events, and write out the matches that end in it.
 
-It stops and asks when it meets something new (an unknown edge, a full buffer); Python answers and calls
-again, and it goes on where it stopped. What it remembers of a (partition, state) is a row of two words, the
-set's head node and its `youngest`, so an update does not read nodes.
-
-All arrays are locals and all indexes unsigned: calls and attributes in the loop would cost reference
-counting, signed indexes a test each. Together they are half of the time per event.
+There is one for each way to report matches, so that a query's first use compiles only what it needs. Each stops
+and asks when it meets something new (an unknown edge, a full buffer); Python answers and calls again, and it goes
+on where it stopped.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from weft.kernels.best import emit_best
 from weft.kernels.conditions import Conditions
 from weft.kernels.enumerate import OPEN, enumerate_matches
 from weft.kernels.filtered import enumerate_filtered
-from weft.kernels.jit import kernel
+from weft.kernels.jit import inlined, kernel
 from weft.kernels.tecs import (
-    ASK_CLASS,
-    ASK_ROOM,
-    ASK_STATE,
-    BARE,
-    BOTTOM,
     CURRENT,
-    DEEPER,
     DONE,
     EMITTED,
     EPOCH,
     EVENT,
     FINAL,
-    FINALS,
-    GROW,
+    FINAL_EVENT,
     HEAD,
-    LABEL_BITS,
-    NEVER,
     PHASE,
-    SPINE,
     STACK,
-    STEPS,
     TAIL,
-    UNSEEN,
     Batch,
     Best,
     Int64s,
@@ -48,196 +31,90 @@ from weft.kernels.tecs import (
     Path,
     State,
     Tables,
-    free_expired,
-    insert_node,
-    lowest_bit,
-    unite_sets,
 )
+from weft.kernels.update import update
 
-U = np.uint64
-ONE, TWO, FOUR, SIX, LOW = U(1), U(2), U(4), U(6), U(63)
 UPDATING, ENUMERATING = 0, 1  # PHASE
 
 
+@inlined
+def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s) -> int:
+    """To the next event that ends matches, unless its matches are being enumerated already."""
+    if control[PHASE] == ENUMERATING:
+        return FINAL_EVENT
+    answer = update(tables, state, batch, control)
+    if answer == FINAL_EVENT:
+        control[PHASE] = ENUMERATING
+        control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
+    return answer
+
+
+@inlined
+def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: int) -> None:
+    """After the matches of an event: forget the runs that they consume."""
+    control[PHASE] = UPDATING
+    if tables.consume == 0 or control[EMITTED] == 0:
+        return
+    words = tables.touch.size // tables.class_count
+    slot = batch.slots[event] if batch.slots.size > 0 else 0
+    for word in range(words):
+        state.active[slot * words + word] = 0
+    if tables.consume == 2:
+        control[EPOCH] += 1
+        state.epochs[slot] = control[EPOCH]
+        control[TAIL] = control[HEAD]
+
+
 @kernel
-def advance(
+def advance_all(
+    tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, path: Path, counting: bool
+) -> int:
+    """All matches."""
+    while True:
+        answer = _go_on(tables, state, batch, control)
+        if answer != FINAL_EVENT:
+            return answer
+        event = control[EVENT] - 1
+        horizon = batch.horizons[event]
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, counting)
+        if answer != DONE:
+            return answer
+        _finish(tables, state, batch, control, event)
+
+
+@kernel
+def advance_filtered(
     tables: Tables,
     state: State,
     batch: Batch,
     output: Output,
     control: Int64s,
-    conditions: Conditions,
     path: Path,
-    best: Best,
+    conditions: Conditions,
     counting: bool,
 ) -> int:
-    """Process events from control[EVENT] on; DONE at the end of the batch, else what is needed to go on."""
-    classes, wakes, touch, edges_at, edges = tables.classes, tables.wakes, tables.touch, tables.edges_at, tables.edges
-    active, rows, touched, final_sets = state.active, state.rows, state.touched, state.finals
-    nodes, run_starts, payload = state.nodes, state.starts, state.payload
-    letters, slots, keys, horizons = batch.letters, batch.slots, batch.keys, batch.horizons
-    positions, times, new_payload = batch.positions, batch.times, batch.payload
-    consume = tables.consume
-    class_count = U(tables.class_count)
-    words = U(touch.size) // class_count
-    states = U(edges_at.size) // class_count
-    end = U(letters.size)
-    width = U(new_payload.size) // max(end, ONE)
-    keyed = slots.size > 0
-    size = run_starts.size
-    mask = U(size - 1)
-    slot = U(0)
-    event = U(control[EVENT])
-    while event < end:
-        if control[PHASE] == UPDATING:
-            while event < end and not wakes[U(letters[event])]:
-                event += ONE
-            if event == end:
-                break
-            class_ = U(classes[U(letters[event])])
-            if keyed:
-                if slots[event] < 0:
-                    event += ONE
-                    continue
-                slot = U(slots[event])
-            if consume == 2 and state.epochs[slot] != control[EPOCH]:
-                state.epochs[slot] = control[EPOCH]
-                for word in range(words):
-                    active[slot * words + word] = U(0)
-            key, horizon = keys[event], horizons[event]
-            # Which states does the event change? Sorted by `youngest`, so that adding is mostly prepending.
-            count = U(0)
-            total = 0
-            for word in range(words):
-                changed = active[slot * words + word]
-                if word == 0:
-                    changed |= ONE
-                changed &= touch[class_ * words + word]
-                while changed != U(0):
-                    state_ = (word << SIX) + lowest_bit(changed)
-                    changed &= changed - ONE
-                    offset = edges_at[state_ * class_count + class_]
-                    if offset == 0:
-                        control[EVENT], control[ASK_STATE], control[ASK_CLASS] = event, state_, class_
-                        return UNSEEN
-                    if state_ == U(0):
-                        if key == NEVER or key < horizon:
-                            continue
-                        head, youngest = np.int64(BOTTOM), key
-                    else:
-                        row = (slot * states + state_) << ONE
-                        head, youngest = rows[row], rows[row + ONE]
-                        if youngest < horizon:
-                            active[slot * words + word] &= ~(ONE << (state_ & LOW))
-                            continue
-                    k = count << TWO
-                    while k > U(0) and touched[k - TWO] > youngest:
-                        for field in range(FOUR):
-                            touched[k + field] = touched[k + field - FOUR]
-                        k -= FOUR
-                    touched[k] = state_
-                    touched[k + ONE] = head
-                    touched[k + TWO] = youngest
-                    touched[k + U(3)] = offset
-                    count += ONE
-                    total += edges[U(offset)] >> 1
-            if count == U(0):
-                event += ONE
-                continue
-            next_id = control[HEAD]
-            room = total * (2 * SPINE + 4)
-            if next_id - control[TAIL] + room >= size:
-                free_expired(state, control, horizon)
-                if next_id - control[TAIL] + room > (size >> 2) * 3:
-                    control[EVENT], control[ASK_ROOM] = event, room
-                    return GROW
-            if 2 * total > final_sets.size:
-                control[EVENT], control[ASK_ROOM] = event, total
-                return DEEPER
-            for t in range(count):
-                k = t << TWO
-                state_ = U(touched[k])
-                if edges[U(touched[k + U(3)])] & 1 == 0:
-                    active[slot * words + (state_ >> SIX)] &= ~(ONE << (state_ & LOW))
-            finals = U(0)
-            control[STEPS] += total
-            for t in range(count):
-                k = t << TWO
-                head, youngest, at = touched[k + ONE], touched[k + TWO], U(touched[k + U(3)])
-                for _ in range(edges[at] >> 1):
-                    label, target_ = np.int64(edges[at + ONE]), edges[at + TWO]
-                    at += U(3)
-                    if edges[at] != 0 and key != NEVER:
-                        final_sets[finals] = label
-                        final_sets[finals + ONE] = head
-                        finals += TWO
-                    if target_ < 0:
-                        continue
-                    target = U(target_)
-                    row = (slot * states + target) << ONE
-                    bit = ONE << (target & LOW)
-                    at_word = slot * words + (target >> SIX)
-                    waiting = (active[at_word] & bit) != U(0) and rows[row + ONE] >= horizon
-                    if label < 0 and head >= 0:
-                        node = head
-                    else:
-                        # A new node: a mark, or the unmarked start of a run.
-                        word_ = positions[event] << LABEL_BITS | (label if label >= 0 else BARE)
-                        below = rows[row] if waiting and label >= 0 else 0
-                        if below != 0 and youngest < rows[row + ONE]:
-                            control[HEAD] = next_id
-                            node = insert_node(state, control, horizon, below, word_, head, youngest)
-                            next_id = control[HEAD]
-                            fresh = U(control[ASK_ROOM]) & mask
-                        else:
-                            node = next_id
-                            next_id += 1
-                            fresh = U(node) & mask
-                            nodes[fresh << TWO] = word_
-                            nodes[(fresh << TWO) + ONE] = head
-                            nodes[(fresh << TWO) + TWO] = below
-                            nodes[(fresh << TWO) + U(3)] = youngest
-                        if head == BOTTOM:
-                            run_starts[fresh] = times[event]
-                        for column in range(width):
-                            payload[fresh * width + column] = new_payload[event * width + column]
-                    if waiting:
-                        if label < 0:
-                            control[HEAD] = next_id
-                            node = unite_sets(state, control, horizon, rows[row], node)
-                            next_id = control[HEAD]
-                        youngest_ = max(youngest, rows[row + ONE])
-                    else:
-                        youngest_ = youngest
-                    rows[row] = node
-                    rows[row + ONE] = youngest_
-                    active[at_word] |= bit
-            control[HEAD] = next_id
-            if finals == U(0):
-                event += ONE
-                continue
-            control[FINALS], control[FINAL], control[STACK], control[CURRENT] = finals >> ONE, 0, 0, OPEN
-            control[EMITTED] = 0
-            control[PHASE] = ENUMERATING
-        now, horizon = int(event), horizons[event]
-        if best.keep > 0:
-            answer = emit_best(state, batch, output, control, best, now, horizon, counting)
-        elif conditions.operators.size == 0:
-            answer = enumerate_matches(state, batch, output, control, path.words, now, horizon, counting)
-        else:
-            answer = enumerate_filtered(state, batch, output, control, conditions, path, now, horizon, counting)
-        if answer != DONE:
-            control[EVENT] = event
+    """All matches that satisfy conditions over several events."""
+    while True:
+        answer = _go_on(tables, state, batch, control)
+        if answer != FINAL_EVENT:
             return answer
-        control[PHASE] = UPDATING
-        if consume != 0 and control[EMITTED] > 0:
-            slot = U(slots[event]) if keyed else U(0)
-            for word in range(words):
-                active[slot * words + word] = U(0)
-            if consume == 2:
-                control[EPOCH] += 1
-                state.epochs[slot] = control[EPOCH]
-                control[TAIL] = control[HEAD]
-        event += ONE
-    control[EVENT] = event
-    return DONE
+        event = control[EVENT] - 1
+        horizon = batch.horizons[event]
+        answer = enumerate_filtered(state, batch, output, control, conditions, path, event, horizon, counting)
+        if answer != DONE:
+            return answer
+        _finish(tables, state, batch, control, event)
+
+
+@kernel
+def advance_best(tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, best: Best) -> int:
+    """The best matches of each event."""
+    while True:
+        answer = _go_on(tables, state, batch, control)
+        if answer != FINAL_EVENT:
+            return answer
+        event = control[EVENT] - 1
+        answer = emit_best(state, batch, output, control, best, event, batch.horizons[event])
+        if answer != DONE:
+            return answer
+        _finish(tables, state, batch, control, event)

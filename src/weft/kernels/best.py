@@ -51,7 +51,7 @@ def _unfold(
         next_ = state.nodes[at + 1]
         if next_ == BOTTOM:
             return length, node
-        entry = best.index[next_ & mask] * keep + rank
+        entry = best.numbers[next_ & mask] * keep + rank
         node, rank = begin[entry], ranks[entry]
 
 
@@ -98,8 +98,8 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
     count = 0
     for final in range(finals):
         node = state.finals[2 * final + 1]
-        if node >= 0 and best.index[node & mask] < 0:
-            best.index[node & mask] = 0
+        if node >= 0 and best.numbers[node & mask] < 0:
+            best.numbers[node & mask] = 0
             if count == found.size:
                 found = np.concatenate((found, np.empty_like(found)))
             found[count] = node
@@ -110,8 +110,8 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
         done += 1
         for k in range(1, 3):
             node = state.nodes[at + k]
-            if node >= tail and state.nodes[((node & mask) << 2) + 3] >= horizon and best.index[node & mask] < 0:
-                best.index[node & mask] = 0
+            if node >= tail and state.nodes[((node & mask) << 2) + 3] >= horizon and best.numbers[node & mask] < 0:
+                best.numbers[node & mask] = 0
                 if count == found.size:
                     found = np.concatenate((found, np.empty_like(found)))
                 found[count] = node
@@ -120,14 +120,10 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
 
 
 @inlined
-def emit_best(
-    state: State, batch: Batch, output: Output, control: Int64s, best: Best, event: int, horizon: int, counting: bool
-) -> int:
+def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best: Best, event: int, horizon: int) -> int:
     """Write the best matches that end at an event; DONE or FLUSH."""
     nodes, mask, tail, keep = state.nodes, state.starts.size - 1, control[TAIL], best.keep
     finals = control[FINALS]
-    if counting:
-        raise AssertionError("the best are not counted without being made")
     ids = _reachable(state, best, tail, horizon, finals)
     begin = np.empty((ids.size + 2) * keep, np.int64)
     ranks = np.empty((ids.size + 2) * keep, np.int32)
@@ -135,24 +131,24 @@ def emit_best(
     one, two = np.empty(ids.size + 2, np.int64), np.empty(ids.size + 2, np.int64)
     control[VISITS] += ids.size
     for i in range(ids.size):
-        best.index[ids[i] & mask] = i
+        best.numbers[ids[i] & mask] = i
     for i in range(ids.size):
         at = (ids[i] & mask) << 2
         label, next_, branch = nodes[at] & LABEL_MASK, nodes[at + 1], nodes[at + 2]
         # Two sorted lists of runs: those that begin here (or the left of a union), and the alternatives.
         mine, others = 1, 0
         if label != BARE and next_ != BOTTOM:
-            mine = counts[best.index[next_ & mask]]
+            mine = counts[best.numbers[next_ & mask]]
         if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
-            others = counts[best.index[branch & mask]]
+            others = counts[best.numbers[branch & mask]]
         a = b = 0
         while a + b < keep and (a < mine or b < others):
             node_a, rank_a, node_b, rank_b = ids[i], a, 0, 0
             if label == UNION and a < mine:
-                entry = best.index[next_ & mask] * keep + a
+                entry = best.numbers[next_ & mask] * keep + a
                 node_a, rank_a = begin[entry], ranks[entry]
             if b < others:
-                entry = best.index[branch & mask] * keep + b
+                entry = best.numbers[branch & mask] * keep + b
                 node_b, rank_b = begin[entry], ranks[entry]
             take_a = b >= others
             if a < mine and b < others:
@@ -173,7 +169,7 @@ def emit_best(
         counts[i] = a + b
     answer = _emit_finals(state, batch, output, control, best, begin, ranks, counts, one, two, event)
     for i in range(ids.size):
-        best.index[ids[i] & mask] = -1
+        best.numbers[ids[i] & mask] = -1
     return answer
 
 
@@ -198,7 +194,7 @@ def _final_run(
         length = 1
     if node == BOTTOM:
         return length, batch.positions[event], batch.times[event]
-    entry = best.index[node & mask] * best.keep + rank
+    entry = best.numbers[node & mask] * best.keep + rank
     length, first = _unfold(state, best, begin, ranks, begin[entry], ranks[entry], words, length)
     return length, state.nodes[(first & mask) << 2] >> LABEL_BITS, state.starts[first & mask]
 
@@ -228,7 +224,7 @@ def _emit_finals(
         length = first = start = 0
         for final in range(finals):
             node = state.finals[2 * final + 1]
-            if used_up[final] >= (1 if node == BOTTOM else counts[best.index[node & mask]]):
+            if used_up[final] >= (1 if node == BOTTOM else counts[best.numbers[node & mask]]):
                 continue
             length_, first_, start_ = _final_run(state, batch, best, begin, ranks, final, used_up[final], event, two)
             if chosen < 0 or _is_better(best.order, best.labels, two, length_, first_, one, length, first):

@@ -7,36 +7,23 @@ kernel files, so a kernel may call kernels of other files.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numba
 
+from weft.cache import cache_folder
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
 def _choose_cache() -> Path | None:
-    """A writable folder for compiled kernels: beside them, in the user's cache, or among temporary files."""
-    here = Path(__file__).parent
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(here.glob("*.py")))).hexdigest()[:16]
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    temporary = Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"
-    folders = [Path(chosen)] if chosen else [here / "__pycache__", Path(home) / "weft", temporary]
-    return next((folder / digest for folder in folders if _writable(folder / digest)), None)
+    """A folder for compiled kernels."""
+    folder = cache_folder()
+    texts = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return folder and folder / f"kernels-{hashlib.sha256(texts).hexdigest()[:16]}"
 
 
 _CACHE = _choose_cache()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from weft.kernels.jit import inlined
+from weft.kernels.jit import inlined, kernel
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -34,6 +34,7 @@ SPINE = 16  # unions looked through before a set is put on top unsorted
 
 # Answers of `advance`: the batch is done; an edge is unknown; the ring, the output, a scratch array is full.
 DONE, UNSEEN, GROW, FLUSH, DEEPER = 0, 1, 2, 3, 4
+FINAL_EVENT = 5  # matches end at the event before control[EVENT]
 
 # Control words.
 (EVENT, HEAD, TAIL, PHASE, OUT_MATCHES, OUT_POSITIONS, ASK_STATE, ASK_CLASS) = range(8)
@@ -82,7 +83,7 @@ class Best(NamedTuple):
     keep: int  # 0: all matches are reported
     order: int  # see weft.kernels.best
     labels: Int32s  # label -> its rank among labels, by the names it shows
-    index: Int32s  # scratch, [slot] -> number among the nodes at hand, -1 none
+    numbers: Int32s  # scratch, [slot] -> number among the nodes at hand, -1 none
 
 
 class Batch(NamedTuple):
@@ -212,7 +213,7 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
     return _stack_up(state, control, elements, count, below)
 
 
-@inlined
+@kernel
 def free_expired(state: State, control: Int64s, horizon: int) -> None:
     """Move the tail past the nodes that no match can use any more."""
     mask = state.starts.size - 1

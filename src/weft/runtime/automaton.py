@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from weft.algebra.query import Consume, Query, Strategy
 from weft.kernels import tecs
-from weft.kernels.advance import advance
+from weft.kernels.advance import advance_all, advance_best, advance_filtered
 from weft.kernels.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
@@ -63,17 +63,7 @@ class AutomatonRun:
         control = self.control
         control[tecs.EVENT] = 0
         while True:
-            answer = advance(
-                self._tables,
-                self.state,
-                batch,
-                self._output,
-                control,
-                self.conditions.arrays,
-                self._path,
-                self._best,
-                counting,
-            )
+            answer = self._advance(batch, counting=counting)
             if answer == tecs.UNSEEN:
                 self._fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
             elif answer == tecs.GROW:
@@ -87,6 +77,14 @@ class AutomatonRun:
                 self._output = _empty_output(len(self._output.events), 2 * len(self._output.positions))
             if answer == tecs.DONE:
                 return
+
+    def _advance(self, batch: tecs.Batch, *, counting: bool) -> int:
+        given = self._tables, self.state, batch, self._output, self.control
+        if self.keeps_best:
+            return advance_best(*given, self._best)
+        if self.conditions:
+            return advance_filtered(*given, self._path, self.conditions.arrays, counting)
+        return advance_all(*given, self._path, counting)
 
     @property
     def letters_known(self) -> int:
@@ -287,7 +285,7 @@ class AutomatonRun:
             tail += count
         self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
         if self.keeps_best:
-            self._best = self._best._replace(index=np.full(new, -1, np.int32))
+            self._best = self._best._replace(numbers=np.full(new, -1, np.int32))
 
     def _grow_scratch(self) -> None:
         state = self.state

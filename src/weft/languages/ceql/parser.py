@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, UnexpectedInput
@@ -13,6 +12,7 @@ from lark.visitors import Transformer
 from weft.errors import ProgramError
 from weft.languages.ceql import syntax
 from weft.languages.ceql.mistakes import explain_mistake
+from weft.languages.grammars import load_parser
 from weft.source import SourceText, Span
 
 Child = Any  # what the grammar's rules hand on: tokens, nodes, tuples of nodes, or None for an absent option
@@ -29,8 +29,7 @@ def parse(source: SourceText) -> syntax.Program:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("weft.languages.ceql").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=_Nodes(), maybe_placeholders=True)
+    return load_parser("weft.languages.ceql", _Nodes())
 
 
 def _name(token: Token) -> syntax.Name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
 from lark import Lark, Token, UnexpectedInput
 
@@ -13,6 +12,7 @@ from weft.languages import expressions
 from weft.languages.eql import syntax
 from weft.languages.eql.mistakes import EQL
 from weft.languages.expressions import Name
+from weft.languages.grammars import load_parser
 from weft.languages.stops import explain
 from weft.languages.tokens import Child, ExpressionRules, from_to, number_of, place
 from weft.source import SourceText, Span
@@ -29,8 +29,7 @@ def parse(source: SourceText) -> syntax.Program:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("weft.languages.eql").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=_Nodes(), maybe_placeholders=True)
+    return load_parser("weft.languages.eql", _Nodes())
 
 
 class _Nodes(ExpressionRules):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
 from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
 from weft.languages.expressions import Expression, Name
+from weft.languages.grammars import load_parser
 from weft.languages.step import syntax
 from weft.languages.step.mistakes import STEP
 from weft.languages.stops import explain
@@ -32,8 +32,7 @@ def parse(source: SourceText) -> syntax.Program:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("weft.languages.step").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer="contextual", transformer=_Nodes(), maybe_placeholders=True)
+    return load_parser("weft.languages.step", _Nodes())
 
 
 class _Nodes(ExpressionRules):
