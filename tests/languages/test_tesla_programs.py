@@ -115,7 +115,8 @@ def test_the_time_and_the_type_of_a_defined_event_are_readable() -> None:
         "define X() from A();define Y() from X()",
         'Assign 1 => A, 2 => X Define X(s: string) From A(s => $s, [string]t != $s) Where s := "a\\"\\\\\\n";',
         "define `from`(`a b`: int) from `select`(`c``d` = 1) as `each` consuming `each`",
-        "define X(a: int) from B() and 1 < $t = Avg(A(k = 1).v within 3 min from B) <= -3 + B.v where a = -(1 - (2 - $t)) * 2",
+        "define X(a: int) from B() and 1 < $t = Avg(A(k = 1).v within 3 min from B) <= -3 + B.v "
+        "where a = -(1 - (2 - $t)) * 2",
         "define X(n: int) from B() and 2-first A() as P within 3 from B and not C(f = true) between P and B "
         "where n = COUNT(A.v(k > 1, k < 3)) between P and B / 2 + Max(A().v within 1 from P) consuming P",
         "define X() from A() from B and A() and each C() and not D() and Count(A()) > 3 where a > 3",
