@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 
 from weft.api import compile_with_findings
+from weft.cli import options
 from weft.errors import Diagnostic, InputError, ProgramError
 
 
 def check(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
-    language: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
-    ] = None,
+    programs: options.Programs,
+    language: options.Language = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per finding, on stdout.")] = False,
 ) -> None:
     """Check programs without running them.

@@ -9,6 +9,7 @@ import typer
 
 from weft.api import compile_with_findings
 from weft.api import explain as explain_program
+from weft.cli import options
 from weft.stages import Format, Stage
 
 
@@ -16,12 +17,8 @@ def explain(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file with queries.")],
     stage: Annotated[Stage, typer.Option(help="How far on its way to show the program.")] = "plan",
     output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
-    language: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
-    ] = None,
-    time_unit: Annotated[
-        str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")
-    ] = "ms",
+    language: options.Language = None,
+    time_unit: options.TimeUnit = "ms",
 ) -> None:
     """Show what becomes of a program.
 

@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 
 from weft import engines
 from weft.api import PROGRAM_SUFFIXES, together
+from weft.cli import options
 from weft.cli.render import compile_all, progress, show_stats, write_rejects
 from weft.connectors.files import write_matches
 from weft.engines import Engine
@@ -48,7 +49,7 @@ def spread_events(args: Sequence[str]) -> list[str]:
 
 
 def match(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
+    programs: options.Programs,
     events: Annotated[
         list[str],
         typer.Option("--events", "-e", metavar="FILE...", help="Files of events: .jsonl, .csv or .parquet."),
@@ -59,26 +60,20 @@ def match(
             help="`local` is this process, `spark` an embedded or given Spark, `meaning` the slow definition."
         ),
     ] = "local",
-    time: Annotated[str, typer.Option(metavar="NAME", help="The attribute with an event's time.")] = "ts",
-    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The attribute with an event's type.")] = "type",
-    time_unit: Annotated[
-        str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")
-    ] = "ms",
-    language: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
-    ] = None,
+    time: options.Time = "ts",
+    type_: options.Type = "type",
+    time_unit: options.TimeUnit = "ms",
+    language: options.Language = None,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where matches go; `-` is stdout.")] = "-",
     output_format: Annotated[
         OutputFormat | None, typer.Option("--format", "-f", help="By the ending of --out, else jsonl.")
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")] = False,
-    stats: Annotated[bool, typer.Option("--stats", help="Say on stderr what was read, and how fast.")] = False,
+    stats: options.Stats = False,
     rejects: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
     ] = None,
-    show_progress: Annotated[
-        bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")
-    ] = True,
+    show_progress: options.ShowProgress = True,
 ) -> None:
     """Find all matches of one or more programs in files of events.
 

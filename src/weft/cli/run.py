@@ -13,49 +13,43 @@ import typer
 
 from weft import engines
 from weft.api import together
+from weft.cli import options
 from weft.cli.render import compile_all, progress, show_stats
 from weft.errors import UsageError
 
-Until = Literal["stopped", "read", "complete"]
+Delay = Annotated[
+    int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
+]
+Until = Annotated[
+    Literal["stopped", "read", "complete"],
+    typer.Option(help="Until stopped, or until the files there are read; `complete` then ends the stream too."),
+]
 StreamFormat = Literal["jsonl", "parquet"]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
 
 def run(
-    programs: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")],
+    programs: options.Programs,
     source: Annotated[
         list[str],
         typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
     ],
     sink: Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")],
     checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")],
-    time: Annotated[str, typer.Option(metavar="NAME", help="The attribute with an event's time.")] = "ts",
-    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The attribute with an event's type.")] = "type",
-    time_unit: Annotated[
-        str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")
-    ] = "ms",
-    language: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
-    ] = None,
-    delay: Annotated[
-        int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
-    ] = 0,
-    until: Annotated[
-        Until,
-        typer.Option(
-            help="Go on until stopped; or end when the files there are read; or then complete the stream too."
-        ),
-    ] = "stopped",
+    time: options.Time = "ts",
+    type_: options.Type = "type",
+    time_unit: options.TimeUnit = "ms",
+    language: options.Language = None,
+    delay: Delay = 0,
+    until: Until = "stopped",
     every: Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")] = "1 second",
     lanes: Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")] = None,
     output_format: Annotated[StreamFormat, typer.Option("--format", "-f", help="How matches are written.")] = "jsonl",
     rejects: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
     ] = None,
-    stats: Annotated[bool, typer.Option("--stats", help="Say on stderr at the end what was read and found.")] = False,
-    show_progress: Annotated[
-        bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")
-    ] = True,
+    stats: options.Stats = False,
+    show_progress: options.ShowProgress = True,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 

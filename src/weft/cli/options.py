@@ -1,0 +1,17 @@
+"""Options that several commands have, each written once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Programs = Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")]
+Language = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
+]
+Time = Annotated[str, typer.Option(metavar="NAME", help="The attribute with an event's time.")]
+Type = Annotated[str, typer.Option("--type", metavar="NAME", help="The attribute with an event's type.")]
+TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")]
+Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read and found, and how fast.")]
+ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]
