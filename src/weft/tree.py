@@ -7,39 +7,58 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 
+_names: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a node class; `dataclasses.fields` builds them anew each time, and trees are walked a lot."""
+    names = _names.get(kind)
+    if names is None:
+        names = _names[kind] = tuple(field.name for field in dataclasses.fields(kind))
+    return names
+
+
 @dataclasses.dataclass(frozen=True)
 class Node:
     """An immutable, hashable tree node. Children are the fields that hold nodes or tuples of nodes."""
 
     def children(self) -> Iterator[Node]:
         """The direct children, in field order."""
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for name in _field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
             elif isinstance(value, tuple):
                 yield from (item for item in value if isinstance(item, Node))
 
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, parents first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+    def walk(self, within: type[Node] | None = None) -> Iterator[Node]:
+        """This node and all below it, parents first; with `within`, only through nodes of that class."""
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            below = [child for child in node.children() if within is None or isinstance(child, within)]
+            waiting.extend(reversed(below))
 
-    def transform(self, rewrite: Callable[[Node], Node]) -> Node:
-        """Apply `rewrite` to every node, children first."""
-        return rewrite(self.map_children(lambda child: child.transform(rewrite)))
+    def transform(self, rewrite: Callable[[Node], Node], within: type[Node] | None = None) -> Node:
+        """Apply `rewrite` to every node, children first; with `within`, only to nodes of that class."""
+
+        def change(child: Node) -> Node:
+            return child.transform(rewrite, within) if within is None or isinstance(child, within) else child
+
+        return rewrite(self.map_children(change))
 
     def map_children(self, change: Callable[[Node], Node]) -> Self:
         """A copy with each child replaced; this very node when nothing changed."""
         changed: dict[str, object] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for name in _field_names(type(self)):
+            value = getattr(self, name)
             new: object = value
             if isinstance(value, Node):
                 new = change(value)
-            elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-                new = tuple(change(item) if isinstance(item, Node) else item for item in value)
-            if new is not value and new != value:
-                changed[field.name] = new
+            elif isinstance(value, tuple) and value:
+                items = tuple(change(item) if isinstance(item, Node) else item for item in value)
+                new = value if all(old is item for old, item in zip(value, items, strict=True)) else items
+            if new is not value:
+                changed[name] = new
         return dataclasses.replace(self, **changed) if changed else self

@@ -24,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     # Last: flattening may show that a filter is empty.
     drop_always_where,
 )
+PREDICATE_RULES = (flatten_predicate,)  # the others look at patterns only
 # A pass that still changes something after this many is a rule that undoes another.
 PASSES = 20
 
@@ -63,8 +64,8 @@ def _optimize_query(query: Query, steps: list[Step]) -> Query:
 
 
 def _applied(rule: Rule, pattern: Pattern, query: str, steps: list[Step]) -> Pattern:
-    after = pattern.transform(rule)
-    if after == pattern:
+    after = pattern.transform(rule, within=None if rule in PREDICATE_RULES else Pattern)
+    if after is pattern or after == pattern:
         return pattern
     assert isinstance(after, Pattern), f"{rule.__name__} made something else of a pattern"
     assert bound_variables(after) == bound_variables(pattern), f"{rule.__name__} changed the variables of {query!r}"
@@ -74,5 +75,10 @@ def _applied(rule: Rule, pattern: Pattern, query: str, steps: list[Step]) -> Pat
 
 def bound_variables(pattern: Pattern) -> frozenset[str]:
     """The variables a pattern binds: what no rule may change."""
-    names = {node.name for node in pattern.walk() if isinstance(node, Bind)}
-    return frozenset(names.union(*(node.names for node in pattern.walk() if isinstance(node, Event))))
+    names: set[str] = set()
+    for node in pattern.walk(within=Pattern):
+        if isinstance(node, Bind):
+            names.add(node.name)
+        elif isinstance(node, Event):
+            names.update(node.names)
+    return frozenset(names)

@@ -245,24 +245,23 @@ class Matcher:
             coder.release(dead)
             self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
 
-    def _classified(self, batch: EventBatch) -> list[tuple[QueryRun, Int32s, Int32s]]:
+    def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
+        """Query by query, the letters and partitions of the events. Letters are good until the next query."""
         self._events += len(batch)
         if not len(batch):
-            return []
-        letters = self._classifier.letters(batch)
+            return
+        coded = self._classifier.code(batch)
+        letters = np.empty(len(batch), np.int32)
         slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
-        result = []
         for number, run in enumerate(self._runs):
-            known = run.run.letters_known
-            if self._classifier.letter_count(number) > known:
-                run.run.learn_letters(
-                    [self._classifier.truths(number, k) for k in range(known, self._classifier.letter_count(number))]
-                )
-            mine = slots[run.query.partition] if run.query.partition else _ONE_PARTITION
-            if run.query.partition:
-                run.run.reserve_slots(self._coders[run.query.partition].capacity)
-            result.append((run, letters[number], mine))
-        return result
+            self._classifier.letters_of(number, coded, letters)
+            known, count = run.run.letters_known, self._classifier.letter_count(number)
+            if count > known:
+                run.run.learn_letters([self._classifier.truths(number, letter) for letter in range(known, count)])
+            partition = run.query.partition
+            if partition:
+                run.run.reserve_slots(self._coders[partition].capacity)
+            yield run, letters, slots[partition] if partition else _ONE_PARTITION
 
 
 def _below(pages: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
