@@ -5,8 +5,7 @@ Rules of one shape differ only in a row of constants, so one operator can run th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from weft.algebra.predicates import Attribute, Literal, Value
@@ -35,93 +34,74 @@ def shape_of(rule: Rule) -> tuple[Rule, Constants]:
     Variables and types are numbered as they occur; windows become 0; a number becomes 0, a text the empty
     text and a truth value true. Attributes that are read stay, and so does the order of conditions.
     """
+    taking = _Taking(rule)
+    shape = taking.rule(rule, "", None, _numbers(rule.fields))
+    fields = tuple(field.name for field in rule.fields)
     constants = Constants(
-        rule.name,
-        rule.label,
-        rule.variables,
-        tuple(field.name for field in rule.fields),
-        rule.types,
-        tuple(node.ticks for node in rule.walk() if isinstance(node, Within)),
-        tuple(node.value for node in rule.walk() if isinstance(node, Literal)),
+        rule.name, rule.label, rule.variables, fields, tuple(taking.types), tuple(taking.ticks), tuple(taking.literals)
     )
-    blank = replace(
-        constants,
-        name="",
-        label=None,
-        variables=_numbers(rule.variables),
-        fields=_numbers(constants.fields),
-        types=_numbers(constants.types),
-        ticks=(0,) * len(constants.ticks),
-        literals=tuple(_placeholder(value) for value in constants.literals),
-    )
-    return _filled(rule, constants, blank), constants
+    return shape, constants
 
 
 def rule_of(shape: Rule, constants: Constants) -> Rule:
     """The rule of a shape and its constants: the inverse of `shape_of`."""
-    return _filled(shape, shape_of(shape)[1], constants)
+    return _Giving(constants).rule(shape, constants.name, constants.label, constants.fields)
 
 
-def _placeholder(value: Value) -> Value:
-    # True and not False, which Python holds equal to 0.
-    if isinstance(value, bool):
-        return True
-    return "" if isinstance(value, str) else 0
+def _numbers(items: tuple[object, ...]) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(len(items)))
 
 
-def _numbers(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(len(names)))
+class _Replacing:
+    """Replaces the constants of a rule, in the order of a walk over it."""
 
+    variables: dict[str, str]
 
-def _filled(rule: Rule, old: Constants, new: Constants) -> Rule:
-    filled = _Filling(old, new)(rule)
-    assert isinstance(filled, Rule)
-    return replace(
-        filled,
-        name=new.name,
-        label=new.label,
-        fields=tuple(replace(field, name=name) for field, name in zip(filled.fields, new.fields, strict=True)),
-        consumes=tuple(dict(zip(old.variables, new.variables, strict=True))[name] for name in rule.consumes),
-    )
+    def type_for(self, type_: str) -> str:
+        """What a type becomes."""
+        raise NotImplementedError
 
+    def ticks_for(self, ticks: int) -> int:
+        """What a window becomes."""
+        raise NotImplementedError
 
-class _Filling:
-    """Puts other constants into a rule, in the order of a walk."""
+    def literal_for(self, value: Value) -> Value:
+        """What a constant becomes."""
+        raise NotImplementedError
 
-    def __init__(self, old: Constants, new: Constants) -> None:
-        self._variables = dict(zip(old.variables, new.variables, strict=True))
-        self._types = dict(zip(old.types, new.types, strict=True))
-        self._ticks: Iterator[int] = iter(new.ticks)
-        self._literals: Iterator[Value] = iter(new.literals)
+    def rule(self, rule: Rule, name: str, label: str | None, fields: tuple[str, ...]) -> Rule:
+        """The rule with its constants replaced, under another name and with fields of other names."""
+        return Rule(
+            name,
+            self._one(rule.terminator),
+            self._all(rule.lookbacks),
+            self._all(rule.conditions),
+            tuple(
+                DefinedField(new, field.kind, field.value and self._one(field.value))
+                for field, new in zip(rule.fields, fields, strict=True)
+            ),
+            tuple(self.variables[variable] for variable in rule.consumes),
+            label,
+        )
 
     def __call__(self, node: Node) -> Node:
         """The node with its constants replaced; parents first, as a walk goes."""
         match node:
-            case Literal():
-                return Literal(next(self._literals))
+            case Literal(value):
+                return Literal(self.literal_for(value))
             case Attribute(name, variable):
-                return Attribute(name, variable and self._variables[variable])
-            case Within(anchor):
-                return Within(self._variables[anchor], next(self._ticks))
+                return Attribute(name, variable and self.variables[variable])
+            case Within(anchor, ticks):
+                return Within(self.variables[anchor], self.ticks_for(ticks))
             case Between(first, second):
-                return Between(self._variables[first], self._variables[second])
+                return Between(self.variables[first], self.variables[second])
             case Events(type_):
-                return Events(self._types[type_], self._all(node.static), self._all(node.related))
+                return Events(self.type_for(type_), self._all(node.static), self._all(node.related))
             case Terminator(variable, events, absences):
-                return Terminator(self._variables[variable], self._one(events), self._all(absences))
+                return Terminator(self.variables[variable], self._one(events), self._all(absences))
             case LookBack(variable, events, within, pick, count, absences):
                 parts = (self._one(events), self._one(within), pick, count, self._all(absences))
-                return LookBack(self._variables[variable], *parts)
-            case Rule():
-                return Rule(
-                    node.name,
-                    self._one(node.terminator),
-                    self._all(node.lookbacks),
-                    self._all(node.conditions),
-                    self._all(node.fields),
-                )
-            case DefinedField(name, kind, value):
-                return DefinedField(name, kind, value and self._one(value))
+                return LookBack(self.variables[variable], *parts)
         return node.map_children(self)
 
     def _one(self, node: AnyNode) -> AnyNode:
@@ -129,3 +109,46 @@ class _Filling:
 
     def _all(self, nodes: tuple[AnyNode, ...]) -> tuple[AnyNode, ...]:
         return tuple(self._one(node) for node in nodes)
+
+
+class _Taking(_Replacing):
+    """Takes the constants out and leaves placeholders."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.variables = dict(zip(rule.variables, _numbers(rule.variables), strict=True))
+        self.types: dict[str, str] = {}
+        self.ticks: list[int] = []
+        self.literals: list[Value] = []
+
+    def type_for(self, type_: str) -> str:
+        return self.types.setdefault(type_, str(len(self.types)))
+
+    def ticks_for(self, ticks: int) -> int:
+        self.ticks.append(ticks)
+        return 0
+
+    def literal_for(self, value: Value) -> Value:
+        self.literals.append(value)
+        # True and not False, which Python holds equal to 0.
+        if isinstance(value, bool):
+            return True
+        return "" if isinstance(value, str) else 0
+
+
+class _Giving(_Replacing):
+    """Puts constants where the placeholders are."""
+
+    def __init__(self, constants: Constants) -> None:
+        self.variables = dict(zip(_numbers(constants.variables), constants.variables, strict=True))
+        self._types = constants.types
+        self._ticks = iter(constants.ticks)
+        self._literals = iter(constants.literals)
+
+    def type_for(self, type_: str) -> str:
+        return self._types[int(type_)]
+
+    def ticks_for(self, ticks: int) -> int:
+        return next(self._ticks)
+
+    def literal_for(self, value: Value) -> Value:
+        return next(self._literals)

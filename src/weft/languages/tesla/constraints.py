@@ -14,7 +14,7 @@ from weft.languages.conditions import NUMBER, UNKNOWN, Conditions, Typed
 from weft.languages.expressions import Expression, Name
 from weft.languages.findings import Findings
 from weft.languages.tesla import syntax
-from weft.languages.tesla.scope import Scope, Types, kind_named
+from weft.languages.tesla.scope import Scope, Types, bindings_in, kind_named
 from weft.source import Span
 
 _FLIPPED: dict[str, algebra.ComparisonOperator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -222,7 +222,7 @@ class RuleConditions(Conditions):
         return bound
 
     def _report_unbound(self, name: Name) -> None:
-        span = self._scope.later.get(name.text)
+        span = bindings_in(self._scope.rule).get(name.text)
         near = did_you_mean(f"${name.text}", [f"${known}" for known in self._scope.parameters]) or ""
         if span is not None and span.start > name.span.start:
             line = self.findings.source.location(span.start)[0]

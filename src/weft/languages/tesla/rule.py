@@ -262,6 +262,8 @@ def _links(node: Expression) -> list[Expression]:
 
 def _with_absences(rule: rules.Rule, absences: list[rules.Absence]) -> rules.Rule:
     """The rule with each absence at the first step at which all that it mentions is bound."""
+    if not absences:
+        return rule
     places = [max(rule.variables.index(name) for name in rules.mentioned(absence)) for absence in absences]
     belonging = [
         tuple(a for a, place in zip(absences, places, strict=True) if place == n) for n in range(len(rule.steps))

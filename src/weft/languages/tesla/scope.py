@@ -90,8 +90,7 @@ class Scope:
     """The events a rule binds, by name, and the parameters bound so far."""
 
     events: Mapping[str, Bound]
-    unbound: frozenset[str]  # the types of negations and aggregates, whose events have no names
-    later: Mapping[str, Span]  # where each parameter is bound for the first time, in the whole rule
+    rule: syntax.Rule
     parameters: dict[str, Typed] = field(default_factory=dict)
 
     def report_unknown(self, name: Name, findings: Findings) -> None:
@@ -99,7 +98,7 @@ class Scope:
         aliases = [alias for alias, bound in self.events.items() if bound.type.text == name.text]
         if aliases:
             hint: str | None = f"its name here is {' or '.join(map(repr, aliases))}"
-        elif name.text in self.unbound:
+        elif name.text in _nameless_types(self.rule):
             hint = "negations and aggregates bind no event that could be named"
         else:
             hint = did_you_mean(name.text, self.events)
@@ -121,21 +120,25 @@ def scope_of(rule: syntax.Rule, findings: Findings) -> Scope | None:
             findings.error("duplicate-variable", message, name.span, hint)
             is_clear = False
         events.setdefault(name.text, Bound(type_, len(events)))
-    unbound = frozenset(
+    return Scope(events, rule) if is_clear else None
+
+
+def _nameless_types(rule: syntax.Rule) -> set[str]:
+    """The types of negations and aggregates, whose events have no names."""
+    return {
         node.type.text
         for part in (*rule.clauses, *rule.assignments)
         if not isinstance(part, syntax.Selected)
         for node in part.walk()
         if isinstance(node, syntax.Predicate | syntax.Aggregate)
-    )
-    return Scope(events, unbound, _bindings(rule)) if is_clear else None
+    }
 
 
 def _free_name(type_: str, events: Mapping[str, Bound]) -> str:
     return next(name for number in range(2, 99) if (name := f"{type_[:1].upper()}{number}") not in events)
 
 
-def _bindings(rule: syntax.Rule) -> dict[str, Span]:
+def bindings_in(rule: syntax.Rule) -> dict[str, Span]:
     """Where each parameter could be bound first: for a hint to one that is used too early."""
     found: dict[str, Span] = {}
     for clause in rule.clauses:
