@@ -120,8 +120,14 @@ def test_the_time_and_the_type_of_a_defined_event_are_readable() -> None:
         "define X(n: int) from B() and 2-first A() as P within 3 from B and not C(f = true) between P and B "
         "where n = COUNT(A.v(k > 1, k < 3)) between P and B / 2 + Max(A().v within 1 from P) consuming P",
         "define X() from A() from B and A() and each C() and not D() and Count(A()) > 3 where a > 3",
+        "define Min(max: int) from `Sum`(sum > 1) and `Count`() and each `Max`() as avg within 1 min from avg",
     ],
 )
 def test_round_trip(text: str) -> None:
     tree = parse_syntax(text, language="tesla")
     assert parse_syntax(to_source(tree), language="tesla") == tree  # type: ignore[arg-type]
+
+
+def test_printed_text_has_no_needless_quotes() -> None:
+    tree = parse_syntax(FIRE, language="tesla")
+    assert "within 5 min from Smoke" in to_source(tree)  # type: ignore[arg-type]

@@ -11,8 +11,7 @@ from weft.languages.tesla import syntax
 from weft.languages.tesla.mistakes import KEYWORDS
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
-# Where a name could be read as something else, it is put in back-quotes.
-_TAKEN = KEYWORDS | {"AVG", "SUM", "COUNT", "MIN", "MAX"}
+_FUNCTIONS = frozenset({"AVG", "SUM", "COUNT", "MIN", "MAX"})
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -53,7 +52,8 @@ def clause_text(node: syntax.Clause) -> str:
 def predicate_text(node: syntax.Predicate) -> str:
     """A predicate as text."""
     alias = "" if node.alias is None else f" as {_name(node.alias)}"
-    return f"{_name(node.type)}({_constraints(node.constraints)}){alias}"
+    # Before a bracket, a type called Max would be taken for the function.
+    return f"{_name(node.type, KEYWORDS | _FUNCTIONS)}({_constraints(node.constraints)}){alias}"
 
 
 class _Printer(ExpressionPrinter):
@@ -119,7 +119,8 @@ def _extent(extent: syntax.Extent | None) -> str:
     return ""
 
 
-def _name(name: Name) -> str:
-    if _PLAIN_NAME.fullmatch(name.text) and name.text.upper() not in _TAKEN:
+def _name(name: Name, taken: frozenset[str] = KEYWORDS) -> str:
+    """The name, in back-quotes where it would be taken for something else."""
+    if _PLAIN_NAME.fullmatch(name.text) and name.text.upper() not in taken:
         return name.text
     return "`" + name.text.replace("`", "``") + "`"
