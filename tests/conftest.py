@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "3",
-    "spark.sql.adaptive.enabled": "false",
 }
 
 

@@ -116,15 +116,18 @@ def test_several_sources_are_streams(spark: SparkSession, tmp_path: Path) -> Non
     write(tmp_path / "S", 0, [{"type": "A", "ts": 1, "x": 0}, {"type": "B", "ts": 2, "x": 1}])
     (tmp_path / "T").mkdir()
     pq.write_table(pa.table({"type": ["B", "B"], "ts": [2, 3], "x": [2, 3]}), tmp_path / "T" / "b.parquet")
+    (tmp_path / "T" / "c.parquet").write_text("something else")
     program = optimize(api.compile("SELECT * FROM S, T WHERE S>A AS a ; T>B AS b WITHIN 9 EVENTS"))
     sources = [(name, str(tmp_path / name)) for name in ("S", "T")]
     run = ContinuousRun(program, sources, options(tmp_path, until="complete", format="parquet"), ENDINGS, READERS)
     run.start(spark)
     run.wait()
-    matches = pq.read_table(tmp_path / "out", schema=None).to_pylist()
+    matches = [row for path in sorted((tmp_path / "out").glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
     # Of the two events at 2 that of S comes first: it is the source named first.
     assert [match["positions"] for match in matches] == [[0, 2], [0, 3]]
-    assert run.counters["events"] == 4
+    assert (run.counters["events"], run.counters["unreadable"]) == (4, 1)
+    (reject,) = (tmp_path / "out" / "rejects").glob("*")
+    assert "c.parquet is not a Parquet file" in reject.read_text()
 
 
 def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
@@ -140,7 +143,7 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":  # the process that is killed
-    from tests.spark.conftest import SETTINGS
+    from tests.conftest import SETTINGS
 
     from weft.runtime.spark.session import spark_session
 

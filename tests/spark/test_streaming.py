@@ -60,15 +60,22 @@ def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
 
     write_files(tmp_path / "in", [*EVENTS[:60], LATE, *EVENTS[60:]], 2)
     stream = read_stream(spark, tmp_path / "in").withColumn("ts", F.timestamp_millis("ts"))
-    found = outcome(api.match(stream.withWatermark("ts", "10 milliseconds"), api.compile(PROGRAMS)), tmp_path)
+    matches = api.match(stream.withWatermark("ts", "10 milliseconds"), api.compile(PROGRAMS))
+    counted: list[dict[str, int]] = []
+    found = outcome(matches, tmp_path, counted)
     passed = max(int(str(e["ts"])) for e in EVENTS) - 10
     # No more events came after the second file: a timer let those go on that waited for its watermark.
     wanted = {m.id: m.positions for m in local(api.compile(PROGRAMS), EVENTS) if m.end < passed}
     assert {row.id: tuple(row.positions) for row in found} == wanted
+    # The rows of rejects were not asked for; they are counted all the same.
+    totals = {name: sum(numbers[name] for numbers in counted) for name in ("matches", "late", "unreadable")}
+    assert totals == {"matches": len(wanted), "late": 1, "unreadable": 0}
 
 
-def outcome(frame: DataFrame, tmp_path: Path, **trigger: object) -> list[object]:
-    """All rows of a stream whose files are there already."""
+def outcome(
+    frame: DataFrame, tmp_path: Path, counted: list[dict[str, int]] | None = None, **trigger: object
+) -> list[object]:
+    """All rows of a stream whose files are there already, and what its progress says of them."""
     rows: list[object] = []
     writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
@@ -82,6 +89,8 @@ def outcome(frame: DataFrame, tmp_path: Path, **trigger: object) -> list[object]
             running.processAllAvailable()
     finally:
         running.stop()
+    if counted is not None:
+        counted += [numbers.asDict() for p in running.recentProgress for numbers in p["observedMetrics"].values()]
     return rows
 
 

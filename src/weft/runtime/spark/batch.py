@@ -34,7 +34,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     places = {lane.id: place for place, lane in enumerate(job.lanes)}
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
-    ordered = together.sortWithinPartitions("first", "source", "part", "chunk")
+    ordered = together.sortWithinPartitions("lane", "first", "source", "part", "chunk")
     return ordered.mapInArrow(partial(count_runs if counting else match_runs, job=job), OUTPUT_DDL)
 
 

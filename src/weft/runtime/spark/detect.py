@@ -13,7 +13,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.algebra.query import Program
-from weft.errors import InputError, UsageError
+from weft.errors import UsageError
 from weft.plan.planner import plan
 from weft.runtime.chunks import Chunk, chunks_of
 from weft.runtime.events import Rejected
@@ -21,11 +21,12 @@ from weft.runtime.matches import MATCH_SCHEMA, ROWS
 from weft.runtime.order import EventSource, Reading
 from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.collected import in_match_order
+from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.packing import Place, pack_chunk
 from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
-from weft.runtime.spark.session import spark_session
+from weft.runtime.spark.session import cores, spark_session
 
 _PARTS = 4096  # events to a run, when they are sent from this process
 
@@ -65,11 +66,11 @@ class SparkRun:
 
     def _run(self, *, counting: bool) -> tuple[Job, pa.Table]:
         session = self._events.sparkSession if isinstance(self._events, DataFrame) else spark_session()
-        job = job_of(self._plan, self._reading, self._lanes or session.sparkContext.defaultParallelism)
+        job = job_of(self._plan, self._reading, self._lanes or cores(session))
         try:
             output = match_lanes(self._runs(session, job), job, counting=counting).toArrow()
         except PythonException as error:
-            raise _own_error(error) from None
+            raise own_error(error) from None
         output = output.cast(OUTPUT_SCHEMA)
         self._note(output)
         return job, output
@@ -107,13 +108,3 @@ def _rejected(place: str, reason: str, event: str | None) -> Rejected:
     known = None if event is None else json.loads(event)
     file, colon, line = place.rpartition(":")
     return Rejected(int(line) - 1, reason, known, file, int(line)) if colon else Rejected(int(line), reason, known)
-
-
-def _own_error(error: PythonException) -> Exception:
-    """A user's mistake that a task found, as the task said it; anything else as it is."""
-    for line in str(error).splitlines():
-        for kind in (InputError, UsageError):
-            _, found, message = line.partition(f"weft.errors.{kind.__name__}: ")
-            if found:
-                return kind(message)
-    return RuntimeError(str(error))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from weft.errors import InputError
+from weft.runtime.chunks import Chunk
+from weft.runtime.events import Rejected
 from weft.runtime.order import EventSource
 from weft.runtime.spark.files import Reader, pieces_of, read
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lane_state import END_OF_STREAM
-from weft.runtime.spark.packing import Place, pack_chunk, run_rows
+from weft.runtime.spark.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.times import encode_times
 
 
@@ -27,14 +31,28 @@ class FileWork:
     def runs(self, path: str, form: str, source: int, number: int, stream: str | None) -> Iterator[pa.RecordBatch]:
         """The runs of a file, which is the `number`th of all."""
         job = self.job
-        chunks = (chunk for piece in pieces_of(path, form, job.reading) for chunk in read(piece, self.readers, job))
-        for at, chunk in enumerate(chunks):
-            events = EventSource(partial(list, (chunk,)), job.reading)
-            yield pack_chunk(events, Place(source, number, at), job, stream)
+        if not Path(path).exists():
+            raise InputError(f"{path} is gone: a file must stay until its events have been matched")
+        at = 0
+        try:
+            for chunk in self._chunks(path, form):
+                events = EventSource(partial(list, (chunk,)), job.reading)
+                yield pack_chunk(events, Place(source, number, at), job, stream)
+                at += 1
+        except InputError as problem:
+            # The stream goes on without the rest of a file that is not what it should be.
+            rejects = pack_rejects([Rejected(0, str(problem), None, path, 0)])
+            yield self._without_events(Place(source, number, at), rejects)
+
+    def _chunks(self, path: str, form: str) -> Iterator[Chunk]:
+        for piece in pieces_of(path, form, self.job.reading):
+            yield from read(piece, self.readers, self.job)
 
     def end(self, number: int) -> pa.RecordBatch:
         """The rows that tell every lane that no event comes any more."""
+        return self._without_events(Place(0, number, END_OF_STREAM), None)
+
+    def _without_events(self, place: Place, rejects: bytes | None) -> pa.RecordBatch:
         none = np.empty(0, np.int64)
         lanes = self.job.lanes
-        nothing = [b""] * len(lanes)
-        return run_rows(lanes, Place(0, number, END_OF_STREAM), None, encode_times(none, none), nothing, None)
+        return run_rows(lanes, place, None, encode_times(none, none), [b""] * len(lanes), rejects)

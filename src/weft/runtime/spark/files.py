@@ -19,6 +19,7 @@ from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.packing import CHUNK_ROWS, Place, pack_chunk
 from weft.runtime.spark.schema import RUN_DDL
+from weft.runtime.spark.session import cores
 
 TASK_ROWS = 4_000_000  # a task reads about this many rows, if that gives every core something to do
 Reader = Callable[[str, Reading], Iterator[Chunk]]
@@ -47,7 +48,7 @@ class Piece:
 def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     """The runs of files, as rows of RUN_DDL; arrival order is that of the files, then of rows."""
     pieces = [piece for path, form in files.paths for piece in pieces_of(path, form, job.reading)]
-    tasks = plan_tasks(pieces, session.sparkContext.defaultParallelism)
+    tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
     work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
     return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)

@@ -12,7 +12,7 @@ from weft.runtime.order import Reading
 from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import job_of
-from weft.runtime.spark.session import spark_session
+from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream
 
 MATCH_COLUMNS = ("query", "id", "start", "end", "positions", "bindings", "event")
@@ -40,13 +40,13 @@ def match_frame(
     check_lanes(lanes)
     if frame.isStreaming:
         partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-        shares = lanes or min(session.sparkContext.defaultParallelism, partitions)
+        shares = lanes or min(cores(session), partitions)
         job = job_of(chosen, reading, shares, partitions=partitions, streaming=True)
         output = match_stream(frame, job, delay)
     else:
         if delay is not None:
             raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
-        job = job_of(chosen, reading, lanes or session.sparkContext.defaultParallelism)
+        job = job_of(chosen, reading, lanes or cores(session))
         output = match_lanes(run_frame(frame, job), job)
     return _shown(output, rejects=rejects)
 
@@ -64,7 +64,7 @@ def match_files(
     check_lanes(lanes)
     session = spark_session()
     reading = Reading(time, type, time_unit=program.time_unit)
-    job = job_of(plan(program), reading, lanes or session.sparkContext.defaultParallelism)
+    job = job_of(plan(program), reading, lanes or cores(session))
     return _shown(match_lanes(file_runs(session, files, job), job), rejects=rejects)
 
 

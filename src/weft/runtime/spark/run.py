@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyspark import cloudpickle
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -19,10 +20,11 @@ from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.order import Reading
+from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.session import spark_session
+from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
@@ -103,10 +105,13 @@ class ContinuousRun:
         """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""
         if self._query is None:
             raise UsageError("the run has not been started")
-        if seconds is None:
-            self._query.awaitTermination()
-            return True
-        return bool(self._query.awaitTermination(seconds))
+        try:
+            if seconds is None:
+                self._query.awaitTermination()
+                return True
+            return bool(self._query.awaitTermination(seconds))
+        except StreamingQueryException as failure:
+            raise own_error(failure) from None
 
     def stop(self, patience: float = 30.0) -> None:
         """Finish the trigger at work, if that does not take too long, and stop."""
@@ -123,7 +128,7 @@ class ContinuousRun:
         chosen = plan(self._program)
         reading = Reading(self.options.time, self.options.type, time_unit=self._program.time_unit)
         session = session or spark_session()
-        kept = self._agree(chosen, self.options.lanes or session.sparkContext.defaultParallelism)
+        kept = self._agree(chosen, self.options.lanes or cores(session))
         job = job_of(chosen, reading, kept, streaming=True)
         session.conf.set("spark.sql.shuffle.partitions", len(job.lanes))
         return replace(job, reading=replace(job.reading, batch_size=1 << 18)), session

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from weft.runtime.spark.java import ensure_java
@@ -33,19 +34,30 @@ EMBEDDED_SETTINGS = {
 
 
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The running session, or a new one on this machine's cores (`master` says otherwise)."""
+    """The running session; that of a submitted application or of Spark Connect; else a new one on this machine.
+
+    `master` and `settings` are for the new one.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
+        return SparkSession.builder.getOrCreate()
     ensure_java()
     # Workers unpickle this process's functions: they must run the same interpreter.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Read before the session exists, so that the first log lines are quiet too.
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
-    builder = SparkSession.builder
+    builder = SparkSession.builder.master(master or "local[*]")
     for name, value in {**EMBEDDED_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
-    if master is not None or "SPARK_MASTER" not in os.environ:
-        builder = builder.master(master or "local[*]")
     return builder.getOrCreate()
+
+
+def cores(session: SparkSession) -> int:
+    """How many tasks run at a time."""
+    try:
+        return int(session.sparkContext.defaultParallelism)
+    except PySparkException:  # a session of Spark Connect does not say
+        return int(session.conf.get("spark.sql.shuffle.partitions") or 2)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
@@ -15,6 +16,7 @@ from weft.runtime.spark.schema import OUTPUT_DDL
 from weft.runtime.spark.session import STREAMING_SETTINGS
 from weft.runtime.spark.watermark import Lateness
 
+_observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 
 
@@ -37,7 +39,19 @@ def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame
         outputMode="append",
         timeMode="EventTime" if lateness.by_spark else "None",
     )
-    return packed.mapInArrow(partial(unpack_output), OUTPUT_DDL)
+    return observed(packed.mapInArrow(unpack_output, OUTPUT_DDL))
+
+
+def observed(output: DataFrame) -> DataFrame:
+    """The same rows, counted: the numbers are in a query's progress, under `observedMetrics` as `weft` (`weft_2` …)."""
+    number = next(_observed)
+    late = F.col("reason").startswith("late: ")
+    return output.observe(
+        "weft" if number == 1 else f"weft_{number}",
+        F.count("query").alias("matches"),
+        F.count_if(late).alias("late"),
+        F.count_if(~late).alias("unreadable"),
+    )
 
 
 def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
