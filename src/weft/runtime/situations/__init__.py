@@ -1,0 +1,1 @@
+"""Situations at work: partitions of a context, selection by policies, and the network that derived events form."""

@@ -1,0 +1,153 @@
+"""A network of situations: the matches of each are events for those after it, in stream order.
+
+A situation that receives derived events waits until none can come any more that belongs before the next: the matches
+of a deferred one lie in the past.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from weft.algebra.predicates import Attribute
+from weft.algebra.situations import SituationQuery
+from weft.errors import InputError
+from weft.runtime.events import EventBatch
+from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.situations.happenings import Happening, happenings
+from weft.runtime.situations.stage import Match, Stage
+
+EARLIEST = -(1 << 63)
+
+
+class NetworkRun:
+    """The situations of a program over one stream of events."""
+
+    def __init__(self, queries: Sequence[SituationQuery]) -> None:
+        self.queries = tuple(queries)
+        self._stages = [Stage(query) for query in queries]
+        self._feeders = [self._feeders_of(number) for number in range(len(queries))]
+        self._waiting: list[list[Happening]] = [[] for _ in queries]
+        self._last: int | None = None
+        read = {node.name for query in queries for node in query.walk() if isinstance(node, Attribute)}
+        self._columns = sorted(read.union(*(query.situation.context.by for query in queries)))
+        types = frozenset().union(*(stage.types for stage in self._stages))
+        self._types = None if any(stage.needs_all for stage in self._stages) else types
+
+    def _feeders_of(self, number: int) -> list[int]:
+        stage = self._stages[number]
+        earlier = enumerate(self._stages[:number])
+        return [at for at, feeder in earlier if stage.needs_all or feeder.query.name in stage.types]
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are known with a batch, situation by situation, each by end."""
+        if not len(batch):
+            return
+        seen = list(happenings(batch, self._columns, self._types))
+        self._last = int(batch.ends[-1])
+        for number, stage in enumerate(self._stages):
+            found = self._advance(number, seen, self._last)
+            self._feed(number, found)
+            if found:
+                yield _reported(stage.query.name, found)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches are known with a batch."""
+        totals: Counter[str] = Counter()
+        for found in self.push(batch):
+            totals[found.query] += len(found)
+        return dict(totals)
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """The matches that the end of the input decides."""
+        if self._last is None:
+            return
+        for number, stage in enumerate(self._stages):
+            waiting, self._waiting[number] = self._waiting[number], []
+            found = [match for event in sorted(waiting, key=_order) for match in stage.take(event)]
+            found += stage.finish(self._last)
+            self._feed(number, found)
+            if found:
+                yield _reported(stage.query.name, found)
+
+    @property
+    def safe(self) -> int | None:
+        """All further matches end then or later; None before any event."""
+        if self._last is None:
+            return None
+        settled = _least(stage.settled for stage in self._stages)
+        return EARLIEST if settled is None else settled
+
+    def _advance(self, number: int, seen: Sequence[Happening], time: int) -> list[Match]:
+        """Give a situation the events whose turn has come."""
+        stage = self._stages[number]
+        if not self._feeders[number]:
+            ready, bound = seen, time
+        else:
+            own = [event for event in seen if stage.needs_all or event.type in stage.types]
+            settled = _least([time, *(self._stages[feeder].settled for feeder in self._feeders[number])])
+            waiting = [*self._waiting[number], *own]
+            if settled is None:
+                self._waiting[number] = waiting
+                return []
+            bound = settled
+            self._waiting[number] = [event for event in waiting if event.end >= bound]
+            ready = sorted((event for event in waiting if event.end < bound), key=_order)
+        found = [match for event in ready for match in stage.take(event)]
+        return [*found, *stage.pass_time(bound)]
+
+    def _feed(self, number: int, found: Iterable[Match]) -> None:
+        """Matches as events for the situations that look at them."""
+        consumers = [at for at, feeders in enumerate(self._feeders) if number in feeders]
+        if not consumers:
+            return
+        name = self._stages[number].query.name
+        for match in found:
+            attributes = {name: value for name, value in match.event.items() if isinstance(value, int | float | str)}
+            event = Happening(name, match.start, match.end, match.positions, attributes, number, match.rank)
+            for at in consumers:
+                passed = self._stages[at].time
+                if passed is not None and match.end < passed:
+                    raise InputError(
+                        f"an event is longer than the partition of {name!r} that it opens, and {name!r} at {match.end} "
+                        f"would come before what {self._stages[at].query.name!r} has seen: ask for engine='meaning'"
+                    )
+                self._waiting[at].append(event)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def pages(self) -> Iterator[tuple[str, bytes]]:
+        """The state, page by page."""
+        yield "last", json.dumps(self._last).encode()
+        for number, stage in enumerate(self._stages):
+            waiting = [event.to_json() for event in self._waiting[number]]
+            yield f"stage/{number}", json.dumps({"waiting": waiting, **stage.to_json()}).encode()
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        self._last = json.loads(pages["last"])
+        for number, stage in enumerate(self._stages):
+            saved = json.loads(pages[f"stage/{number}"])
+            self._waiting[number] = [Happening.from_json(values) for values in saved["waiting"]]
+            stage.load(saved)
+
+
+def _order(event: Happening) -> tuple[object, ...]:
+    return event.order
+
+
+def _least(times: Iterable[int | None]) -> int | None:
+    known: list[int] = []
+    for time in times:
+        if time is None:
+            return None
+        known.append(time)
+    return min(known)
+
+
+def _reported(query: str, found: Iterable[Match]) -> MatchBatch:
+    ordered = sorted(found, key=lambda match: (match.end, match.start, match.positions))
+    return to_batch(query, [PlainMatch(*match[:7]) for match in ordered])
