@@ -116,7 +116,15 @@ def open_source(
     paths = paths_of(events)
     read: Callable[..., EventSource] = read_events if paths is None else open_events
     data = events if paths is None else paths
-    return read(data, time=time, type=type, catalog=program.catalog, time_unit=program.time_unit, columns=columns)
+    return read(
+        data,
+        time=time,
+        type=type,
+        catalog=program.catalog,
+        time_unit=program.time_unit,
+        columns=columns,
+        sources=[source.type for source in program.inputs],
+    )
 
 
 def paths_of(events: Any) -> list[str] | None:

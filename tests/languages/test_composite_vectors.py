@@ -7,7 +7,7 @@ from tests.harness import Case, difference, load_own_vectors, load_vectors, run_
 
 LANGUAGES = ("eql", "step")
 # The engines that run these languages so far; the others refuse them (test_other_engines_refuse_them).
-ENGINES = ("meaning",)
+ENGINES = ("meaning", "local")
 CASES = [
     pytest.param(case, language, id=str(case["id"]))
     for language in LANGUAGES

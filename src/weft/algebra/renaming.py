@@ -50,6 +50,8 @@ def _sort_conditions(node: Node) -> Node:
         return node
     found = {field.name: getattr(node, field.name) for field in fields(node) if field.name in ("where", "among")}
     kept: dict[str, tuple[Predicate, ...]] = {
-        name: tuple(sorted(set(conjuncts(conditions)), key=repr)) for name, conditions in found.items()
+        # Told apart by their texts: as values True, 1 and 1.0 are equal.
+        name: tuple(part for _, part in sorted({repr(part): part for part in conjuncts(conditions)}.items()))
+        for name, conditions in found.items()
     }
     return replace(node, **kept) if kept else node

@@ -46,6 +46,7 @@ def open_events(
     batch_size: int = 65536,
     columns: Collection[str] | None = None,
     ordered: bool = False,
+    sources: Sequence[str] = (),
 ) -> EventSource:
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
 
@@ -54,7 +55,7 @@ def open_events(
     For the rest see `read_events`.
     """
     kept = None if columns is None else frozenset(columns)
-    reading = Reading(time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered)
+    reading = Reading(time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered, tuple(sources))
     files = [(path, format or format_of(path)) for path in find_files(paths)]
 
     def chunks() -> Iterator[Chunk]:

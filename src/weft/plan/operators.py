@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import Program, Query
+from weft.plan.graph import Graph
 from weft.tree import Node
 
 
@@ -13,6 +15,13 @@ class AutomatonOp(Node):
     """One regular query as one automaton over the classified events."""
 
     query: Query
+
+
+@dataclass(frozen=True)
+class GraphOp(Node):
+    """One composite query, which runs in the graph of all of them."""
+
+    query: CompositeQuery
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,8 @@ class Plan:
     """What runs: an operator for each query, the groups that are split alike, and what is read of the events."""
 
     program: Program
-    queries: tuple[AutomatonOp, ...]
+    queries: tuple[AutomatonOp | GraphOp, ...]
     lanes: tuple[Lanes, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may
+    graph: Graph | None = None  # of the composite queries, when there are any

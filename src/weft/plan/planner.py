@@ -1,31 +1,35 @@
-"""From the algebra to operators: one automaton per query, grouped by how the work can be split."""
+"""From the algebra to operators: an automaton per regular query, one graph for all composite ones, and their lanes."""
 
 from __future__ import annotations
 
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.patterns import Event as EventPattern
 from weft.algebra.patterns import Other, Repeat, Sequence
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Consume, Program, Query, Strategy
 from weft.errors import UsageError
-from weft.plan.operators import AutomatonOp, Lanes, Plan
+from weft.plan.graph import build_graph, lane_key, source_types
+from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan
 
 
 def plan(program: Program) -> Plan:
     """Choose operators for every query of a program."""
-    queries = _regular(program)
+    queries = _supported(program)
+    composites = [query for query in queries if isinstance(query, CompositeQuery)]
     columns = sorted({name for query in queries for name in _columns_of(query)})
     return Plan(
         program,
-        tuple(AutomatonOp(query) for query in queries),
+        tuple(GraphOp(query) if isinstance(query, CompositeQuery) else AutomatonOp(query) for query in queries),
         _plan_lanes(queries),
         tuple(columns),
         _relevant_types(queries),
+        build_graph(composites) if composites else None,
     )
 
 
-def _regular(program: Program) -> tuple[Query, ...]:
-    """The program's queries, if all are regular patterns: other operators have no kernels yet."""
-    queries = tuple(query for query in program.queries if isinstance(query, Query))
+def _supported(program: Program) -> tuple[Query | CompositeQuery, ...]:
+    """The program's queries, if there are operators for all: for other patterns there are none yet."""
+    queries = tuple(query for query in program.queries if isinstance(query, Query | CompositeQuery))
     if len(queries) < len(program.queries):
         raise UsageError(
             f"{program.language} programs run on the engine 'meaning' only so far: ask for engine='meaning'"
@@ -33,15 +37,20 @@ def _regular(program: Program) -> tuple[Query, ...]:
     return queries
 
 
-def _plan_lanes(queries: tuple[Query, ...]) -> tuple[Lanes, ...]:
+def _plan_lanes(queries: tuple[Query | CompositeQuery, ...]) -> tuple[Lanes, ...]:
     groups: dict[tuple[tuple[tuple[str, ...], ...], str], list[int]] = {}
     for number, query in enumerate(queries):
         groups.setdefault(_lane_key(query), []).append(number)
     return tuple(Lanes(key, tuple(numbers), reason) for (key, reason), numbers in groups.items())
 
 
-def _lane_key(query: Query) -> tuple[tuple[tuple[str, ...], ...], str]:
+def _lane_key(query: Query | CompositeQuery) -> tuple[tuple[tuple[str, ...], ...], str]:
     """The key a query can be split by, and why."""
+    if isinstance(query, CompositeQuery):
+        name = lane_key(query.pattern)
+        if name is None:
+            return (), "one lane: no equality ties all variables together"
+        return ((name,),), f"by key [{name}], which is equal in all variables"
     if not query.partition:
         return (), "one lane: no PARTITION BY"
     if query.consume is Consume.ANY:
@@ -52,9 +61,11 @@ def _lane_key(query: Query) -> tuple[tuple[tuple[str, ...], ...], str]:
     return query.partition, f"by key {parts}"
 
 
-def _columns_of(query: Query) -> set[str]:
+def _columns_of(query: Query | CompositeQuery) -> set[str]:
     """The attributes a query reads."""
     names = {node.name for node in query.walk() if isinstance(node, Attribute)}
+    if isinstance(query, CompositeQuery):
+        return names
     names.update(name for part in query.partition for name in part)
     names.update(name for selected in query.selected or () for name in selected.attributes)
     if query.window is not None and query.window.attribute is not None:
@@ -62,10 +73,13 @@ def _columns_of(query: Query) -> set[str]:
     return names
 
 
-def _relevant_types(queries: tuple[Query, ...]) -> frozenset[str] | None:
+def _relevant_types(queries: tuple[Query | CompositeQuery, ...]) -> frozenset[str] | None:
     """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
     types: set[str] = set()
     for query in queries:
+        if isinstance(query, CompositeQuery):
+            types |= source_types(query.pattern)
+            continue
         if query.strategy is Strategy.STRICT or (query.window is not None and query.window.unit == "attribute"):
             return None
         for node in query.pattern.walk():

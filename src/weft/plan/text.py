@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from weft.algebra.composites import Source
 from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.text import to_text
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
-from weft.plan.operators import Plan
+from weft.plan.graph_text import graph_dot, graph_lines
+from weft.plan.operators import AutomatonOp, Plan
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
@@ -21,8 +23,14 @@ MOST_VARIED = 8  # predicates whose truths are varied one by one
 def plan_text(plan: Plan) -> str:
     """What runs, from the events read to the matches reported."""
     kinds = "every event" if plan.relevant_types is None else f"types {', '.join(sorted(plan.relevant_types))}"
-    automata = [Determinizer(operator.query) for operator in plan.queries]
-    distinct = {predicate for automaton in automata for predicate in automaton.predicates[1:]}
+    automata = {
+        number: Determinizer(operator.query)
+        for number, operator in enumerate(plan.queries)
+        if isinstance(operator, AutomatonOp)
+    }
+    distinct: set[Node] = {predicate for automaton in automata.values() for predicate in automaton.predicates[1:]}
+    if plan.graph is not None:
+        distinct |= {node.pattern for node in plan.graph.nodes if isinstance(node.pattern, Source)}
     lines = [
         "plan",
         f"  read      {', '.join(plan.columns) or 'no attributes'}",
@@ -32,7 +40,13 @@ def plan_text(plan: Plan) -> str:
     for lanes in plan.lanes:
         lines.append(f"  lanes     {lanes.reason}")
         for number in lanes.queries:
-            lines += (f"    {line}" for line in _query_lines(plan.queries[number].query, automata[number]))
+            operator = plan.queries[number]
+            if isinstance(operator, AutomatonOp):
+                lines += (f"    {line}" for line in _query_lines(operator.query, automata[number]))
+            else:
+                lines.append(f"    graph {operator.query.name}")
+    if plan.graph is not None:
+        lines += graph_lines(plan.graph)
     return "\n".join(lines)
 
 
@@ -99,7 +113,10 @@ def plan_dot(plan: Plan) -> str:
     """The automata as a drawing: dashed edges may skip events, solid ones may not."""
     lines = ["digraph plan {", "  rankdir=LR", '  node [shape=box, style=rounded, fontname="monospace"]']
     for number, operator in enumerate(plan.queries):
-        lines += _automaton_dot(Determinizer(operator.query), number)
+        if isinstance(operator, AutomatonOp):
+            lines += _automaton_dot(Determinizer(operator.query), number)
+    if plan.graph is not None:
+        lines += graph_dot(plan.graph)
     return "\n".join([*lines, "}"])
 
 
@@ -125,7 +142,11 @@ def _escaped(text: str) -> str:
 
 def tables_text(plan: Plan) -> str:
     """Predicates, labels, states and edges of every query, as the kernel will meet them."""
-    return "\n\n".join("\n".join(_table_lines(Determinizer(operator.query))) for operator in plan.queries)
+    automata = [operator.query for operator in plan.queries if isinstance(operator, AutomatonOp)]
+    parts = ["\n".join(_table_lines(Determinizer(query))) for query in automata]
+    if plan.graph is not None:
+        parts.append("\n".join(graph_lines(plan.graph)))
+    return "\n\n".join(parts)
 
 
 def _table_lines(automaton: Determinizer) -> Iterator[str]:

@@ -59,7 +59,8 @@ class LocalRun:
                 yield [piece], int(piece.ends[-1])
             yield [], int(batch.ends[-1])
         else:
-            yield list(matcher.push(batch)), int(batch.ends[-1])
+            found, time = list(matcher.push(batch)), int(batch.ends[-1])
+            yield found, time if matcher.safe is None else min(time, matcher.safe)
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""

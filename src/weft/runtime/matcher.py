@@ -13,10 +13,12 @@ import numpy.typing as npt
 from weft.errors import UsageError
 from weft.kernels import tecs
 from weft.plan.automaton.determinize import ABSENT
-from weft.plan.operators import AutomatonOp, Plan
+from weft.plan.operators import AutomatonOp, GraphOp, Plan
 from weft.runtime.automaton import AutomatonRun, Found, joined
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch
+from weft.runtime.graph.run import GraphRun
+from weft.runtime.graph.state import graph_pages, load_graph, sweep_graph
 from weft.runtime.history import History, selected_fields
 from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
@@ -154,7 +156,10 @@ class Matcher:
     def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
         self.plan = plan
         chosen = range(len(plan.queries)) if queries is None else queries
-        self._runs = [QueryRun(plan.queries[number]) for number in chosen if plan.queries[number].query.limit != 0]
+        operators = [plan.queries[number] for number in chosen]
+        self._runs = [QueryRun(op) for op in operators if isinstance(op, AutomatonOp) and op.query.limit != 0]
+        composites = [op.query for op in operators if isinstance(op, GraphOp)]
+        self._graph = GraphRun(composites) if composites else None
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
@@ -170,6 +175,8 @@ class Matcher:
         """
         for run, letters, slots in self._classified(batch):
             yield from run.push(batch, letters, slots)
+        if self._graph is not None:
+            yield from self._graph.push(batch)
         self._sweep()
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -177,6 +184,8 @@ class Matcher:
         totals: Counter[str] = Counter()
         for run, letters, slots in self._classified(batch):
             totals[run.query.name] += run.count(batch, letters, slots)
+        if self._graph is not None:
+            totals.update(self._graph.count(batch))
         self._sweep()
         return dict(totals)
 
@@ -190,9 +199,14 @@ class Matcher:
             "visits": sum(int(run.run.control[tecs.VISITS]) for run in self._runs),
         }
 
+    @property
+    def safe(self) -> int | None:
+        """Matches that come later end at this time or after it; None: not before the last event."""
+        return None if self._graph is None else self._graph.safe
+
     def finish(self) -> list[MatchBatch]:
-        """The stream has ended. A regular pattern has nothing pending then."""
-        return []
+        """The stream has ended: what waited for time to pass. A regular pattern has nothing pending then."""
+        return [] if self._graph is None else list(self._graph.finish())
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -205,6 +219,8 @@ class Matcher:
             pages.update((f"query/{number}/{name}", page) for name, page in changed.items())
             kept += (f"query/{number}/{name}" for name in unchanged)
         pages["events"] = json.dumps(self._events).encode()
+        if self._graph is not None:
+            pages.update((f"graph/{name}", page) for name, page in graph_pages(self._graph))
         changes = self._store.changes(pages.items(), kept)
         for number, coder in enumerate(self._coders.values()):
             changes.update((f"keys/{number}/{name}", page) for name, page in coder.snapshot().items())
@@ -218,6 +234,8 @@ class Matcher:
             raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
         for number, run in enumerate(matcher._runs):
             run.load(_below(pages, f"query/{number}/"))
+        if matcher._graph is not None:
+            load_graph(matcher._graph, _below(pages, "graph/"))
         for number, partition in enumerate(matcher._coders):
             matcher._coders[partition] = KeyCoder.restore(partition, _below(pages, f"keys/{number}/"))
         matcher._events = json.loads(pages["events"])
@@ -225,13 +243,15 @@ class Matcher:
         return matcher
 
     def _fingerprint(self) -> bytes:
-        text = repr((FORMAT, [run.query for run in self._runs]))
+        text = repr((FORMAT, [run.query for run in self._runs], self._graph and self._graph.graph.outputs))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def _sweep(self) -> None:
         """Give up what can no longer matter: expired nodes, texts, and partitions without partial matches."""
         for run in self._runs:
             run.sweep()
+        if self._graph is not None:
+            sweep_graph(self._graph)
         for partition, coder in self._coders.items():
             if coder.capacity <= self._sweep_at[partition]:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -32,6 +32,7 @@ class Reading:
     batch_size: int = 65536
     columns: frozenset[str] | None = None
     ordered: bool = False
+    sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
 
     def __post_init__(self) -> None:
         check_time_unit(self.time_unit)
@@ -77,6 +78,17 @@ class Segment:
             columns={name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names},
             streams=streams,
         )
+
+    def ranks(self, reading: Reading) -> Int64s:
+        """The place of each event's source among the declared ones; events of no declared source come last."""
+        types = self.chunk.column(reading.type).texts
+        if types is None:
+            return np.zeros(len(self), np.int64)
+        coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
+        places = {name: place for place, name in reversed(list(enumerate(reading.sources)))}
+        known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
+        ranks: Int64s = known[np.asarray(coded.indices.fill_null(len(known) - 1))]
+        return ranks if self.keep is None else ranks[self.keep]
 
 
 class EventSource:
@@ -137,15 +149,29 @@ class EventSource:
 
     def _sorted(self, segments: list[Segment]) -> Iterator[EventBatch]:
         """All events in stream order; those that came in it are not copied."""
-        if all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments)):
+        in_time = all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments))
+        ranks = self._ranks(segments, in_time) if self.reading.sources else None
+        if in_time and ranks is None:
             segments.reverse()
             yield from self._sized(segments.pop().events(self.reading) for _ in range(len(segments)))
             return
         batch = blocks.concat(segment.events(self.reading) for segment in segments)
         segments.clear()
-        order = stream_order(batch.starts, batch.ends)
+        order = stream_order(batch.starts, batch.ends, ranks)
         for first in range(0, len(order), self.reading.batch_size):
             yield blocks.take(batch, order[first : first + self.reading.batch_size])
+
+    def _ranks(self, segments: list[Segment], in_time: bool) -> Int64s | None:
+        """The place of each event's source among the declared ones; None when it changes nothing."""
+        if not segments:
+            return None
+        starts = np.concatenate([segment.starts for segment in segments])
+        ends = np.concatenate([segment.ends for segment in segments])
+        ties = (starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])
+        if in_time and not ties.any():
+            return None
+        ranks = np.concatenate([segment.ranks(self.reading) for segment in segments])
+        return None if in_time and not (ties & (ranks[1:] < ranks[:-1])).any() else ranks
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """Small batches joined, and large ones cut, to about the wanted size."""
@@ -187,13 +213,15 @@ def read_events(
     batch_size: int = 65536,
     columns: Collection[str] | None = None,
     ordered: bool = False,
+    sources: Sequence[str] = (),
 ) -> EventSource:
     """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
 
     The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of
     `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
     rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
-    sort it, unless `ordered` promises that it comes in stream order.
+    sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
+    first whose type stands first in `sources`.
     """
     reading = Reading(
         time,
@@ -203,6 +231,7 @@ def read_events(
         batch_size,
         None if columns is None else frozenset(columns),
         ordered,
+        tuple(sources),
     )
     if isinstance(data, EventSource):
         return data
@@ -244,8 +273,10 @@ def _after(later: Segment, earlier: Segment) -> bool:
     return (int(later.ends[0]), int(later.starts[0])) >= (int(earlier.ends[-1]), int(earlier.starts[-1]))
 
 
-def stream_order(starts: Int64s, ends: Int64s) -> npt.NDArray[np.int64]:
-    """The order by end, start and arrival."""
+def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> npt.NDArray[np.int64]:
+    """The order by end, start, rank of the source, and arrival."""
+    if ranks is not None:
+        return np.lexsort((ranks, starts, ends))
     if starts is ends:
         return np.argsort(ends, kind="stable")
     return np.lexsort((starts, ends))

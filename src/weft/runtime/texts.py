@@ -34,6 +34,11 @@ class TextTable:
         """Bytes of all texts."""
         return int(self._offsets[len(self)])
 
+    @property
+    def buffers(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """The bytes of all texts, and where each begins; valid until texts are added."""
+        return self._pool, self._offsets
+
     def ids(self, array: pa.Array, *, add: bool) -> Ids:
         """The id of each text; NULL where there is none, UNKNOWN for others unless they are added."""
         offsets, data = text_buffers(array)

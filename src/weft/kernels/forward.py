@@ -1,0 +1,172 @@
+"""Operators that forward: events as occurrences, filters, points in time, unions."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, join_row
+from weft.kernels.jit import kernel
+from weft.kernels.joint import Facts, holds
+from weft.kernels.occurrences import (
+    BRANCH,
+    END,
+    EVENT,
+    EVENT_END,
+    EVENT_START,
+    FIRST,
+    FIRST_END,
+    KIND,
+    LAST_START,
+    LEFT,
+    MOST,
+    POINT,
+    POSITION,
+    RIGHT,
+    ROW,
+    SHIFT,
+    SLOTS,
+    SOURCE,
+    START,
+    grown,
+)
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel
+def sources(
+    where: Int64s,
+    spec: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    chosen: Int64s,
+    control: Int64s,
+    out: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """An occurrence for each of the chosen events, if the conditions hold."""
+    size = len(spec) // 3
+    rows = grown(rows, arena[ROWS] * ROW, len(chosen) * ROW)
+    slots = grown(slots, arena[SLOTS_USED], len(chosen) * size)
+    out = grown(out, control[OUT], len(chosen))
+    for event in chosen:
+        row, slot = arena[ROWS], arena[SLOTS_USED]
+        at = row * ROW
+        start, end = events[event * EVENT + EVENT_START], events[event * EVENT + EVENT_END]
+        rows[at + START], rows[at + END] = start, end
+        rows[at + FIRST_END], rows[at + LAST_START] = end, start
+        rows[at + LEFT], rows[at + RIGHT] = -1, event
+        rows[at + KIND], rows[at + SHIFT], rows[at + SLOTS] = SOURCE, 0, slot
+        rows[at + FIRST] = events[event * EVENT + POSITION]
+        for k in range(size):
+            slots[slot + k] = event
+        if holds(where, facts, rows, slots, row, row):
+            arena[ROWS] += 1
+            arena[SLOTS_USED] += size
+            out[control[OUT]] = row
+            control[OUT] += 1
+    return rows, slots, out
+
+
+@kernel
+def keep(
+    where: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    bound: int,
+    control: Int64s,
+    out: Int64s,
+) -> Int64s:
+    """Pass on the occurrences that end before `bound` and satisfy the conditions."""
+    while control[LEFT_AT] < input_count:
+        one = inputs[control[LEFT_AT]]
+        if rows[one * ROW + END] >= bound:
+            break
+        control[LEFT_AT] += 1
+        if holds(where, facts, rows, slots, one, one):
+            out = grown(out, control[OUT], 1)
+            out[control[OUT]] = one
+            control[OUT] += 1
+    return out
+
+
+@kernel
+def later(
+    ticks: int,
+    spec: Int64s,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    bound: int,
+    control: Int64s,
+    out: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Each occurrence that ends before `bound` with a point in time after it."""
+    while control[LEFT_AT] < input_count:
+        one = inputs[control[LEFT_AT]]
+        if rows[one * ROW + END] >= bound:
+            break
+        control[LEFT_AT] += 1
+        rows, slots, row = join_row(rows, slots, arena, events, one, -1, POINT, 0, spec)
+        at = row * ROW
+        rows[at + END] = min(rows[at + END], MOST - ticks) + ticks
+        rows[at + LAST_START] = rows[at + END]
+        out = grown(out, control[OUT], 1)
+        out[control[OUT]] = row
+        control[OUT] += 1
+    return rows, slots, out
+
+
+@kernel
+def unite(
+    shift: int,
+    spec: Int64s,
+    other_spec: Int64s,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    lefts: Int64s,
+    left_count: int,
+    rights: Int64s,
+    right_count: int,
+    bound: int,
+    control: Int64s,
+    out: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """The occurrences of both sides that end before `bound`."""
+    fresh = np.empty(64, np.int64)
+    while True:
+        time = MOST
+        if control[LEFT_AT] < left_count:
+            time = min(time, rows[lefts[control[LEFT_AT]] * ROW + END])
+        if control[RIGHT_AT] < right_count:
+            time = min(time, rows[rights[control[RIGHT_AT]] * ROW + END])
+        if time >= bound:
+            break
+        count = 0
+        while control[LEFT_AT] < left_count and rows[lefts[control[LEFT_AT]] * ROW + END] == time:
+            rows, slots, row = join_row(rows, slots, arena, events, lefts[control[LEFT_AT]], -1, BRANCH, 0, spec)
+            control[LEFT_AT] += 1
+            fresh = grown(fresh, count, 1)
+            fresh[count] = row
+            count += 1
+        while control[RIGHT_AT] < right_count and rows[rights[control[RIGHT_AT]] * ROW + END] == time:
+            rows, slots, row = join_row(
+                rows, slots, arena, events, -1, rights[control[RIGHT_AT]], BRANCH, shift, other_spec
+            )
+            control[RIGHT_AT] += 1
+            fresh = grown(fresh, count, 1)
+            fresh[count] = row
+            count += 1
+        out = give_out(rows, events, fresh, count, False, out, control)
+    return rows, slots, out

@@ -1,0 +1,175 @@
+"""At the same time, or not at all: occurrences that overlap, and those with no unwanted one about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.buckets import BEFORE, ENTRY, HEAD, ID, NEXT, PLACE, TAIL, find, insert, is_expired, remove
+from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, give_out, join_row
+from weft.kernels.jit import inlined, kernel
+from weft.kernels.joint import Facts, holds, key_of
+from weft.kernels.occurrences import END, FIRST_END, LAST_START, MOST, PAIR, ROW, START, grown, positions_of
+
+Int64s = npt.NDArray[np.int64]
+
+# Parameters of `overlap`; SHARE: the operands may have events in common.
+SHIFT_RIGHT, SPAN, SHARE, DOUBLES = range(4)
+BEFORE_IT, DURING, BETWEEN = range(3)  # where an unwanted occurrence must not stand
+
+
+@inlined
+def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, bool]:
+    """Whether two occurrences have a position in common, and whether all of the other's are the one's."""
+    positions, others = positions_of(rows, events, one), positions_of(rows, events, other)
+    shared, i = 0, 0
+    for position in others:
+        while i < len(positions) and positions[i] < position:
+            i += 1
+        if i < len(positions) and positions[i] == position:
+            shared += 1
+    return shared > 0, shared == len(others)
+
+
+@kernel
+def overlap(
+    parameters: Int64s,
+    where: Int64s,
+    key: Int64s,
+    spec: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    lefts: Int64s,
+    left_count: int,
+    rights: Int64s,
+    right_count: int,
+    bound: int,
+    control: Int64s,
+    left_store: Int64s,
+    right_store: Int64s,
+    out: Int64s,
+    left_entries: Int64s,
+    left_table: Int64s,
+    right_entries: Int64s,
+    right_table: Int64s,
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """Take the occurrences of both sides that end before `bound`, group by group of equal ends, lefts first."""
+    shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
+    fresh = np.empty(64, np.int64)
+    while True:
+        time = MOST
+        if control[LEFT_AT] < left_count:
+            time = min(time, rows[lefts[control[LEFT_AT]] * ROW + END])
+        if control[RIGHT_AT] < right_count:
+            time = min(time, rows[rights[control[RIGHT_AT]] * ROW + END])
+        if time >= bound:
+            break
+        count = 0
+        for side in range(2):
+            cursor, total = (LEFT_AT, left_count) if side == 0 else (RIGHT_AT, right_count)
+            inputs = lefts if side == 0 else rights
+            entries = right_entries if side == 0 else left_entries
+            table = right_table if side == 0 else left_table
+            store = right_store if side == 0 else left_store
+            while control[cursor] < total and rows[inputs[control[cursor]] * ROW + END] == time:
+                one = inputs[control[cursor]]
+                control[cursor] += 1
+                has, word = key_of(key, side, facts, rows, slots, one)
+                if not has:
+                    continue
+                place = find(table, word)
+                entry = table[place * PLACE + TAIL] if table[place * PLACE] != 0 else np.int64(-1)
+                while entry >= 0:
+                    here = entry
+                    other = entries[here * ENTRY + ID]
+                    if rows[other * ROW + END] < rows[one * ROW + START]:
+                        break
+                    entry = entries[here * ENTRY + BEFORE]
+                    if is_expired(rows, slots, events, other, time, span, -1):
+                        remove(entries, table, store, place, here)
+                        continue
+                    left, right = (one, other) if side == 0 else (other, one)
+                    if not holds(where, facts, rows, slots, left, right):
+                        continue
+                    if share and _common(rows, events, left, right)[0]:
+                        continue
+                    rows, slots, row = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
+                    fresh = grown(fresh, count, 1)
+                    fresh[count] = row
+                    count += 1
+                if side == 0:
+                    left_entries, left_table, _ = insert(left_entries, left_table, left_store, word, one)
+                else:
+                    right_entries, right_table, _ = insert(right_entries, right_table, right_store, word, one)
+        out = give_out(rows, events, fresh, count, parameters[DOUBLES] != 0, out, control)
+    return rows, slots, out, left_entries, left_table, right_entries, right_table
+
+
+@inlined
+def _stands(rows: Int64s, events: Int64s, unwanted: int, one: int, when: int) -> bool:
+    """Whether the unwanted occurrence, which has ended when the one ends, stands where it must not."""
+    u, c = unwanted * ROW, one * ROW
+    if when == BEFORE_IT:
+        return bool(rows[u + END] < rows[c + START])
+    if when == BETWEEN:
+        return bool(rows[c + FIRST_END] < rows[u + START] and rows[u + END] < rows[c + LAST_START])
+    return rows[c + START] <= rows[u + START] and not _common(rows, events, one, unwanted)[1]
+
+
+@kernel
+def without(
+    when: int,
+    where: Int64s,
+    key: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    events: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    others: Int64s,
+    other_count: int,
+    bound: int,
+    control: Int64s,
+    store: Int64s,
+    out: Int64s,
+    entries: Int64s,
+    table: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
+    while control[LEFT_AT] < input_count:
+        one = inputs[control[LEFT_AT]]
+        time = rows[one * ROW + END]
+        if time >= bound:
+            break
+        control[LEFT_AT] += 1
+        while control[RIGHT_AT] < other_count and rows[others[control[RIGHT_AT]] * ROW + END] <= time:
+            unwanted = others[control[RIGHT_AT]]
+            control[RIGHT_AT] += 1
+            has, word = key_of(key, 1, facts, rows, slots, unwanted)
+            if has and not (when == BEFORE_IT and len(where) == 0 and store[0] > 0):  # then the first one is enough
+                entries, table, _ = insert(entries, table, store, word, unwanted)
+        spoilt = False
+        has, word = key_of(key, 0, facts, rows, slots, one)
+        entry = np.int64(-1)
+        forward = when == BEFORE_IT
+        if has:
+            place = find(table, word)
+            if table[place * PLACE] != 0:
+                entry = table[place * PLACE + (HEAD if forward else TAIL)]
+        earliest = rows[one * ROW + (FIRST_END if when == BETWEEN else START)]
+        while entry >= 0 and not spoilt:
+            unwanted = entries[entry * ENTRY + ID]
+            end = rows[unwanted * ROW + END]
+            if end >= earliest if forward else end < earliest:
+                break
+            entry = entries[entry * ENTRY + (NEXT if forward else BEFORE)]
+            spoilt = _stands(rows, events, unwanted, one, when) and holds(where, facts, rows, slots, one, unwanted)
+        if not spoilt:
+            out = grown(out, control[OUT], 1)
+            out[control[OUT]] = one
+            control[OUT] += 1
+    return out, entries, table

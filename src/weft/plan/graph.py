@@ -1,0 +1,158 @@
+"""One graph of operators for all composite queries of a program: equal sub-patterns are one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeQuery,
+    Filter,
+    Follow,
+    Overlap,
+    Repeat,
+    Source,
+    Union,
+    Without,
+)
+from weft.algebra.predicates import Attribute, Comparison, Predicate
+from weft.algebra.renaming import canonical
+from weft.algebra.terms import Previous, conjuncts
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class GraphNode(Node):
+    """An operator: a canonical pattern (its variables are numbers) and the nodes its operands come from."""
+
+    pattern: Composite
+    inputs: tuple[int, ...]
+
+    @property
+    def operator(self) -> str:
+        """What it is called."""
+        return type(self.pattern).__name__
+
+
+@dataclass(frozen=True)
+class GraphOutput(Node):
+    """A query, the node that gives its occurrences, and what the query calls the variables, by number."""
+
+    query: CompositeQuery
+    node: int
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Graph(Node):
+    """The operators of several queries; every node comes after its inputs."""
+
+    nodes: tuple[GraphNode, ...]
+    outputs: tuple[GraphOutput, ...]
+
+    @cached_property
+    def uses(self) -> tuple[int, ...]:
+        """How often each node is an input or an output."""
+        counts = [0] * len(self.nodes)
+        for node in self.nodes:
+            for number in node.inputs:
+                counts[number] += 1
+        for output in self.outputs:
+            counts[output.node] += 1
+        return tuple(counts)
+
+
+def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
+    """The graph of the queries' patterns."""
+    numbers: dict[str, int] = {}  # by text: as values True, 1 and 1.0 are equal, as conditions they are not
+    nodes: list[GraphNode] = []
+
+    def place(pattern: Composite) -> int:
+        form, _ = canonical(pattern)
+        text = repr(form)
+        if text not in numbers:
+            inputs = tuple(place(child) for child in form.children() if isinstance(child, Composite))
+            numbers[text] = len(nodes)
+            nodes.append(GraphNode(form, inputs))
+        return numbers[text]
+
+    outputs = [GraphOutput(query, place(query.pattern), query.pattern.variables) for query in queries]
+    return Graph(tuple(nodes), tuple(outputs))
+
+
+def source_types(pattern: Composite) -> frozenset[str]:
+    """The types of the events a pattern is made of, also of unwanted ones."""
+    return frozenset(node.type for node in pattern.walk() if isinstance(node, Source))
+
+
+# ---------------------------------------------------------------- lanes
+
+
+def lane_key(pattern: Composite) -> str | None:
+    """An attribute that all events of an occurrence, and those that decide about it, have in common."""
+    names = sorted({node.name for node in pattern.walk() if isinstance(node, Attribute)})
+    return next((name for name in names if _is_tied(pattern, name)), None)
+
+
+def _is_tied(pattern: Composite, name: str) -> bool:
+    """Whether the pattern can be evaluated for each value of the attribute by itself."""
+    operands = [child for child in pattern.children() if isinstance(child, Composite)]
+    if not all(_is_tied(operand, name) for operand in operands):
+        return False
+    match pattern:
+        case Source() | Filter() | Union() | After():
+            return True
+        case Follow(left, right):
+            tests = pattern.among if pattern.pick == "next" else pattern.where
+            return _equates(tests, left.variables, right.variables, name)
+        case Overlap(left, right):
+            return _equates(pattern.where, left.variables, right.variables, name)
+        case Without(inner, unwanted):
+            return _equates(pattern.where, inner.variables, unwanted.variables, name)
+        case Repeat(inner):
+            tests = pattern.among if pattern.pick == "next" else pattern.where
+            links = [links_members(test, always_bound(inner)) for test in conjuncts(tests)]
+            return pattern.pick != "longest" and any(
+                link is not None and link[0].name == link[1].name == name for link in links
+            )
+    return False
+
+
+def _equates(tests: Sequence[Predicate], left: Sequence[str], right: Sequence[str], name: str) -> bool:
+    """Whether one of the tests is `l.name = r.name`."""
+    for test in conjuncts(tests):
+        match test:
+            case Comparison("=", Attribute(one, first), Attribute(other, second)):
+                crosses = (first in left and second in right) or (first in right and second in left)
+                if crosses and one == other == name:
+                    return True
+    return False
+
+
+def links_members(test: Predicate, bound: frozenset[str]) -> tuple[Attribute, Attribute] | None:
+    """What a test `prev(x.a) = x.b` equates: an attribute of the member before and one of the member at hand.
+
+    Both variables must be bound in every member: where there is nothing before, such a test is true.
+    """
+    match test:
+        case Comparison("=", Previous(before), Attribute() as now) | Comparison(
+            "=", Attribute() as now, Previous(before)
+        ):
+            return (before, now) if before.variable in bound and now.variable in bound else None
+    return None
+
+
+def always_bound(pattern: Composite) -> frozenset[str]:
+    """The variables that every occurrence binds."""
+    match pattern:
+        case Union():
+            return frozenset()
+        case Source(_, variable):
+            return frozenset((variable,))
+        case Without(inner):
+            return always_bound(inner)
+    parts = [always_bound(child) for child in pattern.children() if isinstance(child, Composite)]
+    return frozenset().union(*parts)

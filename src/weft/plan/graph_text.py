@@ -1,0 +1,41 @@
+"""The graph of composite queries for people: as text, and as a drawing (DOT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.algebra.composite_text import pattern_lines
+from weft.algebra.text import to_text
+from weft.plan.graph import Graph
+
+
+def graph_lines(graph: Graph) -> Iterator[str]:
+    """One line per node: its number, what it does (variables are numbers), where from, and who shares it."""
+    yield f"  graph     {len(graph.nodes)} operators"
+    for number, node in enumerate(graph.nodes):
+        inputs = f"   from {', '.join(f'n{place}' for place in node.inputs)}" if node.inputs else ""
+        shared = f"   (shared by {graph.uses[number]})" if graph.uses[number] > 1 else ""
+        yield f"    n{number}: {_head(graph, number)}{inputs}{shared}"
+    for output in graph.outputs:
+        variables = ", ".join(f"{place} = {name}" for place, name in enumerate(output.variables))
+        yield f"    query {output.query.name} from n{output.node}   ({variables})"
+
+
+def graph_dot(graph: Graph) -> Iterator[str]:
+    """Nodes and edges of a drawing; what several users share is drawn with two lines."""
+    for number, node in enumerate(graph.nodes):
+        shared = ", peripheries=2" if graph.uses[number] > 1 else ""
+        yield f'  n{number} [label="{_escaped(_head(graph, number))}"{shared}]'
+        for place in node.inputs:
+            yield f"  n{place} -> n{number}"
+    for number, output in enumerate(graph.outputs):
+        yield f'  out{number} [shape=ellipse, label="{_escaped(output.query.name)}"]'
+        yield f"  n{output.node} -> out{number}"
+
+
+def _head(graph: Graph, number: int) -> str:
+    return next(pattern_lines(graph.nodes[number].pattern, lambda part: to_text(part).strip()))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

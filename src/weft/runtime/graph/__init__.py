@@ -1,0 +1,1 @@
+"""The engine of composite patterns: the operators of a plan's graph over columnar batches."""

@@ -1,0 +1,138 @@
+"""The memory of a graph: rows of occurrences, the events they are made of, and the values conditions read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.predicates import Value
+from weft.kernels import follow, joint, occurrences
+from weft.kernels.conditions import BOOLEAN, TEXT
+from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.texts import TextTable
+
+Floats = npt.NDArray[np.float64]
+EXACT = 2.0**53
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class Arena:
+    """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
+
+    def __init__(self, columns: Sequence[str], constants: Sequence[Value], depth: int) -> None:
+        self.columns = tuple(columns)
+        self.rows: Int64s = np.empty(64 * occurrences.ROW, np.int64)
+        self.slots: Int64s = np.empty(64, np.int64)
+        self.control = np.zeros(2, np.int64)
+        self.event_count = 0
+        self.events: Int64s = np.empty(64 * occurrences.EVENT, np.int64)
+        self.values: Floats = np.empty(64 * self.width, np.float64)
+        self.texts = TextTable()
+        self._literals = list(constants)
+        self._stack = np.empty(4 * depth + 16)
+        self._constants: Floats = np.empty(0)
+        self.intern()
+
+    @property
+    def width(self) -> int:
+        """Numbers for the values of one event."""
+        return 2 * len(self.columns)
+
+    @property
+    def row_count(self) -> int:
+        """Rows made so far and not given up."""
+        return int(self.control[follow.ROWS])
+
+    def intern(self) -> None:
+        """Make the constants: to be done again when texts have new ids."""
+        self._constants = np.array([part for value in self._literals for part in self._pair(value)], np.float64)
+
+    def restore_texts(self, texts: Sequence[str]) -> None:
+        """Take the texts of a snapshot."""
+        self.texts = TextTable(list(texts))
+        self.intern()
+
+    def facts(self) -> joint.Facts:
+        """What conditions can read now."""
+        pool, offsets = self.texts.buffers
+        return joint.Facts(self._constants, self.events, self.values, self.width, pool, offsets, self._stack)
+
+    def _pair(self, value: Value) -> tuple[float, float]:
+        if isinstance(value, bool):
+            return float(value), BOOLEAN
+        if isinstance(value, str):
+            return float(self.texts.ids(pa.array([value], pa.string()), add=True)[0]), TEXT
+        if isinstance(value, int):
+            try:
+                return float(value), float(value - int(float(value)))
+            except OverflowError:
+                return (np.inf if value > 0 else -np.inf), 0.0
+        return value, 0.0
+
+    def add(self, batch: EventBatch, chosen: Int64s) -> int:
+        """Remember some events of a batch; the number of the first."""
+        first, count = self.event_count, len(chosen)
+        self.event_count += count
+        fields, width = occurrences.EVENT, self.width
+        self.events = _with_room(self.events, first * fields, count * fields)
+        block = self.events[first * fields : (first + count) * fields].reshape(count, fields)
+        block[:, occurrences.POSITION] = batch.positions[chosen]
+        block[:, occurrences.EVENT_START] = batch.starts[chosen]
+        block[:, occurrences.EVENT_END] = batch.ends[chosen]
+        self.values = _with_room(self.values, first * width, count * width)
+        values = self.values[first * width : (first + count) * width].reshape(count, width)
+        every = count == len(batch)
+        for number, name in enumerate(self.columns):
+            column = batch.columns.get(name, Column())
+            self._encode(column, None if every else chosen, values[:, 2 * number], values[:, 2 * number + 1])
+        return first
+
+    def _encode(self, column: Column, chosen: Int64s | None, value: Floats, rest: Floats) -> None:
+        """The values of one attribute as pairs of floats; NaN where it is missing."""
+
+        def taken(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+            return array if chosen is None else array[chosen]
+
+        value[:], rest[:] = np.nan, 0.0
+        if column.numbers is not None:
+            known = _known(column.numbers, taken)
+            numbers = taken(np.asarray(column.numbers.fill_null(0) if column.numbers.null_count else column.numbers))
+            near = numbers.astype(np.float64)
+            value[known] = near[known]
+            if numbers.dtype == np.int64 and len(near) and max(-near.min(), near.max()) > EXACT:
+                whole = near.clip(-(2.0**63), 2.0**63 - 1024)
+                value[known] = whole[known]
+                rest[known] = (numbers.astype(np.int64) - whole.astype(np.int64)).astype(np.float64)[known]
+        if column.booleans is not None:
+            known = _known(column.booleans, taken)
+            flags = taken(np.asarray(column.booleans.fill_null(False), bool))
+            value[known], rest[known] = flags.astype(np.float64)[known], BOOLEAN
+        if column.texts is not None:
+            known = _known(column.texts, taken)
+            value[known], rest[known] = taken(self._ids(column.texts)).astype(np.float64)[known], TEXT
+
+    def _ids(self, texts: pa.Array) -> npt.NDArray[np.int32]:
+        if not pa.types.is_dictionary(texts.type):
+            return self.texts.ids(texts, add=True)
+        ids = np.append(self.texts.ids(texts.dictionary, add=True), np.int32(-1))
+        found: npt.NDArray[np.int32] = ids[np.asarray(texts.indices.fill_null(len(ids) - 1))]
+        return found
+
+
+def _known(array: pa.Array, taken: object) -> npt.NDArray[np.bool_] | slice:
+    if not array.null_count:
+        return slice(None)
+    known: npt.NDArray[np.bool_] = taken(np.asarray(array.is_valid()))  # type: ignore[operator]
+    return known
+
+
+def _with_room(array: npt.NDArray[Number], used: int, needed: int) -> npt.NDArray[Number]:
+    if used + needed <= len(array):
+        return array
+    larger = np.empty(2 * len(array) + needed, array.dtype)
+    larger[:used] = array[:used]
+    return larger

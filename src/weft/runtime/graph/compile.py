@@ -1,0 +1,168 @@
+"""From a graph to operators: every condition as code, every equality as a key, every bound of time as a limit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from weft.algebra.composites import Composite, Follow, Repeat, Source
+from weft.algebra.predicates import (
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Matches,
+    Negative,
+    Not,
+    Or,
+    Predicate,
+)
+from weft.algebra.terms import Contains, Elapsed, Previous, conjuncts
+from weft.plan.atoms import IsType
+from weft.plan.graph import GraphNode, always_bound, links_members
+from weft.runtime.graph.code import Compiler, View
+from weft.runtime.graph.layout import Layouts
+
+NO_LIMIT = (-1, -1)
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+_OF_ONE_EVENT = (And, Arithmetic, Attribute, Comparison, In, Literal, Negative, Not, Or, Contains)
+
+
+def operands_of(pattern: Composite) -> tuple[Composite, ...]:
+    """The operands of a pattern, with the names it calls their variables."""
+    return tuple(child for child in pattern.children() if isinstance(child, Composite))
+
+
+def view_of(number: int, node: GraphNode) -> View:
+    """What the conditions of a node see of its operands (for a source: of itself)."""
+    inputs = node.inputs or (number,)
+    variables = tuple(operand.variables for operand in operands_of(node.pattern) or (node.pattern,))
+    kind = "run" if isinstance(node.pattern, Repeat) else "pair" if len(inputs) == 2 else "alone"
+    return View(kind, inputs, variables)  # type: ignore[arg-type]
+
+
+def start_view(view: View) -> View:
+    """What the conditions see of the first member of a run."""
+    return View("start", view.nodes, view.variables)
+
+
+def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:
+    """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
+    parts = conjuncts(source.where)
+    easy = [part for part in parts if _is_of_one_event(part)]
+    rest = tuple(part for part in parts if not _is_of_one_event(part))
+    return And((IsType(source.type), *map(_at_hand, easy))), rest
+
+
+def _is_of_one_event(predicate: Predicate) -> bool:
+    for node in predicate.walk():
+        if not isinstance(node, _OF_ONE_EVENT):
+            return False
+        if isinstance(node, Contains) and not (isinstance(node.operand, Attribute) and _is_text(node.part)):
+            return False
+    return True
+
+
+def _is_text(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and isinstance(expression.value, str)
+
+
+def _at_hand(predicate: Predicate) -> Predicate:
+    """A condition on a variable as one on the event at hand."""
+
+    def rewrite(node: object) -> object:
+        match node:
+            case Attribute(name):
+                return Attribute(name)
+            case Contains(operand, Literal(part)):
+                return Matches(operand, re.escape(str(part)))
+        return node
+
+    return predicate.transform(rewrite)  # type: ignore[arg-type, return-value]
+
+
+# ---------------------------------------------------------------- keys
+
+
+def key_columns(
+    pattern: Composite, tests: Iterable[Predicate], operands: tuple[Composite, ...], view: View, compiler: Compiler
+) -> list[int]:
+    """Equalities between the two sides, as (left slot, left column, right slot, right column) each."""
+    key: list[int] = []
+    for test in conjuncts(tests):
+        pair = (
+            links_members(test, always_bound(operands[0])) if isinstance(pattern, Repeat) else _equated(test, operands)
+        )
+        if pair is not None:
+            left, right = pair
+            key += (*compiler.operand(left, view), *compiler.operand(right, view))
+    return key
+
+
+def _equated(test: Predicate, operands: tuple[Composite, ...]) -> tuple[Attribute, Attribute] | None:
+    left, right = operands
+    match test:
+        case Comparison("=", one, other):
+            first, second = _plain(one, left), _plain(other, left)
+            if first and first.variable in left.variables and second and second.variable in right.variables:
+                return first, second
+            if second and second.variable in left.variables and first and first.variable in right.variables:
+                return second, first
+    return None
+
+
+def _plain(expression: Expression, left: Composite) -> Attribute | None:
+    """The attribute that is read; that of what came before is the left one's, if it always has it."""
+    match expression:
+        case Attribute():
+            return expression
+        case Previous(attribute) if attribute.variable in always_bound(left):
+            return attribute
+    return None
+
+
+# ---------------------------------------------------------------- limits
+
+
+def span_limit(tests: Iterable[Predicate]) -> int:
+    """The most ticks from the start to the end of the whole composite; -1: no limit."""
+    found = [most for test in conjuncts(tests) for term, most in [_at_most(test)] if term == Elapsed() and most >= 0]
+    return min(found, default=-1)
+
+
+def left_limit(
+    pattern: Follow | Repeat, operands: tuple[Composite, ...], view: View, layouts: Layouts
+) -> tuple[int, int]:
+    """How long a left occurrence can wait for a right one: ticks since its start, or since the time in a slot."""
+    tests = (*pattern.where, *pattern.among)
+    span = span_limit(tests) if isinstance(pattern, Follow) else -1
+    if span >= 0:
+        return span, -1
+    last = operands[-1]
+    for test in conjuncts(tests):
+        term, most = _at_most(test)
+        if term is None or most < 0 or term.first is None or not isinstance(last, Source):
+            continue
+        if term.last == last.variable and (isinstance(pattern, Repeat) or term.first in operands[0].variables):
+            _, node, number = view.find(term.first)
+            return most, layouts.slot(node, "start", number)
+    return NO_LIMIT
+
+
+def _at_most(test: Predicate) -> tuple[Elapsed | None, int]:
+    """The term and the number of a test that a time is at most a number of ticks."""
+    match test:
+        case Comparison(symbol, Elapsed() as term, Literal(number)):
+            pass
+        case Comparison(symbol, Literal(number), Elapsed() as term):
+            symbol = _MIRRORED[symbol]  # type: ignore[assignment]
+        case _:
+            return None, -1
+    if isinstance(number, bool | str) or symbol not in ("<", "<=", "=") or not math.isfinite(number):
+        return None, -1
+    most = math.ceil(number) - 1 if symbol == "<" else math.floor(number)
+    return term, max(most, 0)

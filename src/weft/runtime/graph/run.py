@@ -1,0 +1,199 @@
+"""A graph at work: batches of events in, matches of all its queries out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
+from weft.algebra.predicates import Attribute
+from weft.algebra.terms import Elapsed
+from weft.kernels import occurrences
+from weft.plan.graph import GraphOutput, build_graph
+from weft.runtime.classify import Classifier
+from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.graph.arena import Arena
+from weft.runtime.graph.code import Compiler, Constants
+from weft.runtime.graph.fields import Fields, Remembered, column_name
+from weft.runtime.graph.layout import Layouts
+from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator, build_operators
+from weft.runtime.matches import Int32s, MatchBatch
+
+PIECE = 1 << 16  # matches reported at a time
+
+
+class QueryOutput:
+    """What one query reports of the occurrences of its node."""
+
+    def __init__(self, output: GraphOutput) -> None:
+        self.query = output.query
+        self.node = output.node
+        self.names = tuple((name,) for name in output.variables)
+        self.fields = Fields(output) if output.query.fields else None
+        self.taken = 0
+        # The bindings reported so far, where the same ones can come again later.
+        self.reported: set[bytes] | None = set() if _binds_again(output.query.pattern) else None
+
+
+def _binds_again(pattern: Composite) -> bool:
+    """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
+    runs = [node for node in pattern.walk() if isinstance(node, Repeat)]
+    return any(
+        any(isinstance(part, Repeat) for part in run.pattern.walk())
+        and any(isinstance(part, After) for part in run.pattern.walk())
+        for run in runs
+    )
+
+
+class GraphRun:
+    """All composite queries of a plan, as one graph."""
+
+    def __init__(self, queries: Sequence[CompositeQuery]) -> None:
+        self.graph = build_graph(queries)
+        constants, layouts = Constants(), Layouts(self.graph)
+        build = Build(self.graph, layouts, Compiler(layouts, constants))
+        self.operators = build_operators(build)
+        codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
+        self.arena = Arena(constants.columns, constants.values, max(codes))
+        self.running = Running(self.arena, self.operators, BEGINNING)
+        self.outputs = [QueryOutput(output) for output in self.graph.outputs]
+        self.remembered = Remembered(queries)
+        self.sweep_at = 1 << 15  # rows; see `sweep_graph`
+        self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
+        self._classifier = Classifier([[source.predicate] for source in self._sources])
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are certain once these events are known."""
+        self._take(batch)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query become certain."""
+        self._take(batch)
+        totals: Counter[str] = Counter()
+        for output in self.outputs:
+            if output.reported is None:
+                totals[output.query.name] += len(self._ready(output))
+            else:
+                totals[output.query.name] += sum(map(len, self._report(output)))
+        return dict(totals)
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """The stream has ended: all time passes."""
+        self.running.finished = True
+        self._advance(ENDLESS)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    @property
+    def safe(self) -> int:
+        """Matches that come later end at this time or after it."""
+        return min(self.operators[output.node].safe for output in self.outputs)
+
+    # -- events in ------------------------------------------------------------------------------
+
+    def _take(self, batch: EventBatch) -> None:
+        if not len(batch):
+            return
+        masks = self._masks(batch)
+        relevant = np.flatnonzero(np.logical_or.reduce(masks))
+        first = self.arena.add(batch, relevant)
+        self.remembered.add(batch, relevant)
+        numbers = np.empty(len(batch), np.int64)
+        numbers[relevant] = np.arange(first, first + len(relevant))
+        for source, mask in zip(self._sources, masks, strict=True):
+            source.chosen = numbers[mask]
+        self._advance(max(self.running.clock, int(batch.ends[-1])))
+
+    def _masks(self, batch: EventBatch) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        masks = []
+        for number, letters in enumerate(self._classifier.letters(batch)):
+            count = self._classifier.letter_count(number)
+            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
+            masks.append(truths[letters])
+        return masks
+
+    def _advance(self, clock: int) -> None:
+        self.running.clock = clock
+        for operator in self.operators:
+            operator.advance(self.running)
+
+    # -- matches out ----------------------------------------------------------------------------
+
+    def _ready(self, output: QueryOutput) -> Int64s:
+        """The rows that a query has not reported yet and that are certain."""
+        operator = self.operators[output.node]
+        waiting = operator.given()[output.taken :]
+        ends = self._times(waiting, occurrences.END)
+        ready = waiting[: np.searchsorted(ends, operator.safe)]
+        output.taken += len(ready)
+        return ready
+
+    def _times(self, rows: Int64s, field: int) -> Int64s:
+        times: Int64s = self.arena.rows[rows * occurrences.ROW + field]
+        return times
+
+    def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
+        ready = self._ready(output)
+        for begin in range(0, len(ready), PIECE):
+            batch = self._matches(output, ready[begin : begin + PIECE])
+            if len(batch):
+                yield batch
+
+    def _matches(self, output: QueryOutput, rows: Int64s) -> MatchBatch:
+        arena = self.arena
+        offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        if output.reported is not None:
+            new = _new_ones(output.reported, offsets, positions, labels)
+            if len(new) < len(rows):
+                rows = rows[new]
+                offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        return MatchBatch(
+            query=output.query.name,
+            names=output.names,
+            starts=self._times(rows, occurrences.START),
+            ends=self._times(rows, occurrences.END),
+            firsts=positions[offsets[:-1]],
+            lasts=positions[offsets[1:] - 1],
+            offsets=offsets,
+            positions=positions,
+            labels=labels,
+            keys=np.zeros(len(rows), np.uint64),
+            fields={} if output.fields is None else self._fields(output.fields, rows),
+        )
+
+    def _fields(self, fields: Fields, rows: Int64s) -> dict[str, pa.Array]:
+        positions: dict[str, Int64s] = {}
+        for variable in {variable for variable, _ in fields.read}:
+            events = occurrences.variable_events(self.arena.rows, rows, len(rows), fields.numbers[variable])
+            places = self.arena.events[np.maximum(events, 0) * occurrences.EVENT + occurrences.POSITION]
+            positions[variable] = np.where(events < 0, -1, places)
+        columns = {
+            column_name(Attribute(name, variable)): self.remembered.columns(name, positions[variable])
+            for variable, name in fields.read
+        }
+        for term in fields.elapsed:
+            columns[column_name(term)] = self._elapsed(term, rows)
+        return fields.values(columns, len(rows))
+
+    def _elapsed(self, term: Elapsed, rows: Int64s) -> Column:
+        if term.first is not None or term.last is not None:
+            raise NotImplementedError("a time between two variables as an output field")
+        times = self._times(rows, occurrences.END) - self._times(rows, occurrences.START)
+        return Column(numbers=pa.array(times))
+
+
+def _new_ones(reported: set[bytes], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
+    """Which of the matches bind what was not bound before."""
+    new = []
+    for number in range(len(offsets) - 1):
+        part = slice(offsets[number], offsets[number + 1])
+        key = positions[part].tobytes() + labels[part].tobytes()
+        if key not in reported:
+            reported.add(key)
+            new.append(number)
+    return np.array(new, np.int64)
