@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-
-import weft
 from benchmarks.measure import Row, cpu_seconds, row
 from benchmarks.trades import sequence, symbol, trades
+
+import weft
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.algebra.query import Query
 from weft.kernels import tecs
-from weft.plan.automaton.cea import build_automaton
 from weft.plan.atoms import IsType
+from weft.plan.automaton.cea import build_automaton
 from weft.runtime.automaton import AutomatonRun
 
 _ARROW: dict[str, Callable[..., object]] = {
@@ -54,11 +54,9 @@ def predicates_seconds(table: pa.Table, text: str) -> float:
             if isinstance(atom, IsType):
                 pc.equal(table["type"], atom.type)
             else:
-                assert (
-                    isinstance(atom, Comparison)
-                    and isinstance(atom.left, Attribute)
-                    and isinstance(atom.right, Literal)
-                )
+                assert isinstance(atom, Comparison)
+                assert isinstance(atom.left, Attribute)
+                assert isinstance(atom.right, Literal)
                 _ARROW[atom.operator](table[atom.left.name], atom.right.value)
 
     return cpu_seconds(evaluate)

@@ -8,9 +8,10 @@ import sys
 import tempfile
 import time
 
-import weft
 from benchmarks.measure import Row, cpu_seconds, row
 from benchmarks.trades import sequence, trades
+
+import weft
 
 FIRST_MATCH = """
 import time

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from benchmarks.measure import Row, cpu_seconds, row
 
 import weft
-from benchmarks.measure import Row, cpu_seconds, row
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch

@@ -32,12 +32,12 @@ def trades(count: int, *, partitions: int = 1, seed: int = 7) -> pa.Table:
 
 
 def sequence(length: int, *, window: int, never: bool, partition: bool = False, form: str = "{}") -> str:
-    """A query for `length` trades of different stocks, in order, each above a price; `never`: the last does not come."""
+    """A query for trades of different stocks, in order, each above a price; `never`: the last does not come."""
     steps, filters = [], []
     for k in range(length):
         last = k == length - 1
         name = "NONE" if never and last else symbol(k)
-        steps.append(form.format(f"SELL AS t{k}") if 0 < k and not last else f"SELL AS t{k}")
+        steps.append(form.format(f"SELL AS t{k}") if k > 0 and not last else f"SELL AS t{k}")
         filters.append(f"t{k}[name = '{name}'] AND t{k}[price > {10 + k}.5]")
     by = " PARTITION BY [account]" if partition else ""
     return f"SELECT * FROM Stock WHERE {' ; '.join(steps)} FILTER {' AND '.join(filters)}{by} WITHIN {window} EVENTS"
