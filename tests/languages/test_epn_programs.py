@@ -19,6 +19,7 @@ from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.epn import syntax
 from weft.languages.epn.printer import to_source
 from weft.plan.planner import plan
+from weft.plan.text import plan_dot, plan_text
 
 PROGRAMS = [
     path.read_text(encoding="utf-8").partition(DASHES)[0]
@@ -103,9 +104,10 @@ def test_what_a_schema_has_may_be_used() -> None:
     assert compiled(text + "\npattern Q any(P p) where p.s = 'ICO'", schema=PRICES).queries
 
 
-def test_other_engines_refuse_them() -> None:
-    with pytest.raises(UsageError, match="meaning"):
-        plan(compiled("pattern P sequence(A a, B b)"))
+def test_the_plan_shows_who_feeds_whom() -> None:
+    program = compiled("pattern P sequence(A a, B b)\npattern Q any(P p)")
+    assert "P from situation P" in plan_text(plan(program))
+    assert "s0 -> s1" in plan_dot(plan(program))
 
 
 def test_deep_nesting_is_a_message() -> None:

@@ -8,8 +8,8 @@ from tests.harness import Case, difference, load_own_vectors, load_vectors, run_
 from weft.errors import ProgramError
 from weft.languages import compile_text
 
-# The engines that run this language so far; the others refuse it (test_epn_programs).
-ENGINES = ("meaning",)
+# Spark runs the same matcher (tests/spark).
+ENGINES = ("meaning", "local")
 # Two slots of one type under override are refused (semantics.md 6); the case expects an answer without matches.
 REFUSED = {"epn-h53": "override-twice"}
 CASES = [

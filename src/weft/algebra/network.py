@@ -32,10 +32,13 @@ def links(queries: Sequence[SituationQuery]) -> tuple[Link, ...]:
 
 def network_dot(queries: Sequence[SituationQuery]) -> str:
     """The network as a graph for Graphviz: input types on the left, situations to the right of what they receive."""
-    return "\n".join(["digraph network {", "  rankdir=LR", '  node [fontname="monospace"]', *_lines(queries), "}"])
+    return "\n".join(
+        ["digraph network {", "  rankdir=LR", '  node [fontname="monospace"]', *network_lines(queries), "}"]
+    )
 
 
-def _lines(queries: Sequence[SituationQuery]) -> Iterator[str]:
+def network_lines(queries: Sequence[SituationQuery]) -> Iterator[str]:
+    """The nodes and edges of the drawing."""
     linked = links(queries)
     for type_ in sorted({link.type for link in linked if link.source is None}):
         yield f"  {_quoted('input ' + type_)} [label={_quoted(type_)}, shape=plaintext]"

@@ -7,9 +7,13 @@ from weft.algebra.patterns import Event as EventPattern
 from weft.algebra.patterns import Other, Repeat, Sequence
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Consume, Program, Query, Strategy
+from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError
 from weft.plan.graph import build_graph, lane_key, source_types
-from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan
+from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan, SituationOp
+from weft.plan.situations import situation_columns, situation_lanes, situation_types
+
+Planned = Query | CompositeQuery | SituationQuery
 
 
 def plan(program: Program) -> Plan:
@@ -19,17 +23,23 @@ def plan(program: Program) -> Plan:
     columns = sorted({name for query in queries for name in _columns_of(query)})
     return Plan(
         program,
-        tuple(GraphOp(query) if isinstance(query, CompositeQuery) else AutomatonOp(query) for query in queries),
-        _plan_lanes(queries),
+        tuple(map(_operator, queries)),
+        (*_plan_lanes(queries), *situation_lanes(program)),
         tuple(columns),
         _relevant_types(queries),
         build_graph(composites) if composites else None,
     )
 
 
-def _supported(program: Program) -> tuple[Query | CompositeQuery, ...]:
+def _operator(query: Planned) -> AutomatonOp | GraphOp | SituationOp:
+    if isinstance(query, SituationQuery):
+        return SituationOp(query)
+    return GraphOp(query) if isinstance(query, CompositeQuery) else AutomatonOp(query)
+
+
+def _supported(program: Program) -> tuple[Planned, ...]:
     """The program's queries, if there are operators for all: for other patterns there are none yet."""
-    queries = tuple(query for query in program.queries if isinstance(query, Query | CompositeQuery))
+    queries = tuple(query for query in program.queries if isinstance(query, Planned))
     if len(queries) < len(program.queries):
         raise UsageError(
             f"{program.language} programs run on the engine 'meaning' only so far: ask for engine='meaning'"
@@ -37,10 +47,11 @@ def _supported(program: Program) -> tuple[Query | CompositeQuery, ...]:
     return queries
 
 
-def _plan_lanes(queries: tuple[Query | CompositeQuery, ...]) -> tuple[Lanes, ...]:
+def _plan_lanes(queries: tuple[Planned, ...]) -> tuple[Lanes, ...]:
     groups: dict[tuple[tuple[tuple[str, ...], ...], str], list[int]] = {}
     for number, query in enumerate(queries):
-        groups.setdefault(_lane_key(query), []).append(number)
+        if not isinstance(query, SituationQuery):
+            groups.setdefault(_lane_key(query), []).append(number)
     return tuple(Lanes(key, tuple(numbers), reason) for (key, reason), numbers in groups.items())
 
 
@@ -61,8 +72,10 @@ def _lane_key(query: Query | CompositeQuery) -> tuple[tuple[tuple[str, ...], ...
     return query.partition, f"by key {parts}"
 
 
-def _columns_of(query: Query | CompositeQuery) -> set[str]:
+def _columns_of(query: Planned) -> set[str]:
     """The attributes a query reads."""
+    if isinstance(query, SituationQuery):
+        return situation_columns(query)
     names = {node.name for node in query.walk() if isinstance(node, Attribute)}
     if isinstance(query, CompositeQuery):
         return names
@@ -73,12 +86,15 @@ def _columns_of(query: Query | CompositeQuery) -> set[str]:
     return names
 
 
-def _relevant_types(queries: tuple[Query | CompositeQuery, ...]) -> frozenset[str] | None:
+def _relevant_types(queries: tuple[Planned, ...]) -> frozenset[str] | None:
     """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
     types: set[str] = set()
     for query in queries:
-        if isinstance(query, CompositeQuery):
-            types |= source_types(query.pattern)
+        if isinstance(query, CompositeQuery | SituationQuery):
+            own = source_types(query.pattern) if isinstance(query, CompositeQuery) else situation_types(query)
+            if own is None:
+                return None
+            types |= own
             continue
         if query.strategy is Strategy.STRICT or (query.window is not None and query.window.unit == "attribute"):
             return None

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from weft.algebra.contexts import Whole, Windows
+from weft.algebra.network import links
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
+from weft.algebra.situation_text import situation_lines
 from weft.algebra.situations import SituationQuery
+from weft.algebra.text import to_text
 from weft.plan.operators import Lanes
+
+
+def situations_of(program: Program) -> list[SituationQuery]:
+    """The situations of a program, in order."""
+    return [query for query in program.queries if isinstance(query, SituationQuery)]
+
+
+def stage_lines(program: Program, number: int) -> Iterator[str]:
+    """One situation of a plan for people: where its events come from, how it is worked out, and what it is."""
+    query = program.queries[number]
+    network = situations_of(program)
+    assert isinstance(query, SituationQuery)
+    yield f"situation {query.name}"
+    for link in links(network):
+        if network[link.target] is query:
+            source = "the input" if link.source is None else f"situation {network[link.source].name}"
+            yield f"  {link.type} from {source}"
+    yield from (f"  {line}" for line in situation_lines(query.situation, lambda node: to_text(node).strip()))
 
 
 def situation_columns(query: SituationQuery) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from weft.algebra.composites import Source
+from weft.algebra.network import network_lines
 from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.text import to_text
 from weft.plan.atoms import IsStream, IsType
@@ -13,7 +14,8 @@ from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.graph_text import graph_dot, graph_lines
-from weft.plan.operators import AutomatonOp, Plan
+from weft.plan.operators import AutomatonOp, Plan, SituationOp
+from weft.plan.situations import situations_of, stage_lines
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
@@ -43,6 +45,8 @@ def plan_text(plan: Plan) -> str:
             operator = plan.queries[number]
             if isinstance(operator, AutomatonOp):
                 lines += (f"    {line}" for line in _query_lines(operator.query, automata[number]))
+            elif isinstance(operator, SituationOp):
+                lines += (f"    {line}" for line in stage_lines(plan.program, number))
             else:
                 lines.append(f"    graph {operator.query.name}")
     if plan.graph is not None:
@@ -117,6 +121,7 @@ def plan_dot(plan: Plan) -> str:
             lines += _automaton_dot(Determinizer(operator.query), number)
     if plan.graph is not None:
         lines += graph_dot(plan.graph)
+    lines += network_lines(situations_of(plan.program))
     return "\n".join([*lines, "}"])
 
 
@@ -146,6 +151,8 @@ def tables_text(plan: Plan) -> str:
     parts = ["\n".join(_table_lines(Determinizer(query))) for query in automata]
     if plan.graph is not None:
         parts.append("\n".join(graph_lines(plan.graph)))
+    situations = [at for at, operator in enumerate(plan.queries) if isinstance(operator, SituationOp)]
+    parts += ["\n".join(stage_lines(plan.program, number)) for number in situations]
     return "\n\n".join(parts)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from weft.errors import UsageError
 from weft.kernels import tecs
 from weft.plan.automaton.determinize import ABSENT
-from weft.plan.operators import AutomatonOp, GraphOp, Plan
+from weft.plan.operators import AutomatonOp, GraphOp, Plan, SituationOp
 from weft.runtime.automaton import AutomatonRun, Found, joined
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch
@@ -23,6 +23,7 @@ from weft.runtime.history import History, selected_fields
 from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
 from weft.runtime.selection import Selector
+from weft.runtime.situations.run import NetworkRun
 from weft.runtime.state import (
     FORMAT,
     PageStore,
@@ -160,6 +161,8 @@ class Matcher:
         self._runs = [QueryRun(op) for op in operators if isinstance(op, AutomatonOp) and op.query.limit != 0]
         composites = [op.query for op in operators if isinstance(op, GraphOp)]
         self._graph = GraphRun(composites) if composites else None
+        situations = [op.query for op in operators if isinstance(op, SituationOp)]
+        self._network = NetworkRun(situations) if situations else None
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
@@ -177,6 +180,8 @@ class Matcher:
             yield from run.push(batch, letters, slots)
         if self._graph is not None:
             yield from self._graph.push(batch)
+        if self._network is not None:
+            yield from self._network.push(batch)
         self._sweep()
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -186,6 +191,8 @@ class Matcher:
             totals[run.query.name] += run.count(batch, letters, slots)
         if self._graph is not None:
             totals.update(self._graph.count(batch))
+        if self._network is not None:
+            totals.update(self._network.count(batch))
         self._sweep()
         return dict(totals)
 
@@ -202,11 +209,12 @@ class Matcher:
     @property
     def safe(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
-        return None if self._graph is None else self._graph.safe
+        known = [run.safe for run in (self._graph, self._network) if run is not None]
+        return min((time for time in known if time is not None), default=None)
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass. A regular pattern has nothing pending then."""
-        return [] if self._graph is None else list(self._graph.finish())
+        return [found for run in (self._graph, self._network) if run is not None for found in run.finish()]
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -221,6 +229,8 @@ class Matcher:
         pages["events"] = json.dumps(self._events).encode()
         if self._graph is not None:
             pages.update((f"graph/{name}", page) for name, page in graph_pages(self._graph))
+        if self._network is not None:
+            pages.update((f"network/{name}", page) for name, page in self._network.pages())
         changes = self._store.changes(pages.items(), kept)
         for number, coder in enumerate(self._coders.values()):
             changes.update((f"keys/{number}/{name}", page) for name, page in coder.snapshot().items())
@@ -236,6 +246,8 @@ class Matcher:
             run.load(_below(pages, f"query/{number}/"))
         if matcher._graph is not None:
             load_graph(matcher._graph, _below(pages, "graph/"))
+        if matcher._network is not None:
+            matcher._network.load(_below(pages, "network/"))
         for number, partition in enumerate(matcher._coders):
             matcher._coders[partition] = KeyCoder.restore(partition, _below(pages, f"keys/{number}/"))
         matcher._events = json.loads(pages["events"])
@@ -243,7 +255,8 @@ class Matcher:
         return matcher
 
     def _fingerprint(self) -> bytes:
-        text = repr((FORMAT, [run.query for run in self._runs], self._graph and self._graph.graph.outputs))
+        network = self._network and self._network.queries
+        text = repr((FORMAT, [run.query for run in self._runs], self._graph and self._graph.graph.outputs, network))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def _sweep(self) -> None:
