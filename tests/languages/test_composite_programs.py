@@ -110,9 +110,10 @@ def test_events_of_the_wrong_kind_do_not_exist() -> None:
 
 
 @pytest.mark.parametrize("program", [compiled(EQL, "eql"), compiled(STEP + "Q(*): A ; B", "step")])
-def test_other_engines_refuse_them(program: Program) -> None:
-    with pytest.raises(UsageError, match="meaning"):
-        plan(program)
+def test_they_are_planned_as_one_graph(program: Program) -> None:
+    chosen = plan(program)
+    assert chosen.graph is not None
+    assert [output.query for output in chosen.graph.outputs] == list(program.queries)
 
 
 def test_deep_nesting_is_a_message() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.harness import Case, difference, load_own_vectors, load_vectors, run_engine
 
 LANGUAGES = ("eql", "step")
-# The engines that run these languages so far; the others refuse them (test_other_engines_refuse_them).
+# Spark runs the same matcher and is tested with its own suite.
 ENGINES = ("meaning", "local")
 CASES = [
     pytest.param(case, language, id=str(case["id"]))
