@@ -24,7 +24,6 @@ from weft.runtime.order import EventSource, read_events
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from weft.runtime.spark.files import Files
     from weft.runtime.spark.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
@@ -37,6 +36,7 @@ class Run(Protocol):
     """One pass of a program over events. Counters and rejected events are complete when it is."""
 
     counters: dict[str, int]
+    seconds: dict[str, float]  # by stage, as far as the engine can tell
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -73,28 +73,12 @@ def spark_input(events: Any) -> Any:
     return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
 
 
-def _start_on_spark(events: Any, program: Program, *, time: str, type: str) -> Run:
-    # Spark takes seconds to load, and most runs do without.
-    from weft.runtime.spark.detect import SparkRun
-
-    paths = paths_of(events)
-    return SparkRun(events if paths is None else _spark_files(paths), program, time=time, type=type)
-
-
 def match_on_spark(frame: Any, program: Program, **options: Any) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
 
-    paths = paths_of(frame)
-    if paths is None:
-        return match_frame(frame, optimize(program), **options)
-    return match_files(_spark_files(paths), optimize(program), **options)
-
-
-def _spark_files(paths: list[str]) -> Files:
-    from weft.runtime.spark.files import Files
-
-    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
+    on_spark = match_frame if paths_of(frame) is None else match_files
+    return on_spark(spark_input(frame), optimize(program), **options)
 
 
 def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:
@@ -146,6 +130,7 @@ class MeaningRun:
 
     def __init__(self, program: Program, source: EventSource) -> None:
         self.counters: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
         self._program = program
         self._source = source
 

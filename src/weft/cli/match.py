@@ -87,9 +87,10 @@ def match(
 
     Events that cannot be read are counted and never silently dropped; see --rejects.
     """
+    started = clock.perf_counter()
     program = together(compile_all(programs, language, time_unit))
     run = engines.start(events, program, engine, time=time, type=type_)
-    started = clock.perf_counter()
+    compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count
     with progress("matching", lambda: run.counters, shown=show_progress and not on_terminal):
@@ -100,7 +101,9 @@ def match(
         _write_counts(counts, out)
     write_rejects(run.rejected, rejects)
     if stats:
-        show_stats(run.counters, clock.perf_counter() - started)
+        seconds = clock.perf_counter() - started
+        stages = {"compile": compiled, **run.seconds}
+        show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})
 
 
 def _format_of(out: str) -> OutputFormat:

@@ -58,10 +58,11 @@ def progress(what: str, counters: Callable[[], Mapping[str, int]], *, shown: boo
         yield
 
 
-def show_stats(counters: Mapping[str, int], seconds: float) -> None:
-    """Counters and speed on stderr."""
+def show_stats(counters: Mapping[str, int], seconds: float, stages: Mapping[str, float] | None = None) -> None:
+    """Counters, time by stage and speed on stderr."""
     lines = {name: f"{number:,}" for name, number in counters.items()}
     lines["seconds"] = f"{seconds:.3f}"
+    lines.update((f"  {stage}", f"{spent:.3f}") for stage, spent in (stages or {}).items())
     if counters.get("events") and seconds > 0:
         rate = counters["events"] / seconds
         lines["events/s"] = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -13,6 +13,7 @@ from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_record_batches
 from weft.runtime.order import EventSource
+from weft.runtime.stopwatch import Stopwatch
 
 
 class LocalRun:
@@ -20,6 +21,8 @@ class LocalRun:
 
     def __init__(self, plan: Plan, source: EventSource) -> None:
         self.counters: dict[str, int] = {}
+        self._watch = Stopwatch()
+        self.seconds: dict[str, float] = self._watch.seconds
         self._plan = plan
         self._source = source
         self._order = [operator.query.name for operator in plan.queries]
@@ -34,12 +37,12 @@ class LocalRun:
         matcher = Matcher(self._plan)
         held: list[MatchBatch] = []
         found = 0
-        for batch in self._source:
+        for batch in self._watch.around("read", self._source):
             if len(batch) == 0:
                 continue
-            for fresh, time in self._pieces(matcher, batch):
+            for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
                 ready, held = settle([*held, *fresh], time)
-                for rows in to_record_batches(ready, self._order):
+                for rows in self._watch.around("order", to_record_batches(ready, self._order)):
                     found += len(rows)
                     yield rows
             self._note(matcher, found)
@@ -66,9 +69,10 @@ class LocalRun:
         """The number of matches of each query, without making them."""
         matcher = Matcher(self._plan)
         totals = Counter(dict.fromkeys(self._order, 0))
-        for batch in self._source:
+        for batch in self._watch.around("read", self._source):
             if len(batch):
-                totals.update(matcher.count(batch))
+                for counts in self._watch.around("match", map(matcher.count, [batch])):
+                    totals.update(counts)
                 self._note(matcher, totals.total())
         for rest in matcher.finish():
             totals[rest.query] += len(rest)

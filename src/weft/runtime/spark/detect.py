@@ -41,6 +41,7 @@ class SparkRun:
         self, events: Any, program: Program, *, time: str = "ts", type: str = "type", lanes: int | None = None
     ) -> None:
         self.counters: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
         self.rejected: list[Rejected] = []
         self._events = events
         self._reading = Reading(time, type, time_unit=program.time_unit)
