@@ -22,7 +22,7 @@ from weft.schema import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Programs = Program | Sequence[Program]
+Programs = Program | str | Path | Sequence[Program | str | Path]
 Schema = Catalog | Mapping[str, Mapping[str, str]]
 PROGRAM_SUFFIXES = frozenset(language.ending for language in LANGUAGES)
 
@@ -138,9 +138,10 @@ def explain(program: Programs, stage: str = "plan", format: str = "text") -> str
 
 def together(programs: Programs) -> Program:
     """Several programs as one, deployed on the same events."""
-    parts = [programs] if isinstance(programs, Program) else list(programs)
+    given = [programs] if isinstance(programs, Program | str | Path) else list(programs)
+    parts = [compile(part) if isinstance(part, str | Path) else part for part in given]
     if not parts or not all(isinstance(part, Program) for part in parts):
-        raise UsageError("a program is what weft.compile(text_or_path) gives: pass one, or a list of them")
+        raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
     if len(parts) == 1:
         return parts[0]
     names = [name for part in parts for name in {query.name for query in part.queries}]

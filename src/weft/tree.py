@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Self
 
-
 _names: dict[type, tuple[str, ...]] = {}
 
 

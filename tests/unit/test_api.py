@@ -177,3 +177,9 @@ class TestExplain:
             weft.explain(weft.compile(FIRE), stage="algebr")
         with pytest.raises(weft.UsageError, match="unknown format"):
             weft.explain(weft.compile(FIRE), format="png")
+
+
+def test_a_text_is_compiled_where_a_program_is_expected() -> None:
+    events = [{"type": "A", "ts": 1}, {"type": "B", "ts": 2}]
+    (match,) = weft.detect(events, "SELECT * WHERE A ; B WITHIN 5 EVENTS")
+    assert match.positions == (0, 1)

@@ -59,7 +59,7 @@ class AutomatonRun:
     # -- running ------------------------------------------------------------------------------
 
     def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
-        """Advance over a batch while the matches that end in it are taken, in pieces. Counting, only control[COUNTED] grows."""
+        """Advance over a batch while its matches are taken, in pieces. Counting, only control[COUNTED] grows."""
         control = self.control
         control[tecs.EVENT] = 0
         while True:
@@ -303,7 +303,7 @@ class AutomatonRun:
         )
 
     def _take_output(self) -> Found:
-        """What was written. A well-filled buffer is given away, and the next one is larger; else its content is copied."""
+        """What was written: a well-filled buffer itself (the next one is larger), else a copy."""
         count, used = int(self.control[tecs.OUT_MATCHES]), int(self.control[tecs.OUT_POSITIONS])
         self.control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS]] = 0
         full = self._output
