@@ -131,15 +131,14 @@ def count(
 
 def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
-    if stage == "syntax" and not isinstance(program, Program):
-        return "\n".join(stages.show(part, stage, format) for part in program)
+    if stage == "syntax":
+        return "\n".join(stages.show(part, stage, format) for part in _each(program))
     return stages.show(together(program), stage, format)
 
 
 def together(programs: Programs) -> Program:
     """Several programs as one, deployed on the same events."""
-    given = [programs] if isinstance(programs, Program | str | Path) else list(programs)
-    parts = [compile(part) if isinstance(part, str | Path) else part for part in given]
+    parts = _each(programs)
     if not parts or not all(isinstance(part, Program) for part in parts):
         raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
     if len(parts) == 1:
@@ -160,6 +159,12 @@ def together(programs: Programs) -> Program:
         inputs=tuple(item for part in parts for item in part.inputs),
         outputs=tuple(item for part in parts for item in part.outputs),
     )
+
+
+def _each(programs: Programs) -> list[Program]:
+    """The programs one by one, texts and files compiled."""
+    given = [programs] if isinstance(programs, Program | str | Path) else programs
+    return [compile(part) if isinstance(part, str | Path) else part for part in given]
 
 
 def _joined(catalogs: Sequence[Catalog]) -> Catalog:

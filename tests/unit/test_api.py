@@ -124,9 +124,14 @@ class TestDetect:
         with pytest.raises(weft.UsageError, match="did you mean 'local'"):
             weft.detect([], weft.compile(PAIR), engine="locl")
 
-    def test_a_text_is_not_a_program(self) -> None:
+    def test_a_text_is_compiled_where_a_program_is_expected(self) -> None:
+        events = [{"type": "A", "ts": 1}, {"type": "B", "ts": 2}]
+        (match,) = weft.detect(events, "SELECT * WHERE A ; B WITHIN 5 EVENTS")
+        assert match.positions == (0, 1)
+
+    def test_what_is_no_program_is_refused(self) -> None:
         with pytest.raises(weft.UsageError, match=r"weft\.compile"):
-            weft.detect([], PAIR)  # type: ignore[arg-type]
+            weft.detect([], [7])  # type: ignore[list-item]
 
     def test_programs_whose_queries_share_a_name_are_refused(self) -> None:
         with pytest.raises(weft.UsageError, match="two programs have a query called 'q'"):
@@ -177,9 +182,3 @@ class TestExplain:
             weft.explain(weft.compile(FIRE), stage="algebr")
         with pytest.raises(weft.UsageError, match="unknown format"):
             weft.explain(weft.compile(FIRE), format="png")
-
-
-def test_a_text_is_compiled_where_a_program_is_expected() -> None:
-    events = [{"type": "A", "ts": 1}, {"type": "B", "ts": 2}]
-    (match,) = weft.detect(events, "SELECT * WHERE A ; B WITHIN 5 EVENTS")
-    assert match.positions == (0, 1)
