@@ -50,23 +50,29 @@ def situation_types(query: SituationQuery) -> frozenset[str] | None:
 
 def situation_lanes(program: Program) -> list[Lanes]:
     """The situations that feed each other together, each such group with the key it can be split by."""
-    numbered = [(at, query) for at, query in enumerate(program.queries) if isinstance(query, SituationQuery)]
-    group_of = {at: at for at, _ in numbered}
-    for place, (at, query) in enumerate(numbered):
-        for feeder, maker in numbered[:place]:
+    numbers = [at for at, query in enumerate(program.queries) if isinstance(query, SituationQuery)]
+    queries = situations_of(program)
+    return [_lanes([numbers[at] for at in group], [queries[at] for at in group]) for group in _groups(queries)]
+
+
+def unlinked(queries: Sequence[SituationQuery]) -> list[int]:
+    """The situations that neither feed another nor are fed."""
+    return [group[0] for group in _groups(queries) if len(group) == 1]
+
+
+def _groups(queries: Sequence[SituationQuery]) -> list[list[int]]:
+    """The situations that are connected, by number."""
+    group_of = list(range(len(queries)))
+    for target, query in enumerate(queries):
+        for source, maker in enumerate(queries[:target]):
             if counts_time(query) or maker.name in query.situation.types:
-                joined, other = group_of[at], group_of[feeder]
-                group_of = {number: joined if group == other else group for number, group in group_of.items()}
-    groups: dict[int, list[int]] = {}
-    for at, group in group_of.items():
-        groups.setdefault(group, []).append(at)
-    queries = dict(numbered)
-    return [_lanes(numbers, [queries[number] for number in numbers]) for numbers in groups.values()]
+                joined, other = group_of[target], group_of[source]
+                group_of = [joined if group == other else group for group in group_of]
+    return [[at for at, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]
 
 
 def _lanes(numbers: Sequence[int], queries: Sequence[SituationQuery]) -> Lanes:
-    contexts = {frozenset(query.situation.context.by): query.situation.context.by for query in queries}
-    own = next(iter(contexts.values()))
+    own = queries[0].situation.context.by
     if len(queries) > 1:
         return Lanes((), tuple(numbers), "one lane: situations that feed each other")
     if not own:

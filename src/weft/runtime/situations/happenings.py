@@ -75,7 +75,7 @@ def tupled(value: Any) -> Any:
 
 def happenings(batch: EventBatch, columns: Sequence[str], types: Collection[str] | None) -> Iterator[Happening]:
     """The events of a batch that are of one of the types, with the attributes that anybody reads."""
-    read = {name: _values(batch.columns[name], len(batch)) for name in columns if name in batch.columns}
+    read = {name: column_values(batch.columns[name], len(batch)) for name in columns if name in batch.columns}
     starts, ends, positions = batch.starts.tolist(), batch.ends.tolist(), batch.positions.tolist()
     for row, type_ in enumerate(batch.types.to_pylist()):
         if types is None or type_ in types:
@@ -84,8 +84,8 @@ def happenings(batch: EventBatch, columns: Sequence[str], types: Collection[str]
             yield Happening(type_, starts[row], ends[row], (place,), attributes, INPUT, (place,))
 
 
-def _values(column: Column, rows: int) -> list[Any]:
-    """The values of a column, None where there is none."""
+def column_values(column: Column, rows: int) -> list[Any]:
+    """The values of a column, None where an event has none."""
     parts: list[list[Any]] = [
         array.to_pylist() for array in (column.numbers, column.texts, column.booleans) if array is not None
     ]

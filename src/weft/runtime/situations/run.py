@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from weft.algebra.predicates import Attribute
 from weft.algebra.situations import SituationQuery
 from weft.errors import InputError
+from weft.plan.keyed import keyed_sequence
+from weft.plan.situations import unlinked
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
 from weft.runtime.situations.happenings import Happening, happenings
+from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.stage import Match, Stage
 
 EARLIEST = -(1 << 63)
@@ -26,13 +29,16 @@ class NetworkRun:
 
     def __init__(self, queries: Sequence[SituationQuery]) -> None:
         self.queries = tuple(queries)
-        self._stages = [Stage(query) for query in queries]
-        self._feeders = [self._feeders_of(number) for number in range(len(queries))]
-        self._waiting: list[list[Happening]] = [[] for _ in queries]
+        alone = {number: keyed_sequence(queries[number].situation) for number in unlinked(queries)}
+        self._keyed = [KeyedRun(queries[number], found) for number, found in alone.items() if found is not None]
+        rest = [query for number, query in enumerate(queries) if alone.get(number) is None]
+        self._stages = [Stage(query) for query in rest]
+        self._feeders = [self._feeders_of(number) for number in range(len(rest))]
+        self._waiting: list[list[Happening]] = [[] for _ in rest]
         self._last: int | None = None
-        read = {node.name for query in queries for node in query.walk() if isinstance(node, Attribute)}
-        self._columns = sorted(read.union(*(query.situation.context.by for query in queries)))
-        types = frozenset().union(*(stage.types for stage in self._stages))
+        read = {node.name for query in rest for node in query.walk() if isinstance(node, Attribute)}
+        self._columns = sorted(read.union(*(query.situation.context.by for query in rest)))
+        types: frozenset[str] = frozenset().union(*(stage.types for stage in self._stages))
         self._types = None if any(stage.needs_all for stage in self._stages) else types
 
     def _feeders_of(self, number: int) -> list[int]:
@@ -46,8 +52,16 @@ class NetworkRun:
         """The matches that are known with a batch, situation by situation, each by end."""
         if not len(batch):
             return
-        seen = list(happenings(batch, self._columns, self._types))
+        for run in self._keyed:
+            yield from run.push(batch)
+        yield from self._staged(batch)
+
+    def _staged(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches of situations that are worked out event by event."""
+        if not len(batch):
+            return
         self._last = int(batch.ends[-1])
+        seen = list(happenings(batch, self._columns, self._types)) if self._stages else []
         for number, stage in enumerate(self._stages):
             found = self._advance(number, seen, self._last)
             self._feed(number, found)
@@ -57,7 +71,9 @@ class NetworkRun:
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches are known with a batch."""
         totals: Counter[str] = Counter()
-        for found in self.push(batch):
+        if len(batch):
+            totals.update({run.query.name: run.count(batch) for run in self._keyed})
+        for found in self._staged(batch):
             totals[found.query] += len(found)
         return dict(totals)
 
@@ -78,7 +94,7 @@ class NetworkRun:
         """All further matches end then or later; None before any event."""
         if self._last is None:
             return None
-        settled = _least(stage.settled for stage in self._stages)
+        settled = _least([self._last, *(stage.settled for stage in self._stages)])
         return EARLIEST if settled is None else settled
 
     def _advance(self, number: int, seen: Sequence[Happening], time: int) -> list[Match]:
@@ -122,6 +138,8 @@ class NetworkRun:
     def pages(self) -> Iterator[tuple[str, bytes]]:
         """The state, page by page."""
         yield "last", json.dumps(self._last).encode()
+        for number, run in enumerate(self._keyed):
+            yield from ((f"keyed/{number}/{name}", page) for name, page in run.pages())
         for number, stage in enumerate(self._stages):
             waiting = [event.to_json() for event in self._waiting[number]]
             yield f"stage/{number}", json.dumps({"waiting": waiting, **stage.to_json()}).encode()
@@ -129,6 +147,9 @@ class NetworkRun:
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
         self._last = json.loads(pages["last"])
+        for number, run in enumerate(self._keyed):
+            below = f"keyed/{number}/"
+            run.load({name.removeprefix(below): page for name, page in pages.items() if name.startswith(below)})
         for number, stage in enumerate(self._stages):
             saved = json.loads(pages[f"stage/{number}"])
             self._waiting[number] = [Happening.from_json(values) for values in saved["waiting"]]

@@ -1,0 +1,234 @@
+"""Sequences of events with equal keys on their kernel: batches in, matching sets out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.situations import SituationQuery
+from weft.kernels import situations as kernel
+from weft.plan.keyed import KeyedSequence
+from weft.runtime.classify import Classifier
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.keys import KeyCoder
+from weft.runtime.matches import MatchBatch
+from weft.runtime.situations.fields import MemberFields
+
+SETS = 1 << 14  # of one piece of output
+LEAST_ROWS = 1 << 12
+LEAST_KEYS = 1 << 12
+
+
+class Rows(NamedTuple):
+    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one."""
+
+    positions: Int64s
+    starts: Int64s
+    ends: Int64s
+    next: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int8]
+    ways: Int64s  # while counting: in how many ways the slots up to this row's can be filled
+
+    @classmethod
+    def of_size(cls, size: int) -> Rows:
+        """Rows with nothing in them."""
+        positions, starts, ends, ways = np.zeros((4, size), np.int64)
+        return cls(positions, starts, ends, np.zeros(size, np.int32), np.zeros(size, np.int8), ways)
+
+    def grown(self, size: int) -> Rows:
+        """The same with more room."""
+        more = Rows.of_size(size - len(self.next))
+        return Rows(
+            np.concatenate([self.positions, more.positions]),
+            np.concatenate([self.starts, more.starts]),
+            np.concatenate([self.ends, more.ends]),
+            np.concatenate([self.next, more.next]),
+            np.concatenate([self.used, more.used]),
+            np.concatenate([self.ways, more.ways]),
+        )
+
+
+class KeyedRun:
+    """One such situation over one stream of events."""
+
+    def __init__(self, query: SituationQuery, sequence: KeyedSequence) -> None:
+        self.query = query
+        self._sequence = sequence
+        self._width = len(sequence.guards)
+        self._classifier = Classifier([sequence.guards])
+        self._slot_of_letter = np.empty(0, np.int8)
+        self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
+        self._key_pages: dict[str, bytes] = {}
+        self._sweep_at = LEAST_KEYS
+        self._consumes = np.array(sequence.consumes, np.int8)
+        self._control = np.zeros(kernel.CONTROLS, np.int64)
+        self._control[[kernel.FREE, kernel.DEPTH]] = kernel.NONE
+        self._current = np.zeros(self._width, np.int32)
+        self._rows = Rows.of_size(LEAST_ROWS)
+        self._heads = np.empty(0, np.int32)
+        self._least = np.empty(0, np.int64)
+        self._windows = np.empty(0, np.int64)
+        self._out = np.empty(SETS, np.int64), np.empty(SETS, np.int64), np.empty(SETS * self._width, np.int64)
+        self._fields = MemberFields(query) if query.fields else None
+        self.last: int | None = None
+        self._grow_keys(1)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches of a batch, in pieces, by end."""
+        for found in self._run(batch, counting=False):
+            yield self._report(batch, found)
+        if self._fields is not None:
+            self._fields.keep(batch, self._live_positions())
+        self._sweep()
+
+    def count(self, batch: EventBatch) -> int:
+        """How many matches a batch gives."""
+        total = sum(self._run(batch, counting=True))
+        if self._fields is not None:
+            self._fields.keep(batch, self._live_positions())
+        self._sweep()
+        return total
+
+    def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[int]:
+        """Drive the kernel; give the number of sets each time there are some."""
+        slots, keys = self._prepared(batch)
+        self.last = int(batch.ends[-1])
+        self._control[kernel.EVENT] = 0
+        while True:
+            status = kernel.advance_sequences(
+                slots,
+                keys,
+                batch.starts,
+                batch.ends,
+                batch.positions,
+                self._consumes,
+                self._sequence.length,
+                self._sequence.step,
+                self._control,
+                self._heads,
+                self._least,
+                self._windows,
+                *self._rows,
+                self._current,
+                *self._out,
+                counting,
+            )
+            found, self._control[kernel.FOUND] = int(self._control[kernel.FOUND]), 0
+            if found:
+                yield found
+            if status == kernel.DONE:
+                return
+            if status == kernel.GROW:
+                self._rows = self._rows.grown(2 * len(self._rows.next))
+
+    def _prepared(self, batch: EventBatch) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
+        """The slot and the key of each event."""
+        letters = self._classifier.letters(batch)[0]
+        for letter in range(len(self._slot_of_letter), self._classifier.letter_count(0)):
+            truths = self._classifier.truths(0, letter)
+            slot = truths.index(True) if True in truths else -1
+            self._slot_of_letter = np.append(self._slot_of_letter, np.int8(slot))
+        slots = self._slot_of_letter[letters]
+        if self._coder is None:
+            return slots, np.zeros(len(batch), np.int32)
+        keys = self._coder.code(batch)
+        self._grow_keys(self._coder.capacity)
+        return slots, keys
+
+    def _grow_keys(self, keys: int) -> None:
+        have = len(self._windows)
+        if keys > have:
+            more = max(keys, 2 * have) - have
+            kept = self._width - 1
+            self._heads = np.concatenate([self._heads, np.full(more * kept, kernel.NONE, np.int32)])
+            self._least = np.concatenate([self._least, np.full(more * kept, kernel.NEVER, np.int64)])
+            self._windows = np.concatenate([self._windows, np.full(more, kernel.NEVER, np.int64)])
+
+    def _report(self, batch: EventBatch, found: int) -> MatchBatch:
+        events, starts, positions = (
+            part[: found * size] for part, size in zip(self._out, (1, 1, self._width), strict=True)
+        )
+        members = positions.reshape(found, self._width)
+        return MatchBatch(
+            query=self.query.name,
+            names=tuple((name,) for name in self.query.situation.variables),
+            starts=starts.copy(),
+            ends=batch.ends[events],
+            firsts=members[:, 0].copy(),
+            lasts=batch.positions[events],
+            offsets=np.arange(0, found * self._width + 1, self._width, dtype=np.int64),
+            positions=positions.copy(),
+            labels=np.tile(np.arange(self._width, dtype=np.int32), found),
+            keys=np.zeros(found, np.uint64),
+            events=None if self._fields is None else self._fields.events(batch, members),
+        )
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def _live_keys(self) -> npt.NDArray[np.bool_]:
+        """Keys that have rows in the open partition."""
+        chains = self._heads.reshape(-1, self._width - 1) >= 0
+        current = self._control[kernel.WINDOW] if self._sequence.step else 0
+        live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
+        return live
+
+    def _live_positions(self) -> Int64s:
+        """The positions of rows that may be in use (those that are free among them are harmless)."""
+        top = int(self._control[kernel.TOP])
+        return self._rows.positions[:top]
+
+    def _sweep(self) -> None:
+        """Forget keys without rows, when there are many."""
+        coder = self._coder
+        if coder is None or coder.capacity <= self._sweep_at:
+            return
+        live = self._live_keys()[: coder.capacity]
+        dead = np.flatnonzero(~live).astype(np.int32)
+        self._windows[dead] = kernel.NEVER
+        coder.release(dead)
+        self._sweep_at = max(LEAST_KEYS, 2 * int(live.sum()))
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def pages(self) -> Iterator[tuple[str, bytes]]:
+        """The state, page by page."""
+        top = int(self._control[kernel.TOP])
+        rows: dict[str, npt.NDArray[Any]] = {f"row_{name}": getattr(self._rows, name)[:top] for name in Rows._fields}
+        last = np.array([] if self.last is None else [self.last], np.int64)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "control": self._control,
+            "heads": self._heads,
+            "least": self._least,
+            "windows": self._windows,
+        }
+        table = io.BytesIO()
+        np.savez(table, allow_pickle=False, last=last, **arrays, **rows)
+        yield "rows", table.getvalue()
+        if self._coder is not None:
+            for name, page in self._coder.snapshot().items():
+                self._key_pages.pop(name, None)
+                self._key_pages |= {} if page is None else {name: page}
+            yield from ((f"keys/{name}", page) for name, page in self._key_pages.items())
+        if self._fields is not None:
+            yield "fields", self._fields.page()
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        with np.load(io.BytesIO(pages["rows"])) as saved:
+            self._control, self._heads = saved["control"], saved["heads"]
+            self._least, self._windows = saved["least"], saved["windows"]
+            self.last = next(iter(saved["last"].tolist()), None)
+            top = int(self._control[kernel.TOP])
+            saved_rows = Rows(*(saved[f"row_{name}"] for name in Rows._fields))
+            self._rows = saved_rows.grown(max(LEAST_ROWS, 2 * top))
+        if self._coder is not None:
+            self._key_pages = {name[5:]: page for name, page in pages.items() if name.startswith("keys/")}
+            self._coder = KeyCoder.restore(self._coder.partition, self._key_pages)
+        if self._fields is not None:
+            self._fields.load(pages["fields"])

@@ -1,0 +1,106 @@
+"""Sequences of events with equal keys, which have a kernel of their own, select what is meant."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property.test_engines_equal_meaning import event_batches, rows_of
+from tests.property.test_situations_equal_meaning import Case, _filled, _floats, meant, run
+
+import weft
+from weft.algebra.meaning import matches
+from weft.algebra.situations import SituationQuery
+from weft.languages import compile_text
+from weft.plan.keyed import keyed_sequence
+from weft.plan.planner import plan
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch
+from weft.runtime.situations import keyed
+
+SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+TYPES = ("A", "B", "C", "D")
+CONDITIONS = ("a.x > 0", "b.x <> 1", "not a.x = 2")
+CONTEXTS = ("", "context fixed 12", "context sliding 5 every 7", "context by j", "context fixed 9 by j, k")
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """Two to four slots, tied by keys, each consuming or not."""
+    variables = "abcd"[: draw(st.integers(2, 4))]
+    slots = ", ".join(f"{type_} {name}" for type_, name in zip(TYPES, variables, strict=False))
+    chosen = draw(st.sets(st.sampled_from(CONDITIONS)))
+    for key in draw(st.sets(st.sampled_from("jk"))):
+        chosen |= {f"{one}.{key} = {other}.{key}" for one, other in zip(variables[1:], variables, strict=False)}
+    where = f"where {' and '.join(sorted(chosen))}" if chosen else ""
+    consuming = "; ".join(f"{name}: consumption consume" for name in variables if draw(st.booleans()))
+    policies = f"policies evaluation immediate; {consuming}" if consuming else ""
+    derive = draw(st.sampled_from(["", "derive s = a.x + b.x, k = a.k"]))
+    return f"pattern P sequence({slots})\n{where}\n{policies}\n{draw(st.sampled_from(CONTEXTS))}\n{derive}"
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A program and a stream in parts."""
+    program, _ = compile_text(draw(programs()), language="epn")
+    time, parts = draw(st.sampled_from([0, -20])), []
+    for size in draw(st.lists(st.integers(1, 8), min_size=1, max_size=4)):
+        part = []
+        for _ in range(size):
+            time += draw(st.sampled_from([0, 1, 1, 2, 6]))
+            length = draw(st.sampled_from([0, 0, 0, 2]))
+            event: dict[str, object] = {"type": draw(st.sampled_from([*TYPES, *TYPES, "X"])), "end": time}
+            event |= {"start": time - length}
+            values = {name: draw(st.sampled_from([1, 1, 1, 0, None])) for name in "jk"}
+            values["x"] = draw(st.sampled_from([0, 1, 2, 2.5, None]))
+            part.append(event | {name: value for name, value in values.items() if value is not None})
+        parts.append(part)
+    events = sorted((event for part in parts for event in part), key=lambda one: (one["end"], one["start"]))
+    sizes = [len(part) for part in parts]
+    return Case(program, events, [events[sum(sizes[:at]) : sum(sizes[: at + 1])] for at in range(len(sizes))])
+
+
+@SOME
+@given(cases())
+def test_any_batches(case: Case) -> None:
+    query = case.program.queries[0]
+    assert isinstance(query, SituationQuery)
+    assert keyed_sequence(query.situation) is not None
+    chosen = plan(case.program)
+    assert rows_of(run(chosen, event_batches(case.parts, chosen))) == meant(case)
+
+
+@SOME
+@given(cases())
+def test_restarts_and_small_output(case: Case) -> None:
+    """After each batch a new matcher goes on from the pages; the kernel gives out two sets at a time."""
+    chosen = plan(case.program)
+    sets, keyed.SETS = keyed.SETS, 2
+    rows, keyed.LEAST_ROWS = keyed.LEAST_ROWS, 1
+    keys, keyed.LEAST_KEYS = keyed.LEAST_KEYS, 1
+    try:
+        matcher = Matcher(chosen)
+        pages: dict[str, bytes] = {}
+        found: list[MatchBatch] = []
+        for batch in event_batches(case.parts, chosen):
+            found += matcher.push(batch)
+            pages = {name: page for name, page in {**pages, **matcher.snapshot()}.items() if page is not None}
+            matcher = Matcher.restore(chosen, dict(pages))
+        found += matcher.finish()
+    finally:
+        keyed.SETS, keyed.LEAST_ROWS, keyed.LEAST_KEYS = sets, rows, keys
+    assert rows_of(found) == meant(case)
+
+
+@SOME
+@given(cases())
+def test_public_functions(case: Case) -> None:
+    expected = matches(case.program, case.events)
+    found = list(weft.detect(case.events, case.program, engine="local"))
+    shown, seen = (
+        [(m.end, m.start, m.positions, m.query, _filled(sorted(m.bindings.items())), m.event) for m in some]
+        for some in (expected, found)
+    )
+    assert list(map(_floats, seen)) == list(map(_floats, shown))
+    assert weft.count(case.events, case.program, engine="local") == {"P": len(expected)}
