@@ -73,6 +73,7 @@ def _load(path: Path) -> ModuleType:
 
 def _show_table(rows: Sequence[Row]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table()
@@ -82,7 +83,7 @@ def _show_table(rows: Sequence[Row]) -> None:
         ratio = row.get("ratio")
         table.add_row(
             str(row["benchmark"]),
-            str(row["case"]),
+            escape(str(row["case"])),
             _figure(row["value"]),
             str(row.get("unit") or ""),
             str(row.get("baseline") or ""),
