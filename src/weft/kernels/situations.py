@@ -62,7 +62,7 @@ def _free_consumed(
 
 
 @inlined
-def _count(
+def _mark_members(
     start: int,
     base: int,
     kept: int,
@@ -72,9 +72,8 @@ def _count(
     row_ends: Int64s,
     row_next: Int32s,
     row_used: Int8s,
-    row_ways: Int64s,
-) -> int:
-    """The number of sets that an event at `start` completes, without making them; members are marked as used."""
+) -> None:
+    """Mark as used what the sets that an event at `start` completes will consume."""
     before = start
     for place in range(kept - 1, -1, -1):
         latest = -NEVER
@@ -86,6 +85,20 @@ def _count(
                     latest = row_starts[row]
             row = row_next[row]
         before = latest
+
+
+@inlined
+def _count(
+    start: int,
+    base: int,
+    kept: int,
+    heads: Int32s,
+    row_starts: Int64s,
+    row_ends: Int64s,
+    row_next: Int32s,
+    row_ways: Int64s,
+) -> int:
+    """The number of sets that an event at `start` completes, without making them."""
     total = 0
     for place in range(kept):
         earlier_total, total = total, 0
@@ -196,8 +209,10 @@ def advance_sequences(
             if least[base + kept - 1] >= start:
                 event += 1
                 continue
+            if any_consumes:
+                _mark_members(start, base, kept, consumes, heads, row_starts, row_ends, row_next, row_used)
             if counting:
-                found += _count(start, base, kept, consumes, heads, row_starts, row_ends, row_next, row_used, row_ways)
+                found += _count(start, base, kept, heads, row_starts, row_ends, row_next, row_ways)
                 if any_consumes:
                     free = _free_consumed(base, kept, free, heads, least, row_starts, row_ends, row_next, row_used)
                 event += 1
@@ -233,9 +248,6 @@ def advance_sequences(
                 out_events[found] = event
                 out_starts[found] = row_starts[row]
                 found += 1
-                if any_consumes:
-                    for place in range(kept):
-                        row_used[current[place]] |= consumes[place]
                 current[0] = row_next[row]
         if status == FULL:
             break

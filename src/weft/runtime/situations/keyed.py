@@ -73,6 +73,8 @@ class KeyedRun:
         self._least = np.empty(0, np.int64)
         self._windows = np.empty(0, np.int64)
         self._out = np.empty(SETS, np.int64), np.empty(SETS, np.int64), np.empty(SETS * self._width, np.int64)
+        self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
+        self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = MemberFields(query) if query.fields else None
         self.last: int | None = None
         self._grow_keys(1)
@@ -162,9 +164,9 @@ class KeyedRun:
             ends=batch.ends[events],
             firsts=members[:, 0].copy(),
             lasts=batch.positions[events],
-            offsets=np.arange(0, found * self._width + 1, self._width, dtype=np.int64),
+            offsets=self._offsets[: found + 1],
             positions=positions.copy(),
-            labels=np.tile(np.arange(self._width, dtype=np.int32), found),
+            labels=self._labels[: found * self._width],
             keys=np.zeros(found, np.uint64),
             events=None if self._fields is None else self._fields.events(batch, members),
         )

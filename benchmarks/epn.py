@@ -1,0 +1,86 @@
+"""Patterns with policies: a sequence of types with equal IDs that consumes its members (EPN §5.2).
+
+Events of each type come 50 times a second, independently; windows are fixed, every matching set is selected at once
+and consumed. The baseline is the same stream with 100 ids and windows of ten minutes. Sets made means that every set
+leaves the matcher as columns; counted, that only their number does. Latency is that of events given one by one: CPU
+time from the event that completes sets to the last of them.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.measure import Row, cpu_seconds, row
+
+import weft
+from weft.algebra.query import Program
+from weft.plan.planner import plan
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
+from weft.runtime.order import read_events
+
+RATE = 50  # events of each type in a second
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """All cases; `scale` multiplies the number of events."""
+    count = max(1 << 14, int(240_000 * scale))
+    table, program = poisson(count), sequence()
+    batches = list(read_events(table, columns=plan(program).columns))
+    made = count / cpu_seconds(lambda: _push(program, batches), repeats=1)
+    rows = [row("8 types, sets made", made, "events/s", goal=">= 200000"), *_latency(program, batches)]
+    base = _counted(table, program)
+    rows.append(row("8 types, counted", base, "events/s"))
+    wide = _counted(poisson(count, types=16), sequence(types=16))
+    rows.append(row("16 types, counted", wide, "events/s", "8 types", wide / base))
+    for minutes in (1, 100):
+        speed = _counted(table, sequence(minutes=minutes))
+        rows.append(row(f"window of {minutes} min, counted", speed, "events/s", "10 min", speed / base))
+    for domain in (10, 1_000, 10_000):
+        speed = _counted(poisson(count, domain=domain), program)
+        rows.append(row(f"{domain} ids, counted", speed, "events/s", "101 ids", speed / base))
+    return rows
+
+
+def poisson(count: int, types: int = 8, domain: int = 101, seed: int = 1) -> pa.Table:
+    """Events of several types in independent Poisson processes, each with one of so many ids; times in ms."""
+    random = np.random.default_rng(seed)
+    names = pa.array([f"E{number}" for number in range(1, types + 1)])
+    codes = random.integers(0, types, count).astype(np.int32)
+    times = np.cumsum(random.exponential(1000 / (RATE * types), count)).astype(np.int64)
+    kinds = pa.DictionaryArray.from_arrays(pa.array(codes), names)
+    return pa.table({"type": kinds, "ts": times, "ID": random.integers(0, domain, count)})
+
+
+def sequence(types: int = 8, minutes: int = 10) -> Program:
+    """The pattern of the experiment."""
+    slots = ", ".join(f"E{number} e{number}" for number in range(1, types + 1))
+    where = " and ".join(f"e{number}.ID = e{number + 1}.ID" for number in range(1, types))
+    policies = "evaluation immediate, cardinality unrestricted, repeated every, consumption consume"
+    text = f"pattern P sequence({slots})\nwhere {where}\npolicies {policies}\ncontext fixed {minutes} minutes"
+    return weft.compile(text, language="epn")
+
+
+def _push(program: Program, batches: list[EventBatch]) -> int:
+    matcher = Matcher(plan(program))
+    return sum(len(found) for batch in batches for found in matcher.push(batch))
+
+
+def _counted(table: pa.Table, program: Program) -> float:
+    return len(table) / cpu_seconds(lambda: weft.count(table, program))
+
+
+def _latency(program: Program, batches: list[EventBatch], events: int = 20_000) -> list[Row]:
+    """Percentiles over the events that complete at least one set."""
+    matcher = Matcher(plan(program))
+    taken = []
+    for place in range(min(events, len(batches[0]))):
+        one = blocks.slice(batches[0], place, 1)
+        start = time.process_time()
+        if sum(len(found) for found in matcher.push(one)):
+            taken.append(1000 * (time.process_time() - start))
+    half, most = np.percentile(taken, [50, 99]).tolist()
+    return [row("latency, median", half, "ms"), row("latency, p99", most, "ms", goal="<= 2")]
