@@ -64,9 +64,9 @@ def cases(path: str, program: Program) -> dict[str, Callable[[], object]]:
     from weft.runtime.spark.files import Files, file_runs
     from weft.runtime.spark.job import job_of
     from weft.runtime.spark.plain import plain_pipeline
-    from weft.runtime.spark.session import spark_session
+    from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
 
-    session = spark_session()
+    session = spark_session(settings=LASTING_SETTINGS)  # the plain way leans on the JVM: let it be at its best
     chosen = plan(program)
     full, empty = (job_of(chosen, Reading(), LANES, empty=nothing) for nothing in (False, True))
     files = Files(((path, "parquet"),), READERS)

@@ -51,6 +51,7 @@ class Head:
     released: int = 0  # those that have a position
     largest: int | None = None  # end of any event so far
     watermark: int | None = None
+    finished: bool = False  # the matcher has been told of the end
     timer: int | None = None
     used: dict[str, int] = field(default_factory=dict)  # how many events of a stored run have gone on
     stamp: str = ""  # made new at every trigger
@@ -132,7 +133,8 @@ class LaneState:
         for events in pieces(self.sequencer.release(None if ended else watermark)):
             if not self.job.empty:
                 yield from match_rows(self.matcher.push(events), self.job)
-        if ended:
+        if ended and not self.head.finished:
+            self.head.finished = True
             yield from match_rows(self.matcher.finish(), self.job)
 
     def store(self, pages: Pages) -> None:

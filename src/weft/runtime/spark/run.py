@@ -24,7 +24,7 @@ from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.spark.session import LASTING_SETTINGS, cores, spark_session
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
@@ -127,7 +127,8 @@ class ContinuousRun:
         """The job, with as many lanes as the checkpoint began with."""
         chosen = plan(self._program)
         reading = Reading(self.options.time, self.options.type, time_unit=self._program.time_unit)
-        session = session or spark_session()
+        lasting = LASTING_SETTINGS if self.options.until == "stopped" else {}
+        session = session or spark_session(settings=lasting)
         kept = self._agree(chosen, self.options.lanes or cores(session))
         job = job_of(chosen, reading, kept, streaming=True)
         session.conf.set("spark.sql.shuffle.partitions", len(job.lanes))
