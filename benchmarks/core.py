@@ -139,6 +139,9 @@ def kernel_seconds(query: Query, letters: npt.NDArray[np.int32], batch: int = 65
         clock += len(letters)
         for low in range(0, len(letters), batch):
             part = times[low : low + batch]
-            run.run(tecs.Batch(letters[low : low + batch], _ONE, part, part - window, part, part, _NO_PAYLOAD))
+            for _ in run.run(
+                tecs.Batch(letters[low : low + batch], _ONE, part, part - window, part, part, _NO_PAYLOAD)
+            ):
+                pass
 
     return cpu_seconds(work)

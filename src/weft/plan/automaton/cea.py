@@ -7,6 +7,7 @@ one. So there are no empty transitions, and a state that only waits is its own s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
@@ -145,9 +146,9 @@ def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
     raise AssertionError(f"not a regular pattern: {pattern!r}")
 
 
-def _change(builder: _Builder, part: _Part, change: object) -> None:
+def _change(builder: _Builder, part: _Part, change: Callable[[Atom], Atom]) -> None:
     for index in range(part.begin, part.end):
-        builder.atoms[index] = change(builder.atoms[index])  # type: ignore[operator]
+        builder.atoms[index] = change(builder.atoms[index])
 
 
 def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: bool) -> _Part:
