@@ -34,8 +34,11 @@ def programs(draw: st.DrawFn) -> str:
     for key in draw(st.sets(st.sampled_from("jk"))):
         chosen |= {f"{one}.{key} = {other}.{key}" for one, other in zip(variables[1:], variables, strict=False)}
     where = f"where {' and '.join(sorted(chosen))}" if chosen else ""
-    consuming = "; ".join(f"{name}: consumption consume" for name in variables if draw(st.booleans()))
-    policies = f"policies evaluation immediate; {consuming}" if consuming else ""
+    repeated = draw(st.sampled_from(["every", "every", "first", "last"]))
+    own = [f"{name}: consumption consume" for name in variables if draw(st.booleans())]
+    if repeated != "every":
+        own += [f"{name}: repeated last" for name in variables if draw(st.integers(0, 3)) == 3]
+    policies = "; ".join([f"policies evaluation immediate, repeated {repeated}", *own])
     derive = draw(st.sampled_from(["", "derive s = a.x + b.x, k = a.k"]))
     return f"pattern P sequence({slots})\n{where}\n{policies}\n{draw(st.sampled_from(CONTEXTS))}\n{derive}"
 

@@ -22,6 +22,8 @@ CONTROLS = 6
 DONE, FULL, GROW = range(3)
 NONE = -1
 NEVER = np.iinfo(np.int64).max
+# Which events of a slot are taken; all slots take each, or none does.
+EACH, EARLIEST, LATEST = range(3)
 
 
 @inlined
@@ -88,6 +90,48 @@ def _mark_members(
 
 
 @inlined
+def _choose(
+    start: int,
+    base: int,
+    kept: int,
+    consumes: Int8s,
+    picks: Int8s,
+    heads: Int32s,
+    row_starts: Int64s,
+    row_ends: Int64s,
+    row_next: Int32s,
+    row_used: Int8s,
+    bounds: Int64s,
+    current: Int32s,
+) -> None:
+    """The one set of an event at `start` when each slot takes its earliest or its latest: in `current`, marked."""
+    before = start
+    for place in range(kept - 1, -1, -1):
+        bounds[place] = before
+        latest = -NEVER
+        row = heads[base + place]
+        while row >= 0:
+            if row_ends[row] < before and row_starts[row] > latest:
+                latest = row_starts[row]
+            row = row_next[row]
+        before = latest
+    after = -NEVER
+    for place in range(kept):
+        # Whatever ends before the bound of its slot leads to the last one.
+        chosen = NONE
+        row = heads[base + place]
+        while row >= 0:
+            if row_ends[row] < bounds[place] and row_starts[row] > after:
+                chosen = row
+                if picks[place] == LATEST:
+                    break
+            row = row_next[row]
+        current[place] = chosen
+        row_used[chosen] |= consumes[place]
+        after = row_ends[chosen]
+
+
+@inlined
 def _count(
     start: int,
     base: int,
@@ -131,6 +175,7 @@ def advance_sequences(
     ends: Int64s,
     positions: Int64s,
     consumes: Int8s,
+    picks: Int8s,
     length: int,
     step: int,
     control: Int64s,
@@ -144,6 +189,7 @@ def advance_sequences(
     row_used: Int8s,
     row_ways: Int64s,
     current: Int32s,
+    bounds: Int64s,
     out_events: Int64s,
     out_starts: Int64s,
     out_positions: Int64s,
@@ -207,6 +253,36 @@ def advance_sequences(
                 event += 1
                 continue
             if least[base + kept - 1] >= start:
+                event += 1
+                continue
+            if picks[0] != EACH:
+                if not counting and found == room:
+                    status = FULL
+                    break
+                _choose(
+                    start,
+                    base,
+                    kept,
+                    consumes,
+                    picks,
+                    heads,
+                    row_starts,
+                    row_ends,
+                    row_next,
+                    row_used,
+                    bounds,
+                    current,
+                )
+                if not counting:
+                    at = found * width
+                    for place in range(kept):
+                        out_positions[at + place] = row_positions[current[place]]
+                    out_positions[at + kept] = positions[event]
+                    out_events[found] = event
+                    out_starts[found] = row_starts[current[0]]
+                found += 1
+                if any_consumes:
+                    free = _free_consumed(base, kept, free, heads, least, row_starts, row_ends, row_next, row_used)
                 event += 1
                 continue
             if any_consumes:

@@ -13,6 +13,8 @@ from weft.algebra.terms import Elapsed, mentioned
 from weft.plan.atoms import IsType
 from weft.tree import Node
 
+_ALIKE = ({Repeated.EVERY}, {Repeated.FIRST, Repeated.LAST})
+
 
 @dataclass(frozen=True)
 class KeyedSequence(Node):
@@ -23,6 +25,7 @@ class KeyedSequence(Node):
 
     guards: tuple[Predicate, ...]
     consumes: tuple[bool, ...]
+    repeated: tuple[Repeated, ...]  # all EVERY, or each FIRST or LAST
     key: tuple[str, ...]
     length: int
     step: int
@@ -39,7 +42,7 @@ def keyed_sequence(situation: Situation) -> KeyedSequence | None:
         or spans is None
         or not 2 <= len(slots) <= 100
         or len({slot.type for slot in slots}) < len(slots)
-        or any(slot.repeated is not Repeated.EVERY for slot in slots)
+        or not any({slot.repeated for slot in slots} <= alike for alike in _ALIKE)
     ):
         return None
     shared = [clause for clause in clauses(situation.assertion) if len(mentioned(clause)) != 1]
@@ -58,7 +61,7 @@ def keyed_sequence(situation: Situation) -> KeyedSequence | None:
     )
     consumes = tuple(slot.consumption is Consumption.CONSUME for slot in slots)
     key = tuple(dict.fromkeys((*situation.context.by, *keys)))
-    return KeyedSequence(guards, consumes, key, *spans)
+    return KeyedSequence(guards, consumes, tuple(slot.repeated for slot in slots), key, *spans)
 
 
 def _spans(situation: Situation) -> tuple[int, int] | None:

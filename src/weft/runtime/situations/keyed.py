@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.policies import Repeated
 from weft.algebra.situations import SituationQuery
 from weft.kernels import situations as kernel
 from weft.plan.keyed import KeyedSequence
@@ -21,6 +22,7 @@ from weft.runtime.situations.fields import MemberFields
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
 LEAST_KEYS = 1 << 12
+_PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
 
 class Rows(NamedTuple):
@@ -67,7 +69,9 @@ class KeyedRun:
         self._consumes = np.array(sequence.consumes, np.int8)
         self._control = np.zeros(kernel.CONTROLS, np.int64)
         self._control[[kernel.FREE, kernel.DEPTH]] = kernel.NONE
+        self._picks = np.array([_PICKS[repeated] for repeated in sequence.repeated], np.int8)
         self._current = np.zeros(self._width, np.int32)
+        self._bounds = np.zeros(self._width, np.int64)
         self._rows = Rows.of_size(LEAST_ROWS)
         self._heads = np.empty(0, np.int32)
         self._least = np.empty(0, np.int64)
@@ -110,6 +114,7 @@ class KeyedRun:
                 batch.ends,
                 batch.positions,
                 self._consumes,
+                self._picks,
                 self._sequence.length,
                 self._sequence.step,
                 self._control,
@@ -118,6 +123,7 @@ class KeyedRun:
                 self._windows,
                 *self._rows,
                 self._current,
+                self._bounds,
                 *self._out,
                 counting,
             )
