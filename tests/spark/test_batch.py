@@ -89,6 +89,13 @@ def test_counting(spark: SparkSession) -> None:
     assert api.count(EVENTS, both(), engine="spark") == api.count(EVENTS, both())
 
 
+def test_what_cannot_be_read_is_counted_also_when_it_is_not_asked_for(spark: SparkSession) -> None:
+    events = [*EVENTS, {"type": "A", "ts": None, "k": "u", "x": 1}]
+    found = api.match(frame_of(spark, events), api.compile(KEYED))
+    matches = found.collect()
+    assert found.counts.get == {"matches": len(matches), "late": 0, "unreadable": 1}
+
+
 def test_rejects_of_a_frame(spark: SparkSession) -> None:
     from weft.runtime.spark.frames import match_frame
 

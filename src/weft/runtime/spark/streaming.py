@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from itertools import count
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from weft.errors import UsageError
@@ -42,12 +42,12 @@ def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame
     return observed(packed.mapInArrow(unpack_output, OUTPUT_DDL))
 
 
-def observed(output: DataFrame) -> DataFrame:
-    """The same rows, counted: the numbers are in a query's progress, under `observedMetrics` as `weft` (`weft_2` …)."""
+def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
+    """The same rows, counted: in `counts`, else in a stream's progress as `weft` (`weft_2` …) of `observedMetrics`."""
     number = next(_observed)
     late = F.col("reason").startswith("late: ")
     return output.observe(
-        "weft" if number == 1 else f"weft_{number}",
+        counts or ("weft" if number == 1 else f"weft_{number}"),
         F.count("query").alias("matches"),
         F.count_if(late).alias("late"),
         F.count_if(~late).alias("unreadable"),
