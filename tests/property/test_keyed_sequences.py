@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.test_engines_equal_meaning import event_batches, rows_of
@@ -15,6 +16,7 @@ from weft.algebra.situations import SituationQuery
 from weft.languages import compile_text
 from weft.plan.keyed import keyed_sequence
 from weft.plan.planner import plan
+from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import keyed
@@ -72,6 +74,22 @@ def test_any_batches(case: Case) -> None:
     assert keyed_sequence(query.situation) is not None
     chosen = plan(case.program)
     assert rows_of(run(chosen, event_batches(case.parts, chosen))) == meant(case)
+
+
+@SOME
+@given(cases(), st.integers(2, 3))
+def test_lanes(case: Case, lanes: int) -> None:
+    """The work can be split by the attributes in which all members agree."""
+    chosen = plan(case.program)
+    (group,) = chosen.lanes
+    keys = [tuple(event.get(part[0]) for part in group.key) for event in case.events]
+    distinct = list(dict.fromkeys(keys))
+    found: list[MatchBatch] = []
+    for lane in range(lanes):
+        mine = np.flatnonzero([distinct.index(key) % lanes == lane for key in keys])
+        batches = [blocks.take(batch, mine) for batch in event_batches([case.events], chosen)]
+        found += run(chosen, [batch for batch in batches if len(batch)], group.queries)
+    assert rows_of(found) == meant(case)
 
 
 @SOME

@@ -11,6 +11,7 @@ from weft.algebra.query import Program
 from weft.algebra.situation_text import situation_lines
 from weft.algebra.situations import SituationQuery
 from weft.algebra.text import to_text
+from weft.plan.keyed import keyed_sequence
 from weft.plan.operators import Lanes
 
 
@@ -24,7 +25,8 @@ def stage_lines(program: Program, number: int) -> Iterator[str]:
     query = program.queries[number]
     network = situations_of(program)
     assert isinstance(query, SituationQuery)
-    yield f"situation {query.name}"
+    alone = query in [network[at] for at in unlinked(network)]
+    yield f"situation {query.name}{' (kernel of keyed sequences)' if alone and keyed_sequence(query.situation) else ''}"
     for link in links(network):
         if network[link.target] is query:
             source = "the input" if link.source is None else f"situation {network[link.source].name}"
@@ -72,11 +74,12 @@ def _groups(queries: Sequence[SituationQuery]) -> list[list[int]]:
 
 
 def _lanes(numbers: Sequence[int], queries: Sequence[SituationQuery]) -> Lanes:
-    own = queries[0].situation.context.by
+    keyed = keyed_sequence(queries[0].situation)
+    own = queries[0].situation.context.by if keyed is None else keyed.key
     if len(queries) > 1:
         return Lanes((), tuple(numbers), "one lane: situations that feed each other")
     if not own:
-        return Lanes((), tuple(numbers), "one lane: the context has no key")
+        return Lanes((), tuple(numbers), "one lane: no key divides the partitions or ties all events")
     if counts_time(queries[0]):
         return Lanes((), tuple(numbers), "one lane: an absence counts the time of all events")
     return Lanes(tuple((name,) for name in own), tuple(numbers), f"by key [{', '.join(own)}]")
