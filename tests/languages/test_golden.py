@@ -1,4 +1,4 @@
-"""EQL and Step programs beside what they are lowered to, and wrong ones beside their messages."""
+"""Programs beside what they are lowered to, and wrong ones beside their messages, in every language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from weft.algebra.text import to_text
 from weft.errors import ProgramError
 from weft.languages import compile_text
 
-LANGUAGES = ("eql", "step")
+STEMS = {"ceql": "query", "eql": "query", "step": "query", "tesla": "rules", "epn": "query"}
+LANGUAGES = tuple(STEMS)
 LOWERING = [(language, path) for language in LANGUAGES for path in golden_files(f"lowering/{language}")]
 ERRORS = [(language, path) for language in LANGUAGES for path in golden_files(f"errors/{language}")]
 TERMINALS = (
@@ -22,6 +23,7 @@ TERMINALS = (
     "LPAR",
     "RSQB",
     "LSQB",
+    "RBRACKET",
     "SEMICOLON",
     "MORETHAN",
     "VBAR",
@@ -36,7 +38,9 @@ def ids(pairs: list[tuple[str, Path]]) -> list[str]:
 
 def lowered(language: str) -> Callable[[str], str]:
     def render(text: str) -> str:
-        program, warnings = compile_text(text, language=language, name=f"query.{language}", stem="query")
+        program, warnings = compile_text(
+            text, language=language, name=f"{STEMS[language]}.{language}", stem=STEMS[language]
+        )
         return "\n\n".join([to_text(program).rstrip(), *(warning.render() for warning in warnings)])
 
     return render
@@ -45,7 +49,7 @@ def lowered(language: str) -> Callable[[str], str]:
 def message(language: str) -> Callable[[str], str]:
     def render(text: str) -> str:
         with pytest.raises(ProgramError) as raised:
-            compile_text(text, language=language, name=f"query.{language}", stem="query")
+            compile_text(text, language=language, name=f"{STEMS[language]}.{language}", stem=STEMS[language])
         return str(raised.value)
 
     return render
@@ -64,7 +68,7 @@ def test_wrong_program_gives_the_stored_message(language: str, path: Path) -> No
 @pytest.mark.parametrize(("language", "path"), ERRORS, ids=ids(ERRORS))
 def test_message_has_a_place_and_no_word_of_the_parser_library(language: str, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert f"query.{language}:" in text
+    assert f"{STEMS[language]}.{language}:" in text
     assert "^" in text
     assert not any(word in text for word in TERMINALS)
 
