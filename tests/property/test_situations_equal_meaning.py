@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,8 +22,10 @@ from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.local import LocalRun
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.matches import MatchBatch, rows_to_matches
+from weft.runtime.order import EventSource
 
 SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
 Row = tuple[object, ...]
@@ -121,6 +123,31 @@ def test_lanes(case: Case, lanes: int) -> None:
             mine = [blocks.take(batch, np.flatnonzero(keep)) for batch in event_batches([case.events], chosen)]
             found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
     assert rows_of(found) == meant(case)
+
+
+@SOME
+@given(cases())
+def test_match_order_over_batches(case: Case) -> None:
+    """Matches of partitions that close late come in their place among the others."""
+    chosen = plan(case.program)
+    try:
+        rows = list(LocalRun(chosen, _Parts(event_batches(case.parts, chosen))).rows())
+    except InputError:
+        assume(False)
+    found = [(m.end, m.start, m.positions, m.query) for part in rows for m in rows_to_matches(part)]
+    assert found == [(m.end, m.start, m.positions, m.query) for m in matches(case.program, case.events)]
+
+
+class _Parts(EventSource):
+    """Batches as they are."""
+
+    def __init__(self, batches: list[EventBatch]) -> None:
+        self.rejected = []
+        self.counters = {}
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        return iter(self._batches)
 
 
 @SOME

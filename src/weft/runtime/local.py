@@ -59,11 +59,11 @@ class LocalRun:
         """
         if len(self._order) == 1:
             for piece in matcher.push(batch):
-                yield [piece], int(piece.ends[-1])
-            yield [], int(batch.ends[-1])
+                yield [piece], _until(matcher, int(piece.ends[-1]))
+            yield [], _until(matcher, int(batch.ends[-1]))
         else:
-            found, time = list(matcher.push(batch)), int(batch.ends[-1])
-            yield found, time if matcher.safe is None else min(time, matcher.safe)
+            found = list(matcher.push(batch))
+            yield found, _until(matcher, int(batch.ends[-1]))
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
@@ -81,6 +81,11 @@ class LocalRun:
 
     def _note(self, matcher: Matcher, matches: int) -> None:
         self.counters = {**matcher.counters, **self._source.counters, "matches": matches}
+
+
+def _until(matcher: Matcher, time: int) -> int:
+    """The time, or the earlier one at which matches may still end: those of closed partitions lie in the past."""
+    return time if matcher.safe is None else min(time, matcher.safe)
 
 
 def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:

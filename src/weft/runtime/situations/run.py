@@ -52,6 +52,7 @@ class NetworkRun:
         """The matches that are known with a batch, situation by situation, each by end."""
         if not len(batch):
             return
+        self._last = int(batch.ends[-1])
         for run in self._keyed:
             yield from run.push(batch)
         yield from self._staged(batch)
