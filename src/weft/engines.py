@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 # A name that no attribute has: event times as the reader made them, whatever the time column holds.
-_TICKS = "\0ticks"
+TICKS = "\0ticks"
 
 
 class Run(Protocol):
@@ -154,13 +154,13 @@ class MeaningRun:
         return dict(totals)
 
     def _matches(self) -> list[meaning.Match]:
-        events = [event for batch in self._source for event in _to_dicts(batch, self._source.reading.type)]
-        matches = meaning.matches(self._program, events, time=_TICKS, type=self._source.reading.type)
+        events = [event for batch in self._source for event in to_dicts(batch, self._source.reading.type)]
+        matches = meaning.matches(self._program, events, time=TICKS, type=self._source.reading.type)
         self.counters = {**self._source.counters, "matches": len(matches)}
         return matches
 
 
-def _to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
+def to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
     """The events of a batch as dictionaries without missing attributes."""
     columns = {
         name: [values.to_pylist() for values in (column.numbers, column.texts, column.booleans) if values is not None]
@@ -175,7 +175,7 @@ def _to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
             if value is not None:
                 event[name] = value
         if instant or batch.starts[row] == batch.ends[row]:
-            event[_TICKS] = int(batch.starts[row])
+            event[TICKS] = int(batch.starts[row])
         else:
             event |= {"start": int(batch.starts[row]), "end": int(batch.ends[row])}
         yield event

@@ -17,6 +17,7 @@ from weft.cli.check import check
 from weft.cli.explain import explain
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
+from weft.cli.test import run_tests
 from weft.errors import UsageError, WeftError
 
 INTERRUPTED = 130
@@ -75,5 +76,6 @@ def weft(
 app.command(cls=MatchCommand)(match)
 app.command()(check)
 app.command()(explain)
+app.command("test")(run_tests)
 app.command()(run)
 app.command()(bench)

@@ -1,0 +1,62 @@
+"""`weft test`: rule tests, from readable files."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from weft.engines import Engine
+from weft.rule_tests import FileResult, case_lines, find_files, run_file, to_json
+
+
+def run_tests(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Test files, or folders with *.test.toml.")],
+    engine: Annotated[Engine, typer.Option(help="The engine that runs the cases.")] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per case and mistake, on stdout.")] = False,
+) -> None:
+    """Run rule tests: programs on written events, compared with the expected matches.
+
+    A test file is TOML: it names a `program`, and each `[[case]]` has `events` and the `expected` matches. An event
+    is a line with its time, type and attributes; a match is a line with its query and variables at positions:
+
+        12 T id=1 val=45
+
+        fire: t1@1 h1@3 t2@8
+
+    Exit code 1 says that a case failed or that a file is wrong:
+
+        weft test examples
+
+        weft test fire.test.toml --engine spark
+    """
+    results: list[FileResult] = []
+    for path in find_files(paths):
+        result = run_file(path, engine)
+        results.append(result)
+        _show(result, as_json=as_json)
+    if not as_json:
+        _summarise(results)
+    if not all(result.passed for result in results):
+        raise typer.Exit(1)
+
+
+def _show(result: FileResult, *, as_json: bool) -> None:
+    if as_json:
+        for record in [*map(to_json, result.outcomes), *(finding.to_json() for finding in result.findings)]:
+            typer.echo(json.dumps(record, ensure_ascii=False))
+        return
+    typer.echo(str(result.path))
+    for outcome in result.outcomes:
+        typer.echo("\n".join(case_lines(outcome)))
+    for finding in result.findings:
+        typer.echo(finding.render(), err=True)
+
+
+def _summarise(results: list[FileResult]) -> None:
+    passed = [outcome.passed for result in results for outcome in result.outcomes]
+    mistakes = sum(len(result.findings) for result in results)
+    failed = passed.count(False)
+    wrong = f", {mistakes} mistake{'s' * (mistakes != 1)} in the files" if mistakes else ""
+    typer.echo(f"{len(passed)} case{'s' * (len(passed) != 1)}: {passed.count(True)} passed, {failed} failed{wrong}")

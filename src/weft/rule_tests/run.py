@@ -1,0 +1,125 @@
+"""Runs the cases of a test file on an engine and says how each came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import engines
+from weft.api import detect
+from weft.errors import Diagnostic, ProgramError, WeftError
+from weft.rule_tests.cases import Case, RuleTests, read_file
+from weft.rule_tests.compare import difference
+from weft.rule_tests.lines import Event, Expected
+from weft.runtime.matches import Match
+
+
+@dataclass(frozen=True)
+class PlacedEvent:
+    """An event as it is shown: when, of which type, with which attributes."""
+
+    time: str
+    type: str
+    attributes: Event
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case came out. `counts` has, by query (None: all), the number wanted and the number found."""
+
+    case: Case
+    events: Sequence[PlacedEvent]  # by position
+    found: Sequence[Match]
+    missing: Sequence[Expected] = ()
+    extra: Sequence[Match] = ()
+    counts: Sequence[tuple[str | None, int, int]] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything is as expected."""
+        return not (self.missing or self.extra or self.counts)
+
+
+@dataclass
+class FileResult:
+    """The outcomes of a file's cases, and what is wrong in the file."""
+
+    path: Path
+    outcomes: list[Outcome] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all cases could be run and passed."""
+        return not self.findings and all(outcome.passed for outcome in self.outcomes)
+
+
+def run_file(path: Path, engine: str) -> FileResult:
+    """Run all cases of a file; a case that is written wrongly leaves the others alone."""
+    result = FileResult(path)
+    try:
+        file = read_file(path)
+    except ProgramError as error:
+        result.findings += error.diagnostics
+        return result
+    for read in file.cases:
+        try:
+            result.outcomes.append(_run(file, read(), engine))
+        except ProgramError as error:
+            result.findings += error.diagnostics
+    return result
+
+
+def _run(file: RuleTests, case: Case, engine: str) -> Outcome:
+    try:
+        events = _place(file, case)
+        _check_positions(case, len(events))
+        matches = detect(
+            case.events, file.program, engine, time=file.notation.time, type=file.notation.type, rejects=[]
+        )
+        found = [match for match in matches if case.query in (None, match.query)]
+    except ProgramError:
+        raise
+    except WeftError as error:
+        raise case.place.wrong("cannot-run", str(error)) from None
+    return compared(case, events, found)
+
+
+def compared(case: Case, events: Sequence[PlacedEvent], found: Sequence[Match]) -> Outcome:
+    """What differs between the matches found and those expected."""
+    totals: Counter[str | None] = Counter(match.query for match in found)
+    totals[None] = len(found)
+    counts = [(name, wanted, totals[name]) for name, wanted in case.counts.items() if totals[name] != wanted]
+    if case.expected is not None:
+        missing, extra = difference(case.expected, found)
+        return Outcome(case, events, found, missing, extra, counts)
+    return Outcome(case, events, found, counts=counts)
+
+
+def _place(file: RuleTests, case: Case) -> list[PlacedEvent]:
+    """The events by position, as the engines read them; one that cannot be read is a mistake in the case."""
+    notation = file.notation
+    source = engines.open_source(case.events, file.program, time=notation.time, type=notation.type)
+    hidden = {notation.time, notation.type, "start", "end", engines.TICKS}
+    placed: list[PlacedEvent] = []
+    for batch in source:
+        times = zip(batch.starts.tolist(), batch.ends.tolist(), strict=True)
+        for event, (start, end) in zip(engines.to_dicts(batch, notation.type), times, strict=True):
+            time = str(start) if start == end else f"{start}..{end}"
+            attributes = {name: value for name, value in event.items() if name not in hidden}
+            placed.append(PlacedEvent(time, str(event[notation.type]), attributes))
+    for rejected in source.rejected:
+        if case.lines:
+            raise case.lines[rejected.row].wrong("unreadable-event", f"this event cannot be read: {rejected.reason}")
+        raise case.place.wrong("unreadable-event", f"an event cannot be read: {rejected}")
+    return placed
+
+
+def _check_positions(case: Case, count: int) -> None:
+    for expected in case.expected or ():
+        beyond = [position for position in expected.stated if position >= count]
+        if beyond:
+            hint = f"the case has {count} event{'s' * (count != 1)}; positions are counted from 0 in order of time"
+            raise expected.line.wrong("unknown-position", f"there is no event at position {beyond[0]}", hint)
