@@ -1,40 +1,24 @@
-"""One query at work: its tables, its partial matches, and the answers to what the kernel asks."""
+"""One query at work: its partial matches, and the answers to what the kernel asks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from weft.algebra.query import Consume, Query, Strategy
+from weft.algebra.query import Query, Strategy
 from weft.kernels import tecs
 from weft.kernels.advance import advance_all, advance_best, advance_filtered
 from weft.kernels.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.conditions import compile_conditions
-from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
 from weft.runtime.conditions import ConditionTables
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.found import Found, empty_output, take_output
+from weft.runtime.tables import AutomatonTables, extended
 
 Int32s = npt.NDArray[np.int32]
-Scalar = TypeVar("Scalar", bound=np.generic)
-MOST_MATCHES, MOST_POSITIONS = 1 << 15, 1 << 17  # in one piece: what stays in the processor's cache
-_CONSUME = {Consume.NONE: 0, Consume.PARTITION: 1, Consume.ANY: 2}
-
-
-@dataclass(frozen=True)
-class Found:
-    """Matches as the kernel writes them; `events` are indexes into the batch."""
-
-    events: Int64s
-    firsts: Int64s
-    starts: Int64s
-    offsets: Int64s
-    positions: Int64s
-    labels: Int32s
 
 
 class AutomatonRun:
@@ -42,19 +26,16 @@ class AutomatonRun:
 
     def __init__(self, query: Query, *, ring: int = 1024, matches: int = 1024) -> None:
         self.query = query
-        self.automaton = Determinizer(query)
+        self.tables = AutomatonTables(query)
+        self.automaton = self.tables.automaton
         self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
         self.width = self.conditions.width  # payload columns
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
-        self._fitted = (0, 1)  # states and classes that the tables know all pairs of
-        self._edges_used = 1  # offset 0 means unknown
-        self._tables = self._empty_tables(states=4, classes=4)
-        self._letters_known = 0
         self.state = self._empty_state(ring)
         self._path = self._empty_path(64)
         self._best = self._empty_best(ring)
-        self._output = _empty_output(matches)
+        self._output = empty_output(matches)
 
     # -- running ------------------------------------------------------------------------------
 
@@ -65,54 +46,28 @@ class AutomatonRun:
         while True:
             answer = self._advance(batch, counting=counting)
             if answer == tecs.UNSEEN:
-                self._fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
+                self.tables.fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
+                self._widen_rows()
             elif answer == tecs.GROW:
                 self._grow_ring(int(control[tecs.ASK_ROOM]))
             elif answer == tecs.DEEPER:
                 self._grow_scratch()
             elif control[tecs.OUT_MATCHES]:
-                yield self._take_output()
+                found, self._output = take_output(self._output, control)
+                yield found
             elif answer == tecs.FLUSH:
                 # Not even one match fits: its positions need a larger buffer.
-                self._output = _empty_output(len(self._output.events), 2 * len(self._output.positions))
+                self._output = empty_output(len(self._output.events), 2 * len(self._output.positions))
             if answer == tecs.DONE:
                 return
 
     def _advance(self, batch: tecs.Batch, *, counting: bool) -> int:
-        given = self._tables, self.state, batch, self._output, self.control
+        given = self.tables.arrays, self.state, batch, self._output, self.control
         if self.keeps_best:
             return advance_best(*given, self._best)
         if self.conditions:
             return advance_filtered(*given, self._path, self.conditions.arrays, counting)
         return advance_all(*given, self._path, counting)
-
-    @property
-    def letters_known(self) -> int:
-        """How many letters of the classifier have a class."""
-        return self._letters_known
-
-    @property
-    def classes(self) -> Int32s:
-        """The class of each letter."""
-        return self._tables.classes
-
-    @property
-    def markable(self) -> npt.NDArray[np.bool_]:
-        """By class: whether an atom can read such an event."""
-        return np.array([readable != 0 for readable in self.automaton.classes], bool)
-
-    def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
-        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
-        known, count = self._letters_known, self._letters_known + len(truths)
-        if count >= len(self._tables.classes):
-            self._tables = self._tables._replace(
-                classes=_extended(self._tables.classes, 2 * count + 2),
-                wakes=_extended(self._tables.wakes, 2 * count + 2),
-            )
-        self._tables.classes[known:count] = [self.automaton.class_of(truth) for truth in truths]
-        self._tables.classes[count] = ABSENT
-        self._letters_known = count
-        self._fit_tables()
 
     def free_expired(self, horizon: int) -> None:
         """Let the ring forget the nodes that no match can use any more."""
@@ -134,34 +89,29 @@ class AutomatonRun:
                 return word >> tecs.LABEL_BITS
         return int(batch.positions[-1]) + 1
 
-    @property
-    def absent_letter(self) -> int:
-        """A letter for events that do not exist: one past those of the classifier."""
-        return self._letters_known
-
     def reserve_slots(self, slots: int) -> None:
         """Make room for partitions 0..slots."""
-        words = self._words
+        words = self.tables.words
         if slots * words <= len(self.state.active):
             return
         room = max(slots, 2 * len(self.state.active) // words)
         self.state = self.state._replace(
-            active=_extended(self.state.active, room * words),
-            rows=_extended(self.state.rows, room * self._states * 2),
-            epochs=_extended(self.state.epochs, room),
+            active=extended(self.state.active, room * words),
+            rows=extended(self.state.rows, room * self.tables.states * 2),
+            epochs=extended(self.state.epochs, room),
         )
 
     def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
         """Which partitions still have partial matches inside the window."""
-        slots = len(self.state.active) // self._words
+        slots = len(self.state.active) // self.tables.words
         bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
-        youngest = self.state.rows.reshape(slots, self._states, 2)[:, :, 1]
-        live: npt.NDArray[np.bool_] = np.any(bits[:, : self._states].astype(bool) & (youngest >= horizon), axis=1)
-        return live & (self.state.epochs == self.control[tecs.EPOCH]) if self._tables.consume == 2 else live
+        youngest = self.state.rows.reshape(slots, self.tables.states, 2)[:, :, 1]
+        live: npt.NDArray[np.bool_] = np.any(bits[:, : self.tables.states].astype(bool) & (youngest >= horizon), axis=1)
+        return live & (self.state.epochs == self.control[tecs.EPOCH]) if self.tables.arrays.consume == 2 else live
 
     def clear_slots(self, slots: Int32s) -> None:
         """Forget partitions, so that their slots can be given to others."""
-        self.state.active.reshape(-1, self._words)[slots] = 0
+        self.state.active.reshape(-1, self.tables.words)[slots] = 0
 
     # -- state that survives a restart ------------------------------------------------------------
 
@@ -171,7 +121,7 @@ class AutomatonRun:
             "control": self.control.tolist(),
             "ring": len(self.state.starts),
             "slots": len(self.state.epochs),
-            "capacity": self._states,
+            "capacity": self.tables.states,
             "states": self.automaton.state_keys(),
             "texts": self.conditions.texts.snapshot(),
         }
@@ -179,8 +129,7 @@ class AutomatonRun:
     def load_summary(self, kept: Mapping[str, Any]) -> None:
         """Take sizes, control words and state numbers from a summary; the arrays are still empty."""
         self.control[:] = kept["control"]
-        self.automaton.restore_states(kept["states"])
-        self._tables = self._empty_tables(kept["capacity"], self._tables.class_count)
+        self.tables.restore_states(kept["states"], kept["capacity"])
         self.state = self._empty_state(kept["ring"])
         self._best = self._empty_best(kept["ring"])
         self.reserve_slots(kept["slots"])
@@ -204,61 +153,17 @@ class AutomatonRun:
 
     # -- answers to the kernel -------------------------------------------------------------------
 
-    def _fill_edges(self, state: int, class_: int) -> None:
-        edges = self.automaton.edges(state, class_)
-        waits = Edge(UNMARKED, state, final=False)
-        others = [edge for edge in edges if edge != waits]
-        flat = [len(others) << 1 | (waits in edges)]
-        for edge in others:
-            flat += [edge.label, edge.target, int(edge.final)]
-        offset = self._edges_used
-        if offset + len(flat) > len(self._tables.edges):
-            self._tables = self._tables._replace(edges=_extended(self._tables.edges, 2 * (offset + len(flat))))
-        self._tables.edges[offset : offset + len(flat)] = flat
-        self._edges_used = offset + len(flat)
-        self._tables.edges_at[state * self._tables.class_count + class_] = offset
-        if not others and (state == INITIAL or waits in edges):
-            self._tables.touch[class_ * self._words + state // 64] &= ~(np.uint64(1) << np.uint64(state % 64))
-        if self._fitted != (len(self.automaton.states), len(self.automaton.classes)) or waits in edges:
-            self._fit_tables()
+    def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
+        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
+        self.tables.learn_letters(truths)
+        self._widen_rows()
 
-    def _fit_tables(self) -> None:
-        """Enlarge the tables for new states and classes; what is new is touched and unknown."""
-        states, classes = len(self.automaton.states), len(self.automaton.classes)
-        room_states, room_classes = self._states, self._tables.class_count
-        if states > room_states or classes > room_classes:
-            old, old_states, old_classes, old_words = self._tables, room_states, room_classes, self._words
-            while room_states < states:
-                room_states *= 2
-            while room_classes < classes:
-                room_classes *= 2
-            new = self._empty_tables(room_states, room_classes)
-            edges_at = new.edges_at.reshape(room_states, room_classes)
-            edges_at[:old_states, :old_classes] = old.edges_at.reshape(old_states, old_classes)
-            new.touch.reshape(room_classes, -1)[:old_classes, :old_words] = old.touch.reshape(old_classes, old_words)
-            self._tables = new._replace(classes=old.classes, wakes=old.wakes, edges=old.edges)
-            self._widen_rows(old_states, old_words)
-        self._mark_idle_pairs(states, classes)
-        # A letter wakes the kernel unless every known state is known to only wait on its class.
-        bits = np.unpackbits(self._tables.touch.view(np.uint8), bitorder="little").reshape(room_classes, -1)
-        busy: npt.NDArray[np.bool_] = np.any(bits[:, :states], axis=1)
-        busy[ABSENT] = False
-        self._tables.wakes[:] = busy[self._tables.classes]
-
-    def _mark_idle_pairs(self, states: int, classes: int) -> None:
-        """Mark the states that new classes, and the classes that new states, do not touch."""
-        old_states, old_classes = self._fitted
-        words, touch = self._words, self._tables.touch
-        for state in range(states):
-            bit = ~(np.uint64(1) << np.uint64(state % 64))
-            for class_ in range(old_classes if state < old_states else 1, classes):
-                if self.automaton.idles(state, class_):
-                    touch[class_ * words + state // 64] &= bit
-        self._fitted = (states, classes)
-
-    def _widen_rows(self, old_states: int, old_words: int) -> None:
-        states, words = self._states, self._words
-        slots = len(self.state.epochs)
+    def _widen_rows(self) -> None:
+        """Make room in the rows of partitions for the states that the tables have room for."""
+        states, words, slots = self.tables.states, self.tables.words, len(self.state.epochs)
+        old_states, old_words = len(self.state.rows) // (2 * slots), len(self.state.active) // slots
+        if states == old_states:
+            return
         rows = np.zeros((slots, states, 2), np.int64)
         rows[:, :old_states] = self.state.rows.reshape(slots, old_states, 2)
         active = np.zeros((slots, words), np.uint64)
@@ -290,67 +195,29 @@ class AutomatonRun:
     def _grow_scratch(self) -> None:
         state = self.state
         self.state = state._replace(
-            finals=_extended(state.finals, 2 * len(state.finals)),
-            stack=_extended(state.stack, 2 * len(state.stack)),
+            finals=extended(state.finals, 2 * len(state.finals)),
+            stack=extended(state.stack, 2 * len(state.stack)),
         )
         words, payload, latest, earlier = self._path
         room, slots = 2 * len(words), len(self.conditions.compiled.slots)
         self._path = tecs.Path(
-            _extended(words, room),
-            _extended(payload, room * self.width),
-            _extended(latest, (room + 1) * slots),
-            _extended(earlier, room * slots),
-        )
-
-    def _take_output(self) -> Found:
-        """What was written: a well-filled buffer itself (the next one is larger), else a copy."""
-        count, used = int(self.control[tecs.OUT_MATCHES]), int(self.control[tecs.OUT_POSITIONS])
-        self.control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS]] = 0
-        full = self._output
-        matches, positions = len(full.events), len(full.positions)
-        given = 2 * count > matches or 2 * used > positions
-        if given:
-            self._output = _empty_output(
-                min(2 * matches, MOST_MATCHES), max(positions, min(2 * positions, MOST_POSITIONS))
-            )
-        parts = [full.events[:count], full.firsts[:count], full.starts[:count], full.offsets[: count + 1]]
-        events, firsts, starts, offsets = parts if given else (part.copy() for part in parts)
-        places, labels = full.positions[:used], full.labels[:used]
-        return Found(
-            events, firsts, starts, offsets, places if given else places.copy(), labels if given else labels.copy()
+            extended(words, room),
+            extended(payload, room * self.width),
+            extended(latest, (room + 1) * slots),
+            extended(earlier, room * slots),
         )
 
     # -- arrays ---------------------------------------------------------------------------------
 
-    @property
-    def _words(self) -> int:
-        return len(self._tables.touch) // self._tables.class_count
-
-    @property
-    def _states(self) -> int:
-        return len(self._tables.edges_at) // self._tables.class_count
-
-    def _empty_tables(self, states: int, classes: int) -> tecs.Tables:
-        words = (states + 63) // 64
-        return tecs.Tables(
-            classes=np.zeros(4, np.int32),
-            wakes=np.zeros(4, bool),
-            touch=np.full(classes * words, np.iinfo(np.uint64).max, np.uint64),
-            edges_at=np.zeros(states * classes, np.int32),
-            edges=np.zeros(64, np.int32),
-            class_count=classes,
-            consume=_CONSUME[self.query.consume],
-        )
-
     def _empty_state(self, ring: int) -> tecs.State:
         return tecs.State(
-            active=np.zeros(self._words, np.uint64),
-            rows=np.zeros(self._states * 2, np.int64),
+            active=np.zeros(self.tables.words, np.uint64),
+            rows=np.zeros(self.tables.states * 2, np.int64),
             nodes=np.zeros(4 * ring, np.int64),
             starts=np.zeros(ring, np.int64),
             payload=np.zeros(ring * self.width, np.float64),
             epochs=np.zeros(1, np.int64),
-            touched=np.zeros(4 * self._states, np.int64),
+            touched=np.zeros(4 * self.tables.states, np.int64),
             finals=np.zeros(64, np.int64),
             stack=np.zeros(256, np.int64),
         )
@@ -381,46 +248,3 @@ class AutomatonRun:
             np.zeros((room + 1) * slots, np.int32),
             np.zeros(room * slots, np.int32),
         )
-
-
-def _extended(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
-    bigger = np.zeros(max(length, len(array)), array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
-def _empty_output(matches: int, positions: int | None = None) -> tecs.Output:
-    room = positions or 4 * matches
-    offsets = _uninitialised(matches + 1, np.int64)
-    offsets[0] = 0
-    return tecs.Output(
-        _uninitialised(matches, np.int64),
-        _uninitialised(matches, np.int64),
-        _uninitialised(matches, np.int64),
-        offsets,
-        _uninitialised(room, np.int64),
-        _uninitialised(room, np.int32),
-    )
-
-
-def _uninitialised(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
-    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than the matches in them."""
-    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
-
-
-def joined(parts: list[Found]) -> Found:
-    """Several pieces as one."""
-    if len(parts) == 1:
-        return parts[0]
-    offsets = [np.zeros(1, np.int64)]
-    for part in parts:
-        offsets.append(part.offsets[1:] + offsets[-1][-1])
-    none = np.empty(0, np.int64)
-    return Found(
-        np.concatenate([part.events for part in parts] or [none]),
-        np.concatenate([part.firsts for part in parts] or [none]),
-        np.concatenate([part.starts for part in parts] or [none]),
-        np.concatenate(offsets),
-        np.concatenate([part.positions for part in parts] or [none]),
-        np.concatenate([part.labels for part in parts] or [np.empty(0, np.int32)]),
-    )

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from weft.algebra.query import Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
-from weft.runtime.automaton import Found
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.found import Found
 
 KINDS = ("numbers", "texts", "booleans")
 

@@ -14,9 +14,10 @@ from weft.errors import UsageError
 from weft.kernels import tecs
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp, GraphOp, Plan, SituationOp
-from weft.runtime.automaton import AutomatonRun, Found, joined
+from weft.runtime.automaton import AutomatonRun
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch
+from weft.runtime.found import Found, joined
 from weft.runtime.graph.run import GraphRun
 from weft.runtime.graph.state import graph_pages, load_graph, sweep_graph
 from weft.runtime.history import History, selected_fields
@@ -120,18 +121,18 @@ class QueryRun:
 
     def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
         if self.window.follows_attribute:
-            exists = self.run.classes[letters] != ABSENT
+            exists = self.run.tables.classes[letters] != ABSENT
             if len(slots):
                 exists &= slots >= 0
             keys, horizons, late = self.window.keys(batch, exists)
             if late is not None and late.any():
-                letters = np.where(late, np.int32(self.run.absent_letter), letters)
+                letters = np.where(late, np.int32(self.run.tables.absent_letter), letters)
                 self.out_of_order += int(late.sum())
         else:
             keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
         self.horizon = int(horizons[-1])
         if self.history is not None:
-            self.history.add(batch, self.run.markable[self.run.classes[letters]])
+            self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
         payload = self.run.conditions.payload(batch, self.run.state.payload)
         return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
 
@@ -288,7 +289,7 @@ class Matcher:
         slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
         for number, run in enumerate(self._runs):
             self._classifier.letters_of(number, coded, letters)
-            known, count = run.run.letters_known, self._classifier.letter_count(number)
+            known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
             if count > known:
                 run.run.learn_letters([self._classifier.truths(number, letter) for letter in range(known, count)])
             partition = run.query.partition

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.query import Query, Strategy
-from weft.runtime.automaton import Found
 from weft.runtime.events import Int64s
+from weft.runtime.found import Found
 
 Names = tuple[str, ...]
 
