@@ -15,6 +15,7 @@ from tests.strategies_composite import EventDict, composite_streams, eql_program
 from weft import api
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
+from weft.errors import ProgramError
 from weft.languages import compile_text
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
@@ -28,14 +29,17 @@ from weft.runtime.order import read_events
 SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
 
 
-def compiled(text: str, language: str) -> Program:
-    """The program without an order of sources: the streams here come in their own."""
-    return replace(compile_text(text, language=language)[0], inputs=())
+def compiled(text: str, language: str) -> Program | None:
+    """The program without an order of sources, since the streams here come in their own; None: it is wrong."""
+    try:
+        return replace(compile_text(text, language=language)[0], inputs=())
+    except ProgramError:
+        return None
 
 
 programs = st.one_of(
     eql_programs().map(lambda text: compiled(text, "eql")), step_programs().map(lambda text: compiled(text, "step"))
-)
+).filter(lambda program: program is not None)
 # Several queries whose patterns have parts in common.
 together = st.lists(programs, min_size=1, max_size=3).map(
     lambda found: replace(

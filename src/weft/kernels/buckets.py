@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import inlined, kernel, spliced
 from weft.kernels.occurrences import EVENT, EVENT_START, ROW, SLOTS, START, grown
 
 Int64s = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ USED, FREE, KEYS, LIVE = range(4)
 STORE = 4
 
 
-@inlined
+@spliced
 def find(table: Int64s, word: np.uint64) -> Any:
     """The place of a key, or the empty place where it would be."""
     mask = len(table) // PLACE - 1
@@ -105,17 +105,16 @@ def remove(entries: Int64s, table: Int64s, store: Int64s, place: int, entry: Any
     store[LIVE] -= 1
 
 
-@inlined
+@spliced
 def is_expired(rows: Int64s, slots: Int64s, events: Int64s, occurrence: int, time: Any, limit: int, slot: int) -> bool:
     """Whether at `time` more than `limit` ticks (negative: no limit) have passed since the start that counts."""
-    if limit < 0:
-        return False
-    at = occurrence * ROW
-    start = rows[at + START]
-    if slot >= 0:
-        event = slots[rows[at + SLOTS] + slot]
-        start = events[event * EVENT + EVENT_START] if event >= 0 else time
-    return bool(time - start > limit)
+    start = time
+    if limit >= 0:
+        start = rows[occurrence * ROW + START]
+        if slot >= 0:
+            event = slots[rows[occurrence * ROW + SLOTS] + slot]
+            start = events[event * EVENT + EVENT_START] if event >= 0 else time
+    return limit >= 0 and time - start > limit
 
 
 @kernel

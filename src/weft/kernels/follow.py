@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.borrow import borrowed, owned
 from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, find, insert, is_expired, remove
-from weft.kernels.jit import inlined, kernel
-from weft.kernels.joint import Facts, holds, key_of
+from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.joint import Facts, borrow, holds, key_of
 from weft.kernels.occurrences import (
     END,
     ROW,
@@ -33,7 +34,7 @@ CONTROL = 4
 ROWS, SLOTS_USED = range(2)
 
 
-@inlined
+@spliced
 def join_row(
     rows: Int64s,
     slots: Int64s,
@@ -48,8 +49,10 @@ def join_row(
     """Append a row joined from two; the arrays, which may be new, and the row."""
     row, slot = arena[ROWS], arena[SLOTS_USED]
     size = len(spec) // 3
-    rows = grown(rows, row * ROW, ROW)
-    slots = grown(slots, slot, size)
+    if (row + 1) * ROW > len(rows):
+        rows = grown(rows, row * ROW, ROW)
+    if slot + size > len(slots):
+        slots = grown(slots, slot, size)
     write_row(rows, row, left, right, kind, shift, slot)
     fill_slots(rows, slots, events, slot, left, right, spec)
     arena[ROWS] += 1
@@ -110,6 +113,26 @@ def follow(
     table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the right occurrences that end before `bound`, group by group of equal ends."""
+    lent_rows, lent_slots, lent_out, lent_entries, lent_table = rows, slots, out, entries, table
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    entries = borrowed(entries)
+    table = borrowed(table)
+    parameters = borrowed(parameters)
+    where = borrowed(where)
+    among = borrowed(among)
+    first = borrowed(first)
+    key = borrowed(key)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    lefts = borrowed(lefts)
+    rights = borrowed(rights)
+    control = borrowed(control)
+    store = borrowed(store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     pick, kind, shift, runs = parameters[PICK], parameters[JOINED], parameters[SHIFTED], parameters[RUNS] != 0
     limit, limit_slot, repeats = parameters[LIMIT], parameters[LIMIT_SLOT], parameters[REPEATS] != 0
     fresh = np.empty(64, np.int64)
@@ -123,7 +146,7 @@ def follow(
             if rows[left * ROW + END] >= time:
                 break
             control[LEFT_AT] += 1
-            has, word = key_of(key, 0, facts, rows, slots, left)
+            has, word = key_of(key, 0, values, width, rows, slots, left)
             if has and not is_expired(rows, slots, events, left, time, limit, limit_slot):
                 entries, table, _ = insert(entries, table, store, word, left)
         end = begin + 1
@@ -141,11 +164,12 @@ def follow(
                 control[STAMP] += 1
                 stamp = control[STAMP]
             at += 1
-            if runs and holds(first, facts, rows, slots, right, right):
-                fresh = grown(fresh, count, 1)
+            if runs and holds(first, facts, values, width, rows, slots, right, right):
+                if count == len(fresh):
+                    fresh = grown(fresh, count, 1)
                 fresh[count] = right
                 count += 1
-            has, word = key_of(key, 1, facts, rows, slots, right)
+            has, word = key_of(key, 1, values, width, rows, slots, right)
             if not has:
                 continue
             place = find(table, word)
@@ -161,17 +185,24 @@ def follow(
                     remove(entries, table, store, place, here)
                     continue
                 if pick == NEXT_ONES:
-                    if not holds(among, facts, rows, slots, left, right):
+                    if not holds(among, facts, values, width, rows, slots, left, right):
                         continue
                     entries[here * ENTRY + MARK] = stamp
-                if not holds(where, facts, rows, slots, left, right):
+                if not holds(where, facts, values, width, rows, slots, left, right):
                     continue
                 rows, slots, row = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
-                fresh = grown(fresh, count, 1)
+                if count == len(fresh):
+                    fresh = grown(fresh, count, 1)
                 fresh[count] = row
                 count += 1
                 if pick == FIRST_ONE:
                     remove(entries, table, store, place, here)
         out = give_out(rows, events, fresh, count, repeats, out, control)
         control[RIGHT_AT] += end - begin
-    return rows, slots, out, entries, table
+    return (
+        owned(rows, lent_rows),
+        owned(slots, lent_slots),
+        owned(out, lent_out),
+        owned(entries, lent_entries),
+        owned(table, lent_table),
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.borrow import borrowed, owned
 from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, join_row
 from weft.kernels.jit import kernel
-from weft.kernels.joint import Facts, holds
+from weft.kernels.joint import Facts, borrow, holds
 from weft.kernels.occurrences import (
     BRANCH,
     END,
@@ -48,6 +49,18 @@ def sources(
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """An occurrence for each of the chosen events, if the conditions hold."""
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    where = borrowed(where)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    chosen = borrowed(chosen)
+    control = borrowed(control)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     size = len(spec) // 3
     rows = grown(rows, arena[ROWS] * ROW, len(chosen) * ROW)
     slots = grown(slots, arena[SLOTS_USED], len(chosen) * size)
@@ -63,12 +76,12 @@ def sources(
         rows[at + FIRST] = events[event * EVENT + POSITION]
         for k in range(size):
             slots[slot + k] = event
-        if holds(where, facts, rows, slots, row, row):
+        if holds(where, facts, values, width, rows, slots, row, row):
             arena[ROWS] += 1
             arena[SLOTS_USED] += size
             out[control[OUT]] = row
             control[OUT] += 1
-    return rows, slots, out
+    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
 
 
 @kernel
@@ -84,16 +97,26 @@ def keep(
     out: Int64s,
 ) -> Int64s:
     """Pass on the occurrences that end before `bound` and satisfy the conditions."""
+    lent_out = out
+    out = borrowed(out)
+    where = borrowed(where)
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    inputs = borrowed(inputs)
+    control = borrowed(control)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     while control[LEFT_AT] < input_count:
         one = inputs[control[LEFT_AT]]
         if rows[one * ROW + END] >= bound:
             break
         control[LEFT_AT] += 1
-        if holds(where, facts, rows, slots, one, one):
-            out = grown(out, control[OUT], 1)
+        if holds(where, facts, values, width, rows, slots, one, one):
+            if control[OUT] == len(out):
+                out = grown(out, control[OUT], 1)
             out[control[OUT]] = one
             control[OUT] += 1
-    return out
+    return owned(out, lent_out)
 
 
 @kernel
@@ -111,6 +134,15 @@ def later(
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Each occurrence that ends before `bound` with a point in time after it."""
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    control = borrowed(control)
     while control[LEFT_AT] < input_count:
         one = inputs[control[LEFT_AT]]
         if rows[one * ROW + END] >= bound:
@@ -120,10 +152,11 @@ def later(
         at = row * ROW
         rows[at + END] = min(rows[at + END], MOST - ticks) + ticks
         rows[at + LAST_START] = rows[at + END]
-        out = grown(out, control[OUT], 1)
+        if control[OUT] == len(out):
+            out = grown(out, control[OUT], 1)
         out[control[OUT]] = row
         control[OUT] += 1
-    return rows, slots, out
+    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
 
 
 @kernel
@@ -144,6 +177,17 @@ def unite(
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """The occurrences of both sides that end before `bound`."""
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    spec = borrowed(spec)
+    other_spec = borrowed(other_spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    lefts = borrowed(lefts)
+    rights = borrowed(rights)
+    control = borrowed(control)
     fresh = np.empty(64, np.int64)
     while True:
         time = MOST
@@ -157,7 +201,8 @@ def unite(
         while control[LEFT_AT] < left_count and rows[lefts[control[LEFT_AT]] * ROW + END] == time:
             rows, slots, row = join_row(rows, slots, arena, events, lefts[control[LEFT_AT]], -1, BRANCH, 0, spec)
             control[LEFT_AT] += 1
-            fresh = grown(fresh, count, 1)
+            if count == len(fresh):
+                fresh = grown(fresh, count, 1)
             fresh[count] = row
             count += 1
         while control[RIGHT_AT] < right_count and rows[rights[control[RIGHT_AT]] * ROW + END] == time:
@@ -165,8 +210,9 @@ def unite(
                 rows, slots, arena, events, -1, rights[control[RIGHT_AT]], BRANCH, shift, other_spec
             )
             control[RIGHT_AT] += 1
-            fresh = grown(fresh, count, 1)
+            if count == len(fresh):
+                fresh = grown(fresh, count, 1)
             fresh[count] = row
             count += 1
         out = give_out(rows, events, fresh, count, False, out, control)
-    return rows, slots, out
+    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.borrow import borrowed, owned
 from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, find, insert
 from weft.kernels.follow import OUT, RIGHT_AT, give_out, join_row
 from weft.kernels.jit import inlined, kernel
-from weft.kernels.joint import Facts, holds, key_of
+from weft.kernels.joint import Facts, borrow, holds, key_of
 from weft.kernels.occurrences import END, ROW, RUN, START, grown
 
 Int64s = npt.NDArray[np.int64]
@@ -69,6 +70,34 @@ def sequences(
     `members` has (row, where its items of `reach` begin, how many) of each; an item is the first member of
     sub-sequences that end here, and the set of their lengths.
     """
+    lent_rows, lent_slots, lent_out, lent_entries, lent_table, lent_members, lent_reach = (
+        rows,
+        slots,
+        out,
+        entries,
+        table,
+        members,
+        reach,
+    )
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    entries = borrowed(entries)
+    table = borrowed(table)
+    members = borrowed(members)
+    reach = borrowed(reach)
+    parameters = borrowed(parameters)
+    allowed = borrowed(allowed)
+    where = borrowed(where)
+    key = borrowed(key)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    control = borrowed(control)
+    store = borrowed(store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     lengths, open_ended, repeats = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[REPEATED] != 0
     words = len(allowed)
     item = 1 + words
@@ -94,7 +123,7 @@ def sequences(
             gathered[number * words] = np.uint64(1)
             touched[0] = number
             reached = 1
-            has, word = key_of(key, 1, facts, rows, slots, member)
+            has, word = key_of(key, 1, values, width, rows, slots, member)
             entry = np.int64(-1)
             if has:
                 place = find(table, word)
@@ -105,7 +134,7 @@ def sequences(
                     break
                 which = entries[entry * ENTRY + MARK]
                 entry = entries[entry * ENTRY + NEXT]
-                if not holds(where, facts, rows, slots, before, member):
+                if not holds(where, facts, values, width, rows, slots, before, member):
                     continue
                 at = members[3 * which + 1]
                 for _ in range(members[3 * which + 2]):
@@ -142,16 +171,25 @@ def sequences(
                         rows, slots, row = join_row(
                             rows, slots, arena, events, members[3 * first], member, RUN, 0, spec
                         )
-                    fresh = grown(fresh, count, 1)
+                    if count == len(fresh):
+                        fresh = grown(fresh, count, 1)
                     fresh[count] = row
                     count += 1
             members[3 * number + 2] = kept
-            has, word = key_of(key, 0, facts, rows, slots, member)
+            has, word = key_of(key, 0, values, width, rows, slots, member)
             if has:
                 entries, table, stored = insert(entries, table, store, word, member)
                 entries[stored * ENTRY + MARK] = number
         out = give_out(rows, events, fresh, count, repeats, out, control)
-    return rows, slots, out, entries, table, members, reach
+    return (
+        owned(rows, lent_rows),
+        owned(slots, lent_slots),
+        owned(out, lent_out),
+        owned(entries, lent_entries),
+        owned(table, lent_table),
+        owned(members, lent_members),
+        owned(reach, lent_reach),
+    )
 
 
 @inlined
@@ -185,6 +223,19 @@ def longest(
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Take the members that end before `bound`; `top` is the greatest allowed length (-1: any is)."""
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    excluded = borrowed(excluded)
+    where = borrowed(where)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    control = borrowed(control)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     first, last, length = control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH]
     while True:
         at_end = control[RIGHT_AT] >= input_count
@@ -199,7 +250,7 @@ def longest(
             and length > 0
             and (high < 0 or length < top)
             and rows[last * ROW + END] < rows[member * ROW + START]
-            and holds(where, facts, rows, slots, last, member)
+            and holds(where, facts, values, width, rows, slots, last, member)
         ):
             last = member
             length += 1
@@ -209,7 +260,8 @@ def longest(
             row = first
             if first != last:
                 rows, slots, row = join_row(rows, slots, arena, events, first, last, RUN, 0, spec)
-            out = grown(out, control[OUT], 1)
+            if control[OUT] == len(out):
+                out = grown(out, control[OUT], 1)
             out[control[OUT]] = row
             control[OUT] += 1
         if at_end:
@@ -219,4 +271,4 @@ def longest(
         length = 1
         control[RIGHT_AT] += 1
     control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH] = first, last, length
-    return rows, slots, out
+    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))

@@ -44,3 +44,9 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel: compiled, and cached, with the kernels that call it."""
     compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False)
     return compiled
+
+
+def spliced(function: Callable[P, R]) -> Callable[P, R]:
+    """A small part of a kernel, written into it: a call would count references to every array it passes."""
+    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, inline="always")
+    return compiled

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.borrow import borrowed
 from weft.kernels.conditions import EQUAL, GREATER, LESS, LESS_EQUAL, TEXT, UNEQUAL, compare
-from weft.kernels.jit import inlined
+from weft.kernels.jit import inlined, spliced
 from weft.kernels.occurrences import (
     END,
     EVENT,
@@ -26,6 +27,7 @@ from weft.kernels.occurrences import (
     SLOTS,
     SOURCE,
     START,
+    grown,
     parts_of,
 )
 
@@ -53,6 +55,20 @@ class Facts(NamedTuple):
     pool: Bytes
     offsets: Int64s
     stack: Floats
+
+
+@inlined
+def borrow(facts: Facts) -> Facts:
+    """The same facts, borrowed."""
+    return Facts(
+        borrowed(facts.constants),
+        borrowed(facts.events),
+        borrowed(facts.values),
+        facts.width,
+        borrowed(facts.pool),
+        borrowed(facts.offsets),
+        borrowed(facts.stack),
+    )
 
 
 @inlined
@@ -98,27 +114,27 @@ def _contains(text: np.int64, part: np.int64, pool: Bytes, offsets: Int64s) -> b
     return False
 
 
-@inlined
+@spliced
 def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right: int) -> Any:
     """The event in a slot, -1 when there is none."""
-    if side == ON_LEFT:
-        return slots[rows[left * ROW + SLOTS] + slot]
-    event = slots[rows[right * ROW + SLOTS] + slot]
+    one = left if side == ON_LEFT else right
+    event = slots[rows[one * ROW + SLOTS] + slot]
     if event < 0 and side == ON_EITHER:
-        return slots[rows[left * ROW + SLOTS] + slot]
+        event = slots[rows[left * ROW + SLOTS] + slot]
     return event
 
 
-@inlined
+@spliced
 def _read(
     packed: int, rows: Int64s, slots: Int64s, left: int, right: int, values: Floats, width: int
 ) -> tuple[float, float]:
     """The attribute that an operand of QUICK is."""
     event = slot_of(rows, slots, packed // SIDE, packed % SIDE // SLOT, left, right)
-    if event < 0:
-        return np.nan, 0.0
-    at = event * width + 2 * (packed % SLOT)
-    return values[at], values[at + 1]
+    value, rest = np.nan, 0.0
+    if event >= 0:
+        at = event * width + 2 * (packed % SLOT)
+        value, rest = values[at], values[at + 1]
+    return value, rest
 
 
 @inlined
@@ -184,17 +200,26 @@ def events_of(rows: Int64s, occurrence: int, variable: int) -> Int64s:
     return found[:count]
 
 
-@inlined
-def holds(code: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
-    """Whether all conditions of the code hold."""
+@spliced
+def holds(
+    code: Int64s, facts: Facts, values: Floats, width: int, rows: Int64s, slots: Int64s, left: int, right: int
+) -> bool:
+    """Whether all conditions of the code hold. `values` and `width` are those of the facts, taken out of the loop."""
+    found = True
     for at in range(0, len(code), WIDTH):
         if code[at] != QUICK:
-            return _holds_from(code, at, facts, rows, slots, left, right)
-        a, a_rest = _read(code[at + 2], rows, slots, left, right, facts.values, facts.width)
-        b, b_rest = _read(code[at + 3], rows, slots, left, right, facts.values, facts.width)
-        if not compare_values(code[at + 1], a, a_rest, b, b_rest, facts.pool, facts.offsets):
-            return False
-    return True
+            found = _holds_from(code, at, facts, rows, slots, left, right)
+            break
+        a, a_rest = _read(code[at + 2], rows, slots, left, right, values, width)
+        b, b_rest = _read(code[at + 3], rows, slots, left, right, values, width)
+        operator = code[at + 1]
+        if a_rest == TEXT and b_rest == TEXT and operator < EQUAL:
+            found = compare_values(operator, a, a_rest, b, b_rest, facts.pool, facts.offsets)
+        else:
+            found = compare(operator, a, a_rest, b, b_rest)
+        if not found:
+            break
+    return found
 
 
 @inlined
@@ -203,8 +228,8 @@ def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s
     constants, values, width, stack = facts.constants, facts.values, facts.width, facts.stack
     pool, offsets = facts.pool, facts.offsets
     top = 0
-    lists = np.empty(0, np.int64)  # of the loop that is under way: all events of its terms
-    places = np.empty(0, np.int64)  # for each term: where its list begins, its length, the chosen one
+    lists = rows  # of the loop that is under way, if there is one: all events of its terms
+    places = rows  # for each term: where its list begins, its length, the chosen one
     while at < len(code):
         operation, x, y, z = code[at], code[at + 1], code[at + 2], code[at + 3]
         at += WIDTH
@@ -270,13 +295,17 @@ def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s
                 at = z
         elif operation == EVERY:
             places = np.zeros(3 * x, np.int64)
-            lists = np.empty(0, np.int64)
+            lists = np.empty(16, np.int64)
+            size = 0
             empty = False
             for k in range(x):
                 term = at + k * WIDTH
                 found = events_of(rows, left if code[term + 1] == ON_LEFT else right, code[term + 2])
-                places[3 * k], places[3 * k + 1] = len(lists), len(found)
-                lists = np.concatenate((lists, found))
+                places[3 * k], places[3 * k + 1] = size, len(found)
+                lists = grown(lists, places[3 * k], len(found))
+                for i in range(len(found)):
+                    lists[places[3 * k] + i] = found[i]
+                size += len(found)
                 empty = empty or len(found) == 0
             at += x * WIDTH
             if empty:
@@ -297,20 +326,21 @@ def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s
     return True
 
 
-@inlined
+@spliced
 def key_of(
-    key: Int64s, which: int, facts: Facts, rows: Int64s, slots: Int64s, occurrence: int
+    key: Int64s, which: int, values: Floats, width: int, rows: Int64s, slots: Int64s, occurrence: int
 ) -> tuple[bool, np.uint64]:
     """Whether an occurrence has all values of a key, and their hash. `key` has (slot, column) pairs for both sides."""
     word = np.uint64(0x243F6A8885A308D3)
+    has = True
     for k in range(len(key) // 4):
         event = slots[rows[occurrence * ROW + SLOTS] + key[4 * k + 2 * which]]
-        if event < 0:
-            return False, word
-        at = event * facts.width + 2 * key[4 * k + 2 * which + 1]
-        value, rest = facts.values[at], facts.values[at + 1]
-        if np.isnan(value):
-            return False, word
+        has = has and event >= 0
+        if not has:
+            break
+        at = event * width + 2 * key[4 * k + 2 * which + 1]
+        value, rest = values[at], values[at + 1]
+        has = not np.isnan(value)
         bits = np.uint64(np.float64(value + 0.0).view(np.int64))
         if rest >= TEXT:
             bits += np.uint64(0x9E3779B97F4A7C15) if rest == TEXT else np.uint64(0xA4093822299F31D0)
@@ -318,4 +348,4 @@ def key_of(
         word ^= word >> np.uint64(29)
         word *= np.uint64(0xBF58476D1CE4E5B9)
         word ^= word >> np.uint64(32)
-    return True, word
+    return has, word

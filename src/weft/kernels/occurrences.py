@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import inlined, kernel, spliced
 
 Int64s = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ MOST = np.int64(2**63 - 1)
 FEWEST = np.int64(-(2**63))
 
 
-@inlined
+@spliced
 def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: int, slots: int) -> None:
     """Write a row joined from one or two others."""
     at, one, other = row * ROW, left * ROW, right * ROW
@@ -54,7 +54,7 @@ def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: i
     rows[at + FIRST] = min(rows[one + FIRST], rows[other + FIRST])
 
 
-@inlined
+@spliced
 def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, right: int, spec: Int64s) -> None:
     """Fill the slots of a joined row from those of its parts, as `spec` says: (how, left slot, right slot) each."""
     ours = rows[left * ROW + SLOTS] if left >= 0 else np.int64(0)
@@ -86,7 +86,8 @@ def grown(array: Int64s, used: int, needed: int) -> Int64s:
     if used + needed <= len(array):
         return array
     larger = np.empty(2 * len(array) + needed, np.int64)
-    larger[:used] = array[:used]
+    for k in range(used):
+        larger[k] = array[k]
     return larger
 
 
@@ -130,9 +131,14 @@ def positions_of(rows: Int64s, events: Int64s, occurrence: int) -> Int64s:
     count = 0
     for row in parts:
         if rows[row * ROW + KIND] == SOURCE:
-            positions[count] = events[rows[row * ROW + RIGHT] * EVENT + POSITION]
+            position = events[rows[row * ROW + RIGHT] * EVENT + POSITION]
+            at = count
+            while at > 0 and positions[at - 1] > position:  # nearly always in order already
+                positions[at] = positions[at - 1]
+                at -= 1
+            positions[at] = position
             count += 1
-    return np.sort(positions[:count])
+    return positions[:count]
 
 
 @inlined
@@ -275,7 +281,8 @@ def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> None:
                 else:
                     spare[at] = ids[k]
                     k += 1
-        ids[:count] = spare[:count]
+        for k in range(count):
+            ids[k] = spare[k]
         width *= 2
 
 

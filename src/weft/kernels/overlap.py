@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.borrow import borrowed, owned
 from weft.kernels.buckets import BEFORE, ENTRY, HEAD, ID, NEXT, PLACE, TAIL, find, insert, is_expired, remove
 from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, give_out, join_row
 from weft.kernels.jit import inlined, kernel
-from weft.kernels.joint import Facts, holds, key_of
+from weft.kernels.joint import Facts, borrow, holds, key_of
 from weft.kernels.occurrences import END, FIRST_END, LAST_START, MOST, PAIR, ROW, START, grown, positions_of
 
 Int64s = npt.NDArray[np.int64]
@@ -57,6 +58,35 @@ def overlap(
     right_table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the occurrences of both sides that end before `bound`, group by group of equal ends, lefts first."""
+    lent_rows, lent_slots, lent_out, lent_left_entries, lent_left_table, lent_right_entries, lent_right_table = (
+        rows,
+        slots,
+        out,
+        left_entries,
+        left_table,
+        right_entries,
+        right_table,
+    )
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    left_entries = borrowed(left_entries)
+    left_table = borrowed(left_table)
+    right_entries = borrowed(right_entries)
+    right_table = borrowed(right_table)
+    parameters = borrowed(parameters)
+    where = borrowed(where)
+    key = borrowed(key)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    lefts = borrowed(lefts)
+    rights = borrowed(rights)
+    control = borrowed(control)
+    left_store = borrowed(left_store)
+    right_store = borrowed(right_store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
     fresh = np.empty(64, np.int64)
     while True:
@@ -77,7 +107,7 @@ def overlap(
             while control[cursor] < total and rows[inputs[control[cursor]] * ROW + END] == time:
                 one = inputs[control[cursor]]
                 control[cursor] += 1
-                has, word = key_of(key, side, facts, rows, slots, one)
+                has, word = key_of(key, side, values, width, rows, slots, one)
                 if not has:
                     continue
                 place = find(table, word)
@@ -92,12 +122,13 @@ def overlap(
                         remove(entries, table, store, place, here)
                         continue
                     left, right = (one, other) if side == 0 else (other, one)
-                    if not holds(where, facts, rows, slots, left, right):
+                    if not holds(where, facts, values, width, rows, slots, left, right):
                         continue
                     if share and _common(rows, events, left, right)[0]:
                         continue
                     rows, slots, row = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
-                    fresh = grown(fresh, count, 1)
+                    if count == len(fresh):
+                        fresh = grown(fresh, count, 1)
                     fresh[count] = row
                     count += 1
                 if side == 0:
@@ -105,7 +136,15 @@ def overlap(
                 else:
                     right_entries, right_table, _ = insert(right_entries, right_table, right_store, word, one)
         out = give_out(rows, events, fresh, count, parameters[DOUBLES] != 0, out, control)
-    return rows, slots, out, left_entries, left_table, right_entries, right_table
+    return (
+        owned(rows, lent_rows),
+        owned(slots, lent_slots),
+        owned(out, lent_out),
+        owned(left_entries, lent_left_entries),
+        owned(left_table, lent_left_table),
+        owned(right_entries, lent_right_entries),
+        owned(right_table, lent_right_table),
+    )
 
 
 @inlined
@@ -140,6 +179,21 @@ def without(
     table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
+    lent_out, lent_entries, lent_table = out, entries, table
+    out = borrowed(out)
+    entries = borrowed(entries)
+    table = borrowed(table)
+    where = borrowed(where)
+    key = borrowed(key)
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    others = borrowed(others)
+    control = borrowed(control)
+    store = borrowed(store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
     while control[LEFT_AT] < input_count:
         one = inputs[control[LEFT_AT]]
         time = rows[one * ROW + END]
@@ -149,11 +203,11 @@ def without(
         while control[RIGHT_AT] < other_count and rows[others[control[RIGHT_AT]] * ROW + END] <= time:
             unwanted = others[control[RIGHT_AT]]
             control[RIGHT_AT] += 1
-            has, word = key_of(key, 1, facts, rows, slots, unwanted)
+            has, word = key_of(key, 1, values, width, rows, slots, unwanted)
             if has and not (when == BEFORE_IT and len(where) == 0 and store[0] > 0):  # then the first one is enough
                 entries, table, _ = insert(entries, table, store, word, unwanted)
         spoilt = False
-        has, word = key_of(key, 0, facts, rows, slots, one)
+        has, word = key_of(key, 0, values, width, rows, slots, one)
         entry = np.int64(-1)
         forward = when == BEFORE_IT
         if has:
@@ -167,9 +221,12 @@ def without(
             if end >= earliest if forward else end < earliest:
                 break
             entry = entries[entry * ENTRY + (NEXT if forward else BEFORE)]
-            spoilt = _stands(rows, events, unwanted, one, when) and holds(where, facts, rows, slots, one, unwanted)
+            spoilt = _stands(rows, events, unwanted, one, when) and holds(
+                where, facts, values, width, rows, slots, one, unwanted
+            )
         if not spoilt:
-            out = grown(out, control[OUT], 1)
+            if control[OUT] == len(out):
+                out = grown(out, control[OUT], 1)
             out[control[OUT]] = one
             control[OUT] += 1
-    return out, entries, table
+    return (owned(out, lent_out), owned(entries, lent_entries), owned(table, lent_table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -52,6 +52,7 @@ class View:
     kind: OneOf["pair", "run", "alone", "start"]
     nodes: tuple[int, ...]
     variables: tuple[tuple[str, ...], ...]
+    bound: frozenset[str] = frozenset()  # variables that the left occurrence always binds
 
     def find(self, variable: str) -> tuple[int, int, int]:
         """Whose slots have a variable, at which node, and its number there."""
@@ -99,15 +100,17 @@ class Compiler:
     def conditions(self, conditions: Iterable[Predicate], view: View) -> Int64s:
         """Code that is true when all conditions hold."""
         self._code = []
-        parts = sorted(conjuncts(conditions), key=lambda part: not self._is_quick(part))
-        for part in parts:
-            if self._is_quick(part):
-                assert isinstance(part, Comparison)
-                operands = self._operand(part.left, view), self._operand(part.right, view)
+        slow = []
+        for part in conjuncts(conditions):
+            sides = (part.left, part.right) if isinstance(part, Comparison) else ()
+            operands = [operand for side in sides for operand in self._quick_operand(side, view)]
+            if isinstance(part, Comparison) and len(operands) == 2:
                 self._emit(joint.QUICK, _OPERATORS[part.operator], *operands)
             else:
-                self._predicate(part, view)
-                self._emit(joint.CHECK)
+                slow.append(part)
+        for part in slow:
+            self._predicate(part, view)
+            self._emit(joint.CHECK)
         return np.array(self._code, np.int64).ravel()
 
     def operand(self, attribute: Attribute, view: View) -> tuple[int, int]:
@@ -122,14 +125,21 @@ class Compiler:
     def _here(self) -> int:
         return len(self._code) * joint.WIDTH
 
-    @staticmethod
-    def _is_quick(part: Predicate) -> bool:
-        return isinstance(part, Comparison) and isinstance(part.left, Attribute) and isinstance(part.right, Attribute)
-
-    def _operand(self, expression: Expression, view: View) -> int:
-        assert isinstance(expression, Attribute)
-        slot, column = self.operand(expression, view)
-        return view.find(expression.variable or "")[0] * joint.SIDE + slot * joint.SLOT + column
+    def _quick_operand(self, expression: Expression, view: View) -> Iterator[int]:
+        """The operand of a quick comparison, if it is one: an attribute, now or of what surely came before."""
+        match expression:
+            case Attribute(_, variable):
+                side, node, number = view.find(variable or "")
+                attribute = expression
+            case Previous(Attribute(_, variable) as attribute) if variable in view.bound:
+                found = view.find_before(variable or "")
+                if found is None:
+                    return
+                side, node, number = found
+            case _:
+                return
+        slot, column = self._layouts.slot(node, "event", number), self._constants.column(attribute.name)
+        yield side * joint.SIDE + slot * joint.SLOT + column
 
     # -- truths ---------------------------------------------------------------------------------
 

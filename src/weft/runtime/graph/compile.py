@@ -42,12 +42,13 @@ def view_of(number: int, node: GraphNode) -> View:
     inputs = node.inputs or (number,)
     variables = tuple(operand.variables for operand in operands_of(node.pattern) or (node.pattern,))
     kind = "run" if isinstance(node.pattern, Repeat) else "pair" if len(inputs) == 2 else "alone"
-    return View(kind, inputs, variables)  # type: ignore[arg-type]
+    operands = operands_of(node.pattern)
+    return View(kind, inputs, variables, always_bound(operands[0]) if operands else frozenset())  # type: ignore[arg-type]
 
 
 def start_view(view: View) -> View:
     """What the conditions see of the first member of a run."""
-    return View("start", view.nodes, view.variables)
+    return View("start", view.nodes, view.variables, view.bound)
 
 
 def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:

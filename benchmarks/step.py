@@ -1,0 +1,120 @@
+"""Step's experiments: whole queries (7.6) and each operator alone at its windows (7.3), on the local engine.
+
+The baseline is PyArrow evaluating the conditions on single events, or comparing neighbours, on the same table;
+the whole engine runs from the Arrow table.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from benchmarks.calls import calls, quotes, random_quotes
+from benchmarks.measure import Row, cpu_seconds, row
+
+import weft
+
+STOCK = 'topology "T"\nexternal Stock(name: string, price: int) < "stock.jsonl" [500000.0]\n'
+CALL = (
+    'topology "T"\nexternal Call(fromNo: string, toNo: string, unitPrice: int, accNo: string, userTyp: string) '
+    '< "calls.jsonl" [180000.0]\n'
+)
+SPIKE = (
+    STOCK + "Spike(S1.name, S1.price): "
+    "(Stock/S1+[prev(S1.price) < S1.price && prev(S1.name) = S1.name && len > 75 && len < 200]) "
+    ";[S1.name = S2.name && dur < 7200] "
+    "(Stock/S2+[prev(S2.price) > S2.price && prev(S2.name) = S2.name && len > 100 && len < 300])"
+)
+FRAUD = (
+    CALL + 'Fraud(Eve.accNo, Eve.fromNo): (Call/Eve[dur = 0 && Eve.userTyp = "secret"] '
+    ";[Eve.fromNo = Alice.toNo && dur < 3600] Call/Alice[Alice.unitPrice > 10]) "
+    "+[prev(Eve.accNo) = Eve.accNo && len > 10 && len < 50]"
+)
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """All cases; `scale` multiplies the number of events."""
+    count = max(1 << 14, int(1_000_000 * scale))
+    return [*_whole_queries(count), *_operators(count // 4), *_sharing(count // 8)]
+
+
+def _rate(table: pa.Table, text: str, *, repeats: int = 3) -> float:
+    """Events per second of CPU time."""
+    program = weft.compile(text, language="step")
+    return len(table) / cpu_seconds(lambda: weft.count(table, program), repeats=repeats)
+
+
+def _meaning_rate(table: pa.Table, text: str, events: int) -> float:
+    program = weft.compile(text, language="step")
+    few = table.slice(0, events).to_pylist()
+    return events / cpu_seconds(lambda: weft.count(few, program, engine="meaning"), repeats=1)
+
+
+def _case(case: str, table: pa.Table, text: str, goal: str, baseline: float, few: int) -> list[Row]:
+    rate = _rate(table, text)
+    meant = _meaning_rate(table, text, few)
+    return [
+        row(case, rate / 1e6, "M events/s", "PyArrow's predicates", baseline / rate, goal),
+        row(f"{case}, by the definition on {few} events", meant / 1e6, "M events/s", case, rate / meant),
+    ]
+
+
+def _whole_queries(count: int) -> list[Row]:
+    stock, phone = quotes(count), calls(count)
+
+    def compare_quotes() -> None:
+        for symbol in (pc.less, pc.greater):
+            symbol(stock["price"].slice(0, count - 1), stock["price"].slice(1))
+        pc.equal(stock["name"].slice(0, count - 1), stock["name"].slice(1))
+
+    def compare_calls() -> None:
+        pc.equal(phone["userTyp"], "secret")
+        pc.equal(phone["start"], phone["end"])
+        pc.greater(phone["unitPrice"], 10)
+        pc.equal(phone["fromNo"], phone["toNo"])
+
+    return [
+        *_case("stock spike, 30 companies", stock, SPIKE, ">= 3", count / cpu_seconds(compare_quotes), 1000),
+        *_case("mobile fraud, 100 customers", phone, FRAUD, ">= 1.5", count / cpu_seconds(compare_calls), 400),
+    ]
+
+
+def _operators(count: int) -> list[Row]:
+    rows: list[Row] = []
+    keyed, keyless = random_quotes(count, companies=1000), random_quotes(count // 16)
+    for window in (50, 500, 5000):
+        for sign, name in ((";", "greedy next"), (";?", "any next")):
+            condition = f"A.name = B.name && A.price < B.price && dur < {window}"
+            text = f"{STOCK}Q(*): Stock/A {sign}[{condition}] Stock/B"
+            rows.append(row(f"{name}, key, window {window}", _rate(keyed, text, repeats=1) / 1e6, "M events/s"))
+    for window in (50, 500, 5000):
+        text = f"{STOCK}Q(*): Stock/A ;[A.price < B.price && dur < {window}] Stock/B"
+        rows.append(row(f"greedy next, no key, window {window}", _rate(keyless, text, repeats=1) / 1e6, "M events/s"))
+    pairs = random_quotes(count, together=2)
+    for window in (250, 2500, 25000):
+        text = f"{STOCK}Q(*): Stock/A ,[A.name = B.name && dur < {window}] Stock/B"
+        rows.append(row(f"conjunction, window {window}", _rate(pairs, text, repeats=1) / 1e6, "M events/s"))
+    single = random_quotes(count, together=1)
+    for most in (10, 100):
+        for sign, name, table in (("+", "greedy", single), ("+?", "any", single.slice(0, count // 100))):
+            condition = f"prev(S.name) = S.name && prev(S.price) <> S.price && len < {most}".replace("<>", "!=")
+            text = f"{STOCK}Q(*): Stock/S {sign}[{condition}]"
+            rows.append(row(f"{name} iteration, len < {most}", _rate(table, text, repeats=1) / 1e6, "M events/s"))
+    text = f'{STOCK}external No(x: int) < "no.jsonl" [0.0]\nQ(*): !No ; Stock'
+    rows.append(row("exception before, nothing unwanted", _rate(single, text, repeats=1) / 1e6, "M events/s"))
+    return rows
+
+
+def _sharing(count: int) -> list[Row]:
+    """A hundred queries that begin alike, and the same number that begin each in its own way."""
+    table = random_quotes(count, companies=1000)
+
+    def queries(first: str) -> str:
+        return STOCK + "\n".join(
+            f"Q{n}(*): (Stock/A{n} ;[A{n}.name = B{n}.name && {first.format(n=n, limit=900 + n / 1000)} && dur < 50] "
+            f"Stock/B{n}) ;[B{n}.name = C{n}.name && dur < {60 + n}] Stock/C{n}[C{n}.price > 990]"
+            for n in range(100)
+        )
+
+    shared = len(table) / _rate(table, queries("A{n}.price > 900"), repeats=1)
+    apart = len(table) / _rate(table, queries("A{n}.price > {limit}"), repeats=1)
+    return [row("100 queries with one first half", shared, "s", "each with its own", shared / apart, "< 0.6")]
