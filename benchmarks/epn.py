@@ -1,9 +1,9 @@
 """Patterns with policies: a sequence of types with equal IDs that consumes its members (EPN §5.2).
 
 Events of each type come 50 times a second, independently; windows are fixed, every matching set is selected at once
-and consumed. The baseline is the same stream with 100 ids and windows of ten minutes. Sets made means that every set
-leaves the matcher as columns; counted, that only their number does. Latency is that of events given one by one: CPU
-time from the event that completes sets to the last of them.
+and consumed. The baseline is the same pattern with 101 ids and windows of ten minutes. Sets made means that every set
+leaves the matcher as columns; counted, that only their number does. Latency is that of events given one by one: from
+the event that completes sets to the last of them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ def run(scale: float = 1.0) -> list[Row]:
     batches = list(read_events(table, columns=plan(program).columns))
     made = count / cpu_seconds(lambda: _push(program, batches), repeats=1)
     rows = [row("8 types, sets made", made, "events/s", goal=">= 200000"), *_latency(program, batches)]
+    # Ten times as many events, so that the longest window is filled once at the usual size.
+    count *= 10
+    table = poisson(count)
     base = _counted(table, program)
     rows.append(row("8 types, counted", base, "events/s"))
     wide = _counted(poisson(count, types=16), sequence(types=16))
@@ -74,13 +77,22 @@ def _counted(table: pa.Table, program: Program) -> float:
 
 
 def _latency(program: Program, batches: list[EventBatch], events: int = 20_000) -> list[Row]:
-    """Percentiles over the events that complete at least one set."""
+    """Percentiles over the events that complete at least one set, late in the window: what came before is in state."""
     matcher = Matcher(plan(program))
-    taken = []
-    for place in range(min(events, len(batches[0]))):
-        one = blocks.slice(batches[0], place, 1)
-        start = time.process_time()
+    *earlier, last = batches
+    for batch in earlier:
+        for _ in matcher.push(batch):
+            pass
+    busy, passed = [], []
+    for place in range(min(events, len(last))):
+        one = blocks.slice(last, place, 1)
+        start, clock = time.process_time(), time.perf_counter()
         if sum(len(found) for found in matcher.push(one)):
-            taken.append(1000 * (time.process_time() - start))
-    half, most = np.percentile(taken, [50, 99]).tolist()
-    return [row("latency, median", half, "ms"), row("latency, p99", most, "ms", goal="<= 2")]
+            busy.append(1000 * (time.process_time() - start))
+            passed.append(1000 * (time.perf_counter() - clock))
+    half, most = np.percentile(busy, [50, 99]).tolist()
+    return [
+        row("latency, median, CPU", half, "ms"),
+        row(f"latency, p99 of {len(busy)}, CPU", most, "ms", goal="<= 2"),
+        row(f"latency, p99 of {len(busy)}, clock", float(np.percentile(passed, 99)), "ms", goal="<= 2"),
+    ]
