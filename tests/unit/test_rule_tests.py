@@ -248,6 +248,8 @@ class TestFiles:
             ("events = '1 A'\n", "missing-key", 6),
             ("expected = 'none'\n", "missing-key", 6),
             ("event = '1 A'\nexpected = 'none'\n", "unknown-key", 7),
+            ("events = '1 A'\nexpected = 'a@0'\n[case.sub]\n", "unknown-key", 9),
+            ("events = '1 A'\nexpected = 'A@0'\n", "unknown-variable", 8),
             ("events = 5\nexpected = 'none'\n", "wrong-kind", 7),
             ("events = '1 A'\nexpected = ''\n", "missing-key", 8),
             ("events = '1 A'\nexpected = 'a@1'\n", "unknown-position", 8),
@@ -285,6 +287,7 @@ class TestFiles:
             ("program = 'SELECT * WHERE A'\nlanguage = 'sql'\n[[case]]\n", "no-program"),
             ("program = 'SELECT * WHERE A'\ntime_unit = 'mins'\n[[case]]\n", "unknown-unit"),
             ("program = 'SELECT * WHERE A'\n[case]\n", "wrong-kind"),
+            ("program = 'SELECT * WHERE A'\n[[case]]\n[other]\n", "unknown-key"),
         ],
     )
     def test_a_wrong_file_is_one_finding(self, tmp_path: Path, text: str, code: str) -> None:

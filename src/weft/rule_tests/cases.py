@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from weft.algebra.composites import CompositeQuery
+from weft.algebra.patterns import Bind, Event
 from weft.algebra.query import Program, Query
 from weft.algebra.situations import SituationQuery
 from weft.api import PROGRAM_SUFFIXES, compile_with_findings
 from weft.errors import InputError, ProgramError, UsageError, did_you_mean
 from weft.optimizer.pipeline import bound_variables
-from weft.rule_tests.lines import Event, Expected, Notation, read_events, read_expected
+from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, Written, shifted
 from weft.runtime.kinds import NANOSECONDS
 from weft.source import SourceText, Span
+from weft.tree import Node
 
 ENDING = ".test.toml"
 FILE_KEYS: Mapping[str, type] = {
@@ -47,7 +49,7 @@ class Case:
 
     name: str
     place: Written
-    events: Sequence[Event] | Path
+    events: Sequence[EventDict] | Path
     lines: Sequence[Written]  # where the events are written; none if they are in a file
     expected: tuple[Expected, ...] | None
     counts: Mapping[str | None, int] = field(default_factory=dict)  # by query; None: all together
@@ -145,9 +147,7 @@ def _variables(program: Program) -> dict[str, frozenset[str]]:
     known: dict[str, frozenset[str]] = {}
     for query in program.queries:
         if isinstance(query, Query):
-            names = bound_variables(query.pattern)
-            if query.selected is not None:
-                names &= {selected.name for selected in query.selected}
+            names = _shown(query)
         elif isinstance(query, CompositeQuery):
             names = frozenset(query.pattern.variables)
         elif isinstance(query, SituationQuery):
@@ -156,6 +156,22 @@ def _variables(program: Program) -> dict[str, frozenset[str]]:
             names = frozenset(query.variables)
         known[query.name] = known.get(query.name, frozenset()) | names
     return known
+
+
+def _shown(query: Query) -> frozenset[str]:
+    """The names that matches show: those selected, else all variables, and types of events without a variable."""
+    if query.selected is not None:
+        return bound_variables(query.pattern) & {selected.name for selected in query.selected}
+    names: set[str] = set()
+    waiting: list[tuple[Node, bool]] = [(query.pattern, False)]
+    while waiting:
+        node, has_variable = waiting.pop()
+        if isinstance(node, Bind):
+            names.add(node.name)
+        elif isinstance(node, Event) and not has_variable:
+            names.update(node.names)
+        waiting += [(child, has_variable or isinstance(node, Bind)) for child in node.children()]
+    return frozenset(names)
 
 
 @dataclass(frozen=True)
@@ -180,7 +196,7 @@ class _CaseReader:
         if query is not None:
             self._require_query(query, self.places.value(section, "query", query))
         lines: list[Written] = []
-        events: Sequence[Event] | Path = self.folder / table.get("events_file", "")
+        events: Sequence[EventDict] | Path = self.folder / table.get("events_file", "")
         if "events" in table:
             read = read_events(self.places.value(section, "events", table["events"]), self.notation)
             lines, events = [line for line, _ in read], [event for _, event in read]

@@ -12,7 +12,7 @@ from weft.errors import did_you_mean
 from weft.rule_tests.places import Written
 from weft.runtime.kinds import NANOSECONDS
 
-Event = dict[str, object]
+EventDict = dict[str, object]
 
 EVENT_HINT = "an event is written `12 T id=1 val=45`, `+5s T id=1`, `1..3 T id=1` or as a JSON object"
 MATCH_HINT = "a match is written `fire: t1@1 h1@3 t2@8`, `fire: 1 3 8` or `fire: t2@8 -> id=1`"
@@ -29,10 +29,10 @@ class Notation:
     time_unit: str = "ms"
 
 
-def read_events(text: Written, notation: Notation) -> list[tuple[Written, Event]]:
+def read_events(text: Written, notation: Notation) -> list[tuple[Written, EventDict]]:
     """The events, each with its line; `+5` is five ticks after the event before."""
     clock = 0
-    events: list[tuple[Written, Event]] = []
+    events: list[tuple[Written, EventDict]] = []
     for line in text.lines():
         event = _json_event(line) if line.text.startswith("{") else _plain_event(line, notation, clock)
         events.append((line, event))
@@ -41,7 +41,7 @@ def read_events(text: Written, notation: Notation) -> list[tuple[Written, Event]
     return events
 
 
-def _json_event(line: Written) -> Event:
+def _json_event(line: Written) -> EventDict:
     try:
         event = json.loads(line.text)
     except json.JSONDecodeError as problem:
@@ -52,13 +52,13 @@ def _json_event(line: Written) -> Event:
     return event
 
 
-def _plain_event(line: Written, notation: Notation, clock: int) -> Event:
+def _plain_event(line: Written, notation: Notation, clock: int) -> EventDict:
     words = list(line.pieces(r"\S+"))
     if len(words) < 2 or "=" in words[1].text:
         raise line.wrong("not-an-event", "an event needs a time and a type", EVENT_HINT)
     first, dots, _ = words[0].text.partition("..")
     start = _ticks(words[0].part(0, len(first)), notation, clock)
-    times: Event = {notation.time: start}
+    times: EventDict = {notation.time: start}
     if dots:
         end = _ticks(words[0].part(len(first) + 2, len(words[0].text)), notation, start)
         if end < start:

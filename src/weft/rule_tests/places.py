@@ -14,7 +14,8 @@ _TOKEN = re.compile(
     r"""
       (?P<comment> \#[^\n]* )
     | (?P<text> \"\"\" (?: \\. | [^\\] )*? \"{3,5} | ''' .*? '{3,5} | " (?: \\. | [^"\\\n] )* " | '[^'\n]*' )
-    | (?P<table> ^[ \t]* \[\[ [^\]\n]* \]\] )
+    | (?P<case> ^[ \t]* \[\[ [ \t]* case [ \t]* \]\] )
+    | ^[ \t]* \[\[? (?P<table> [^\]\n]* ) \]
     | ^[ \t]* (?P<key> [A-Za-z0-9_-]+ ) [ \t]* = [ \t]*
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
@@ -69,9 +70,13 @@ class Places:
         self._heads: list[Span] = [Span(0, 0)]
         self._keys: list[dict[str, tuple[Span, int]]] = [{}]
         for found in _TOKEN.finditer(source.text):
-            if found["table"] is not None:
-                self._heads.append(Span(*found.span("table")))
+            if found["case"] is not None:
+                self._heads.append(Span(*found.span("case")))
                 self._keys.append({})
+            elif found["table"] is not None:  # none is known: it is here to be shown
+                inside = -1 if found["table"].strip().startswith("case.") else 0
+                name = found["table"].rpartition(".")[2].strip()
+                self._keys[inside].setdefault(name, (Span(*found.span("table")), found.end()))
             elif found["key"] is not None:
                 self._keys[-1].setdefault(found["key"], (Span(*found.span("key")), found.end()))
 

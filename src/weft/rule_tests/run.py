@@ -12,7 +12,7 @@ from weft.api import detect
 from weft.errors import Diagnostic, ProgramError, WeftError
 from weft.rule_tests.cases import Case, RuleTests, read_file
 from weft.rule_tests.compare import difference
-from weft.rule_tests.lines import Event, Expected
+from weft.rule_tests.lines import EventDict, Expected
 from weft.runtime.matches import Match
 
 
@@ -22,7 +22,7 @@ class PlacedEvent:
 
     time: str
     type: str
-    attributes: Event
+    attributes: EventDict
 
 
 @dataclass(frozen=True)
