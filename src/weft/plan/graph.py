@@ -93,8 +93,22 @@ def source_types(pattern: Composite) -> frozenset[str]:
 
 def lane_key(pattern: Composite) -> str | None:
     """An attribute that all events of an occurrence, and those that decide about it, have in common."""
+    if not _needs_key(pattern):
+        return None
     names = sorted({node.name for node in pattern.walk() if isinstance(node, Attribute)})
     return next((name for name in names if _is_tied(pattern, name)), None)
+
+
+def _needs_key(pattern: Composite) -> bool:
+    """Whether no occurrence can do without two events that an equality ties: one event alone may lack the attribute."""
+    match pattern:
+        case Follow() | Overlap():
+            return True
+        case Filter(inner) | After(inner) | Without(inner):
+            return _needs_key(inner)
+        case Union(left, right):
+            return _needs_key(left) and _needs_key(right)
+    return False
 
 
 def _is_tied(pattern: Composite, name: str) -> bool:
