@@ -1,21 +1,16 @@
 """Arrays without an owner, for kernels: to hand one around costs nothing, since no references to it are counted.
 
-A borrowed array must not leave the kernel: `owned` gives the caller's own one back.
+A borrowed array must not leave the kernel, and its owner must stay. Kernels keep the owner of `x` as `lent_x` and
+return that: a variable that is not used any more is given up at once, and its array with it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-from weft.kernels.jit import inlined
-
-Int64s = npt.NDArray[np.int64]
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -31,11 +26,3 @@ def borrowed(typing_context: Any, array: Any) -> Any:
     if not isinstance(array, types.Array):
         raise TypeError("only arrays can be borrowed")
     return array(array), generate
-
-
-@inlined
-def owned(array: Int64s, lent: Int64s) -> Int64s:
-    """What to give back for an array that was borrowed: the caller's own, unless a larger one took its place."""
-    if len(array) == len(lent):
-        return lent
-    return array

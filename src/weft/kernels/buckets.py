@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel, spliced
-from weft.kernels.occurrences import EVENT, EVENT_START, ROW, SLOTS, START, grown
+from weft.kernels.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
 
 Int64s = npt.NDArray[np.int64]
 
@@ -37,10 +37,8 @@ def find(table: Int64s, word: np.uint64) -> Any:
 
 
 @inlined
-def widened(table: Int64s, store: Int64s) -> Int64s:
-    """The table, or one twice as wide if it is half full."""
-    if 2 * (store[KEYS] + 1) * PLACE < len(table):
-        return table
+def widened(table: Int64s) -> Int64s:
+    """A table with the same keys, twice as wide."""
     larger = np.zeros(2 * len(table), np.int64)
     mask = len(larger) // PLACE - 1
     for k in range(len(table) // PLACE):
@@ -55,21 +53,28 @@ def widened(table: Int64s, store: Int64s) -> Int64s:
     return larger
 
 
-@inlined
-def insert(
-    entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, occurrence: int
-) -> tuple[Int64s, Int64s, int]:
-    """Put an occurrence at the end of its key's list; the arrays, which may be new, and the entry."""
-    table = widened(table, store)
+@spliced
+def has_room(entries: Int64s, store: Int64s) -> bool:
+    """Whether one more entry fits."""
+    return bool(store[FREE] >= 0) or bool((store[USED] + 1) * ENTRY <= len(entries))
+
+
+@spliced
+def is_crowded(table: Int64s, store: Int64s) -> bool:
+    """Whether the table should be widened before one more key comes."""
+    return bool(2 * (store[KEYS] + 1) * PLACE >= len(table))
+
+
+@spliced
+def insert(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, occurrence: int) -> Any:
+    """Put an occurrence at the end of its key's list, for which there must be room; the entry."""
     entry = store[FREE]
     if entry >= 0:
         store[FREE] = entries[entry * ENTRY + NEXT]
     else:
         entry = store[USED]
         store[USED] += 1
-        entries = grown(entries, entry * ENTRY, ENTRY)
-    place = find(table, word)
-    at = place * PLACE
+    at = find(table, word) * PLACE
     if table[at + WORD] == 0:
         table[at + WORD] = np.int64(word | np.uint64(1))
         table[at + HEAD] = table[at + TAIL] = -1
@@ -83,10 +88,10 @@ def insert(
         table[at + HEAD] = entry
     table[at + TAIL] = entry
     store[LIVE] += 1
-    return entries, table, entry
+    return entry
 
 
-@inlined
+@spliced
 def remove(entries: Int64s, table: Int64s, store: Int64s, place: int, entry: Any) -> None:
     """Take an entry out of its list."""
     at = entry * ENTRY

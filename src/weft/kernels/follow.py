@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.borrow import borrowed, owned
-from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, find, insert, is_expired, remove
+from weft.kernels.borrow import borrowed
+from weft.kernels.buckets import (
+    ENTRY,
+    HEAD,
+    ID,
+    MARK,
+    NEXT,
+    PLACE,
+    USED,
+    find,
+    has_room,
+    insert,
+    is_crowded,
+    is_expired,
+    remove,
+    widened,
+)
 from weft.kernels.jit import inlined, kernel, spliced
 from weft.kernels.joint import Facts, borrow, holds, key_of
 from weft.kernels.occurrences import (
@@ -15,8 +32,8 @@ from weft.kernels.occurrences import (
     START,
     compare_histories,
     drop_repeated,
+    enlarged,
     fill_slots,
-    grown,
     sort_group,
     write_row,
 )
@@ -25,13 +42,18 @@ Int64s = npt.NDArray[np.int64]
 
 EACH, FIRST_ONE, NEXT_ONES = range(3)  # what is picked
 # Parameters of a node.
-PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, REPEATS, RUNS = range(7)
-PARAMETERS = 7
+PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, REPEATS, RUNS, ORDERED = range(8)
 # Fields of a node's control block, before those of its stores.
 LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
 CONTROL = 4
 # Fields of the arena's control block: rows and slots used.
 ROWS, SLOTS_USED = range(2)
+
+
+@spliced
+def no_room(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> bool:
+    """Whether one more row, or its slots, would not fit."""
+    return bool((arena[ROWS] + 1) * ROW > len(rows) or arena[SLOTS_USED] + len(spec) // 3 > len(slots))
 
 
 @spliced
@@ -45,34 +67,31 @@ def join_row(
     kind: int,
     shift: int,
     spec: Int64s,
-) -> tuple[Int64s, Int64s, int]:
-    """Append a row joined from two; the arrays, which may be new, and the row."""
+) -> Any:
+    """Append a row joined from one or two, for which there must be room; the row."""
     row, slot = arena[ROWS], arena[SLOTS_USED]
-    size = len(spec) // 3
-    if (row + 1) * ROW > len(rows):
-        rows = grown(rows, row * ROW, ROW)
-    if slot + size > len(slots):
-        slots = grown(slots, slot, size)
     write_row(rows, row, left, right, kind, shift, slot)
     fill_slots(rows, slots, events, slot, left, right, spec)
     arena[ROWS] += 1
-    arena[SLOTS_USED] += size
-    return rows, slots, row
+    arena[SLOTS_USED] += len(spec) // 3
+    return row
 
 
 @inlined
-def give_out(
-    rows: Int64s, events: Int64s, fresh: Int64s, count: int, repeats: bool, out: Int64s, control: Int64s
-) -> Int64s:
-    """Append occurrences that end together to a node's output, in processing order."""
+def in_order(rows: Int64s, events: Int64s, fresh: Int64s, count: int, repeats: bool, ordered: bool) -> int:
+    """Put occurrences that end together into processing order, if it matters, each once; how many there are."""
+    if not (ordered or repeats) or count == 0:
+        return count
     sort_group(rows, events, fresh, count)
-    if repeats:
-        count = drop_repeated(rows, events, fresh, count)
-    out = grown(out, control[OUT], count)
+    return drop_repeated(rows, events, fresh, count) if repeats else count
+
+
+@spliced
+def give_out(fresh: Int64s, count: int, out: Int64s, control: Int64s) -> None:
+    """Append occurrences to a node's output, for which there must be room."""
     for k in range(count):
         out[control[OUT] + k] = fresh[k]
     control[OUT] += count
-    return out
 
 
 @inlined
@@ -148,7 +167,13 @@ def follow(
             control[LEFT_AT] += 1
             has, word = key_of(key, 0, values, width, rows, slots, left)
             if has and not is_expired(rows, slots, events, left, time, limit, limit_slot):
-                entries, table, _ = insert(entries, table, store, word, left)
+                if not has_room(entries, store):
+                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
+                    entries = borrowed(lent_entries)
+                if is_crowded(table, store):
+                    lent_table = widened(table)
+                    table = borrowed(lent_table)
+                insert(entries, table, store, word, left)
         end = begin + 1
         while end < right_count and rows[rights[end] * ROW + END] == time:
             end += 1
@@ -166,7 +191,7 @@ def follow(
             at += 1
             if runs and holds(first, facts, values, width, rows, slots, right, right):
                 if count == len(fresh):
-                    fresh = grown(fresh, count, 1)
+                    fresh = enlarged(fresh, count, 1)
                 fresh[count] = right
                 count += 1
             has, word = key_of(key, 1, values, width, rows, slots, right)
@@ -190,19 +215,27 @@ def follow(
                     entries[here * ENTRY + MARK] = stamp
                 if not holds(where, facts, values, width, rows, slots, left, right):
                     continue
-                rows, slots, row = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
+                if no_room(rows, slots, arena, spec):
+                    lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                    lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                    rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                row = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
                 if count == len(fresh):
-                    fresh = grown(fresh, count, 1)
+                    fresh = enlarged(fresh, count, 1)
                 fresh[count] = row
                 count += 1
                 if pick == FIRST_ONE:
                     remove(entries, table, store, place, here)
-        out = give_out(rows, events, fresh, count, repeats, out, control)
+        count = in_order(rows, events, fresh, count, repeats, parameters[ORDERED] != 0)
+        if control[OUT] + count > len(out):
+            lent_out = enlarged(out, control[OUT], count)
+            out = borrowed(lent_out)
+        give_out(fresh, count, out, control)
         control[RIGHT_AT] += end - begin
     return (
-        owned(rows, lent_rows),
-        owned(slots, lent_slots),
-        owned(out, lent_out),
-        owned(entries, lent_entries),
-        owned(table, lent_table),
+        lent_rows,
+        lent_slots,
+        lent_out,
+        lent_entries,
+        lent_table,
     )

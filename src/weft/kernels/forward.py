@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.borrow import borrowed, owned
-from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, join_row
+from weft.kernels.borrow import borrowed
+from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, in_order, join_row, no_room
 from weft.kernels.jit import kernel
 from weft.kernels.joint import Facts, borrow, holds
 from weft.kernels.occurrences import (
@@ -29,7 +29,7 @@ from weft.kernels.occurrences import (
     SLOTS,
     SOURCE,
     START,
-    grown,
+    enlarged,
 )
 
 Int64s = npt.NDArray[np.int64]
@@ -62,9 +62,13 @@ def sources(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     size = len(spec) // 3
-    rows = grown(rows, arena[ROWS] * ROW, len(chosen) * ROW)
-    slots = grown(slots, arena[SLOTS_USED], len(chosen) * size)
-    out = grown(out, control[OUT], len(chosen))
+    if (arena[ROWS] + len(chosen)) * ROW > len(rows) or arena[SLOTS_USED] + len(chosen) * size > len(slots):
+        lent_rows = enlarged(rows, arena[ROWS] * ROW, len(chosen) * ROW)
+        lent_slots = enlarged(slots, arena[SLOTS_USED], len(chosen) * size)
+        rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+    if control[OUT] + len(chosen) > len(out):
+        lent_out = enlarged(out, control[OUT], len(chosen))
+        out = borrowed(lent_out)
     for event in chosen:
         row, slot = arena[ROWS], arena[SLOTS_USED]
         at = row * ROW
@@ -81,7 +85,7 @@ def sources(
             arena[SLOTS_USED] += size
             out[control[OUT]] = row
             control[OUT] += 1
-    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
+    return (lent_rows, lent_slots, lent_out)
 
 
 @kernel
@@ -113,10 +117,11 @@ def keep(
         control[LEFT_AT] += 1
         if holds(where, facts, values, width, rows, slots, one, one):
             if control[OUT] == len(out):
-                out = grown(out, control[OUT], 1)
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
             out[control[OUT]] = one
             control[OUT] += 1
-    return owned(out, lent_out)
+    return lent_out
 
 
 @kernel
@@ -148,15 +153,20 @@ def later(
         if rows[one * ROW + END] >= bound:
             break
         control[LEFT_AT] += 1
-        rows, slots, row = join_row(rows, slots, arena, events, one, -1, POINT, 0, spec)
+        if no_room(rows, slots, arena, spec):
+            lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+            lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+            rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+        row = join_row(rows, slots, arena, events, one, -1, POINT, 0, spec)
         at = row * ROW
         rows[at + END] = min(rows[at + END], MOST - ticks) + ticks
         rows[at + LAST_START] = rows[at + END]
         if control[OUT] == len(out):
-            out = grown(out, control[OUT], 1)
+            lent_out = enlarged(out, control[OUT], 1)
+            out = borrowed(lent_out)
         out[control[OUT]] = row
         control[OUT] += 1
-    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
+    return (lent_rows, lent_slots, lent_out)
 
 
 @kernel
@@ -199,20 +209,30 @@ def unite(
             break
         count = 0
         while control[LEFT_AT] < left_count and rows[lefts[control[LEFT_AT]] * ROW + END] == time:
-            rows, slots, row = join_row(rows, slots, arena, events, lefts[control[LEFT_AT]], -1, BRANCH, 0, spec)
+            if no_room(rows, slots, arena, spec):
+                lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+            row = join_row(rows, slots, arena, events, lefts[control[LEFT_AT]], -1, BRANCH, 0, spec)
             control[LEFT_AT] += 1
             if count == len(fresh):
-                fresh = grown(fresh, count, 1)
+                fresh = enlarged(fresh, count, 1)
             fresh[count] = row
             count += 1
         while control[RIGHT_AT] < right_count and rows[rights[control[RIGHT_AT]] * ROW + END] == time:
-            rows, slots, row = join_row(
-                rows, slots, arena, events, -1, rights[control[RIGHT_AT]], BRANCH, shift, other_spec
-            )
+            if no_room(rows, slots, arena, other_spec):
+                lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(other_spec))
+                rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+            row = join_row(rows, slots, arena, events, -1, rights[control[RIGHT_AT]], BRANCH, shift, other_spec)
             control[RIGHT_AT] += 1
             if count == len(fresh):
-                fresh = grown(fresh, count, 1)
+                fresh = enlarged(fresh, count, 1)
             fresh[count] = row
             count += 1
-        out = give_out(rows, events, fresh, count, False, out, control)
-    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
+        count = in_order(rows, events, fresh, count, False, True)
+        if control[OUT] + count > len(out):
+            lent_out = enlarged(out, control[OUT], count)
+            out = borrowed(lent_out)
+        give_out(fresh, count, out, control)
+    return (lent_rows, lent_slots, lent_out)

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.borrow import borrowed, owned
-from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, find, insert
-from weft.kernels.follow import OUT, RIGHT_AT, give_out, join_row
+from weft.kernels.borrow import borrowed
+from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, USED, find, has_room, insert, is_crowded, widened
+from weft.kernels.follow import OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, in_order, join_row, no_room
 from weft.kernels.jit import inlined, kernel
 from weft.kernels.joint import Facts, borrow, holds, key_of
-from weft.kernels.occurrences import END, ROW, RUN, START, grown
+from weft.kernels.occurrences import END, ROW, RUN, START, enlarged
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-# Parameters: the lengths told apart, whether the greatest stands for all greater ones, whether results can repeat.
-LENGTHS, OPEN_ENDED, REPEATED = range(3)
+# Parameters: the lengths told apart, whether the greatest stands for all greater ones, whether results can repeat,
+# whether their order matters.
+LENGTHS, OPEN_ENDED, REPEATED, IN_ORDER = range(4)
 # Fields of the control block of `sequences`, besides those of all nodes: members so far, items of reach used.
 MEMBERS, REACHED = 4, 5
 # Those of `longest`: the open run's first and last member (-1: none) and its length.
@@ -141,14 +142,19 @@ def sequences(
                     first = reach[at]
                     if not seen[first]:
                         seen[first] = True
-                        touched = grown(touched, reached, 1)
+                        if reached + 1 > len(touched):
+                            touched = enlarged(touched, reached, 1)
                         touched[reached] = first
                         reached += 1
                     _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
                     at += item
-            members = grown(members, 3 * number, 3)
+            if 3 * number + 3 > len(members):
+                lent_members = enlarged(members, 3 * number, 3)
+                members = borrowed(lent_members)
             members[3 * number], members[3 * number + 1] = member, control[REACHED]
-            reach = grown(reach, control[REACHED], reached * item)
+            if control[REACHED] + reached * item > len(reach):
+                lent_reach = enlarged(reach, control[REACHED], reached * item)
+                reach = borrowed(lent_reach)
             kept = 0
             for k in range(reached):
                 first = touched[k]
@@ -168,27 +174,39 @@ def sequences(
                 if reported:
                     row = member
                     if first != number:
-                        rows, slots, row = join_row(
-                            rows, slots, arena, events, members[3 * first], member, RUN, 0, spec
-                        )
+                        if no_room(rows, slots, arena, spec):
+                            lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                            lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                            rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                        row = join_row(rows, slots, arena, events, members[3 * first], member, RUN, 0, spec)
                     if count == len(fresh):
-                        fresh = grown(fresh, count, 1)
+                        fresh = enlarged(fresh, count, 1)
                     fresh[count] = row
                     count += 1
             members[3 * number + 2] = kept
             has, word = key_of(key, 0, values, width, rows, slots, member)
             if has:
-                entries, table, stored = insert(entries, table, store, word, member)
+                if not has_room(entries, store):
+                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
+                    entries = borrowed(lent_entries)
+                if is_crowded(table, store):
+                    lent_table = widened(table)
+                    table = borrowed(lent_table)
+                stored = insert(entries, table, store, word, member)
                 entries[stored * ENTRY + MARK] = number
-        out = give_out(rows, events, fresh, count, repeats, out, control)
+        count = in_order(rows, events, fresh, count, repeats, parameters[IN_ORDER] != 0)
+        if control[OUT] + count > len(out):
+            lent_out = enlarged(out, control[OUT], count)
+            out = borrowed(lent_out)
+        give_out(fresh, count, out, control)
     return (
-        owned(rows, lent_rows),
-        owned(slots, lent_slots),
-        owned(out, lent_out),
-        owned(entries, lent_entries),
-        owned(table, lent_table),
-        owned(members, lent_members),
-        owned(reach, lent_reach),
+        lent_rows,
+        lent_slots,
+        lent_out,
+        lent_entries,
+        lent_table,
+        lent_members,
+        lent_reach,
     )
 
 
@@ -259,9 +277,14 @@ def longest(
         if length > 0 and _is_allowed(length, low, high, excluded):
             row = first
             if first != last:
-                rows, slots, row = join_row(rows, slots, arena, events, first, last, RUN, 0, spec)
+                if no_room(rows, slots, arena, spec):
+                    lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                    lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                    rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                row = join_row(rows, slots, arena, events, first, last, RUN, 0, spec)
             if control[OUT] == len(out):
-                out = grown(out, control[OUT], 1)
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
             out[control[OUT]] = row
             control[OUT] += 1
         if at_end:
@@ -271,4 +294,4 @@ def longest(
         length = 1
         control[RIGHT_AT] += 1
     control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH] = first, last, length
-    return (owned(rows, lent_rows), owned(slots, lent_slots), owned(out, lent_out))
+    return (lent_rows, lent_slots, lent_out)

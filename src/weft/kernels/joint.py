@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.borrow import borrowed
-from weft.kernels.conditions import EQUAL, GREATER, LESS, LESS_EQUAL, TEXT, UNEQUAL, compare
+from weft.kernels.conditions import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, TEXT, UNEQUAL, compare
 from weft.kernels.jit import inlined, spliced
 from weft.kernels.occurrences import (
     END,
@@ -36,9 +36,10 @@ Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 
 # Operations. CHECK ends a condition: the whole is false if it is. QUICK is a comparison of two attributes and CHECK
-# in one. VACUOUS jumps with true when a slot is unbound; EVERY … REPEAT loops over all events of a variable.
+# in one, SPAN one of the length of the whole with a number of ticks. VACUOUS jumps with true when a slot is unbound;
+# EVERY … REPEAT loops over all events of a variable.
 CHECK, QUICK, CONSTANT, ATTRIBUTE, ELAPSED, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE = range(11)
-COMPARE, CONTAINS, TRUTH, ALL, ANY, NOT, VACUOUS, EVERY, TERM, REPEAT, CHOSEN = range(11, 22)
+COMPARE, CONTAINS, TRUTH, ALL, ANY, NOT, VACUOUS, EVERY, TERM, REPEAT, CHOSEN, SPAN = range(11, 23)
 # Whose slot: the left one's, the right one's, the right one's or (where that has none) the left one's.
 ON_LEFT, ON_RIGHT, ON_EITHER = range(3)
 WIDTH = 4
@@ -207,6 +208,18 @@ def holds(
     """Whether all conditions of the code hold. `values` and `width` are those of the facts, taken out of the loop."""
     found = True
     for at in range(0, len(code), WIDTH):
+        if code[at] == SPAN:
+            start = min(rows[left * ROW + START], rows[right * ROW + START])
+            ticks = max(rows[left * ROW + END], rows[right * ROW + END]) - start - code[at + 2]
+            symbol = code[at + 1]
+            found = (
+                (ticks < 0 and (symbol in (LESS, LESS_EQUAL, UNEQUAL)))
+                or (ticks == 0 and (symbol in (LESS_EQUAL, GREATER_EQUAL, EQUAL)))
+                or (ticks > 0 and (symbol in (GREATER, GREATER_EQUAL, UNEQUAL)))
+            )
+            if not found:
+                break
+            continue
         if code[at] != QUICK:
             found = _holds_from(code, at, facts, rows, slots, left, right)
             break

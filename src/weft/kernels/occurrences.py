@@ -6,6 +6,8 @@ array: a row's parts have smaller ids.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -81,14 +83,18 @@ def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, 
 
 
 @inlined
-def grown(array: Int64s, used: int, needed: int) -> Int64s:
-    """The array, or a copy with room for so many more."""
-    if used + needed <= len(array):
-        return array
+def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
+    """A copy with room for so many more."""
     larger = np.empty(2 * len(array) + needed, np.int64)
     for k in range(used):
         larger[k] = array[k]
     return larger
+
+
+@inlined
+def grown(array: Int64s, used: int, needed: int) -> Int64s:
+    """The array, or a copy with room for so many more."""
+    return array if used + needed <= len(array) else enlarged(array, used, needed)
 
 
 @inlined
@@ -182,6 +188,21 @@ def compare_histories(rows: Int64s, one: int, other: int) -> int:
 
 
 @inlined
+def is_of_two(rows: Int64s, occurrence: int) -> bool:
+    """Whether an occurrence is made of two events, and no more."""
+    left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
+    joined = rows[occurrence * ROW + KIND] in (PAIR, RUN) and left >= 0 and right >= 0
+    return joined and rows[left * ROW + KIND] == SOURCE and rows[right * ROW + KIND] == SOURCE
+
+
+@inlined
+def second_position(rows: Int64s, occurrence: int) -> Any:
+    """The greater position of an occurrence of two events."""
+    left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
+    return max(rows[left * ROW + FIRST], rows[right * ROW + FIRST])
+
+
+@inlined
 def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     """Compare by end, start and positions."""
     a, b = one * ROW, other * ROW
@@ -190,6 +211,9 @@ def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
             return -1 if rows[a + field] < rows[b + field] else 1
     if one == other or (rows[a + KIND] == SOURCE and rows[b + KIND] == SOURCE):
         return 0
+    if is_of_two(rows, one) and is_of_two(rows, other):
+        second, its_second = second_position(rows, one), second_position(rows, other)
+        return -1 if second < its_second else 1 if second > its_second else 0
     positions = positions_of(rows, events, one)
     others = positions_of(rows, events, other)
     for k in range(min(len(positions), len(others))):
@@ -203,6 +227,9 @@ def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
 @inlined
 def compare_order(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     """Processing order of two occurrences of one pattern: end, start, positions, then as their parts stand."""
+    order = _compare_places(rows, events, one, other)
+    if order != 0:
+        return order
     stack = np.empty(16, np.int64)
     stack[0], stack[1] = one, other
     top = 2

@@ -5,23 +5,55 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.borrow import borrowed, owned
-from weft.kernels.buckets import BEFORE, ENTRY, HEAD, ID, NEXT, PLACE, TAIL, find, insert, is_expired, remove
-from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, give_out, join_row
+from weft.kernels.borrow import borrowed
+from weft.kernels.buckets import (
+    BEFORE,
+    ENTRY,
+    HEAD,
+    ID,
+    NEXT,
+    PLACE,
+    TAIL,
+    USED,
+    find,
+    has_room,
+    insert,
+    is_crowded,
+    is_expired,
+    remove,
+    widened,
+)
+from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, in_order, join_row, no_room
 from weft.kernels.jit import inlined, kernel
 from weft.kernels.joint import Facts, borrow, holds, key_of
-from weft.kernels.occurrences import END, FIRST_END, LAST_START, MOST, PAIR, ROW, START, grown, positions_of
+from weft.kernels.occurrences import (
+    END,
+    FIRST,
+    FIRST_END,
+    KIND,
+    LAST_START,
+    MOST,
+    PAIR,
+    ROW,
+    SOURCE,
+    START,
+    enlarged,
+    positions_of,
+)
 
 Int64s = npt.NDArray[np.int64]
 
 # Parameters of `overlap`; SHARE: the operands may have events in common.
-SHIFT_RIGHT, SPAN, SHARE, DOUBLES = range(4)
+SHIFT_RIGHT, SPAN, SHARE, IN_ORDER = range(4)
 BEFORE_IT, DURING, BETWEEN = range(3)  # where an unwanted occurrence must not stand
 
 
 @inlined
 def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, bool]:
     """Whether two occurrences have a position in common, and whether all of the other's are the one's."""
+    if rows[one * ROW + KIND] == SOURCE and rows[other * ROW + KIND] == SOURCE:
+        same = rows[one * ROW + FIRST] == rows[other * ROW + FIRST]
+        return same, same
     positions, others = positions_of(rows, events, one), positions_of(rows, events, other)
     shared, i = 0, 0
     for position in others:
@@ -126,24 +158,44 @@ def overlap(
                         continue
                     if share and _common(rows, events, left, right)[0]:
                         continue
-                    rows, slots, row = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
+                    if no_room(rows, slots, arena, spec):
+                        lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
+                        lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                        rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                    row = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
                     if count == len(fresh):
-                        fresh = grown(fresh, count, 1)
+                        fresh = enlarged(fresh, count, 1)
                     fresh[count] = row
                     count += 1
                 if side == 0:
-                    left_entries, left_table, _ = insert(left_entries, left_table, left_store, word, one)
+                    if not has_room(left_entries, left_store):
+                        lent_left_entries = enlarged(left_entries, left_store[USED] * ENTRY, ENTRY)
+                        left_entries = borrowed(lent_left_entries)
+                    if is_crowded(left_table, left_store):
+                        lent_left_table = widened(left_table)
+                        left_table = borrowed(lent_left_table)
+                    insert(left_entries, left_table, left_store, word, one)
                 else:
-                    right_entries, right_table, _ = insert(right_entries, right_table, right_store, word, one)
-        out = give_out(rows, events, fresh, count, parameters[DOUBLES] != 0, out, control)
+                    if not has_room(right_entries, right_store):
+                        lent_right_entries = enlarged(right_entries, right_store[USED] * ENTRY, ENTRY)
+                        right_entries = borrowed(lent_right_entries)
+                    if is_crowded(right_table, right_store):
+                        lent_right_table = widened(right_table)
+                        right_table = borrowed(lent_right_table)
+                    insert(right_entries, right_table, right_store, word, one)
+        count = in_order(rows, events, fresh, count, False, parameters[IN_ORDER] != 0)
+        if control[OUT] + count > len(out):
+            lent_out = enlarged(out, control[OUT], count)
+            out = borrowed(lent_out)
+        give_out(fresh, count, out, control)
     return (
-        owned(rows, lent_rows),
-        owned(slots, lent_slots),
-        owned(out, lent_out),
-        owned(left_entries, lent_left_entries),
-        owned(left_table, lent_left_table),
-        owned(right_entries, lent_right_entries),
-        owned(right_table, lent_right_table),
+        lent_rows,
+        lent_slots,
+        lent_out,
+        lent_left_entries,
+        lent_left_table,
+        lent_right_entries,
+        lent_right_table,
     )
 
 
@@ -205,7 +257,13 @@ def without(
             control[RIGHT_AT] += 1
             has, word = key_of(key, 1, values, width, rows, slots, unwanted)
             if has and not (when == BEFORE_IT and len(where) == 0 and store[0] > 0):  # then the first one is enough
-                entries, table, _ = insert(entries, table, store, word, unwanted)
+                if not has_room(entries, store):
+                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
+                    entries = borrowed(lent_entries)
+                if is_crowded(table, store):
+                    lent_table = widened(table)
+                    table = borrowed(lent_table)
+                insert(entries, table, store, word, unwanted)
         spoilt = False
         has, word = key_of(key, 0, values, width, rows, slots, one)
         entry = np.int64(-1)
@@ -226,7 +284,8 @@ def without(
             )
         if not spoilt:
             if control[OUT] == len(out):
-                out = grown(out, control[OUT], 1)
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
             out[control[OUT]] = one
             control[OUT] += 1
-    return (owned(out, lent_out), owned(entries, lent_entries), owned(table, lent_table))
+    return (lent_out, lent_entries, lent_table)

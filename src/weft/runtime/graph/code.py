@@ -37,6 +37,7 @@ _ARITHMETIC = {
     "/": joint.DIVIDE,
     "%": joint.REMAINDER,
 }
+_MOST_TICKS = 1 << 60
 Instruction = tuple[int, int, int, int]
 
 
@@ -67,6 +68,14 @@ class View:
         if self.kind in ("alone", "start") or side == joint.ON_RIGHT:
             return None
         return joint.ON_LEFT, node, number
+
+
+def _span(part: Predicate) -> tuple[int, int] | None:
+    """The operator and the ticks of a comparison of the length of the whole with a whole number."""
+    match part:
+        case Comparison(symbol, Elapsed(None, None), Literal(int(ticks))) if not isinstance(ticks, bool):
+            return (_OPERATORS[symbol], ticks) if abs(ticks) < _MOST_TICKS else None
+    return None
 
 
 class Constants:
@@ -106,6 +115,8 @@ class Compiler:
             operands = [operand for side in sides for operand in self._quick_operand(side, view)]
             if isinstance(part, Comparison) and len(operands) == 2:
                 self._emit(joint.QUICK, _OPERATORS[part.operator], *operands)
+            elif (ticks := _span(part)) is not None and view.kind != "run":
+                self._emit(joint.SPAN, *ticks)
             else:
                 slow.append(part)
         for part in slow:

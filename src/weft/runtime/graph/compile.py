@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from weft.algebra.composites import Composite, Follow, Repeat, Source
+from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Source, Without
 from weft.algebra.predicates import (
     And,
     Arithmetic,
@@ -23,7 +23,7 @@ from weft.algebra.predicates import (
 )
 from weft.algebra.terms import Contains, Elapsed, Previous, conjuncts
 from weft.plan.atoms import IsType
-from weft.plan.graph import GraphNode, always_bound, links_members
+from weft.plan.graph import Graph, GraphNode, always_bound, links_members
 from weft.runtime.graph.code import Compiler, View
 from weft.runtime.graph.layout import Layouts
 
@@ -84,6 +84,26 @@ def _at_hand(predicate: Predicate) -> Predicate:
         return node
 
     return predicate.transform(rewrite)  # type: ignore[arg-type, return-value]
+
+
+def order_matters(graph: Graph) -> list[bool]:
+    """For each node whether someone depends on the order of occurrences that end at the same time.
+
+    The first of right operands and the longest runs do; so do runs of runs, of which only the first of equal
+    bindings is reported. Others look at ends only, and matches are sorted when they are reported.
+    """
+    matters = [False] * len(graph.nodes)
+    for output in graph.outputs:
+        matters[output.node] |= any(isinstance(node, Repeat) for node in output.query.pattern.walk())
+    for number in reversed(range(len(graph.nodes))):
+        pattern, inputs = graph.nodes[number].pattern, graph.nodes[number].inputs
+        if isinstance(pattern, Follow) and pattern.pick == "first":
+            matters[inputs[1]] = True
+        elif isinstance(pattern, Repeat):
+            matters[inputs[0]] |= pattern.pick == "longest" or matters[number]
+        elif isinstance(pattern, Filter | After | Without):
+            matters[inputs[0]] |= matters[number]
+    return matters
 
 
 # ---------------------------------------------------------------- keys

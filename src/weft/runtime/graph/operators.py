@@ -99,6 +99,7 @@ class Build:
     graph: Graph
     layouts: Layouts
     compiler: Compiler
+    ordered: Sequence[bool]  # for each node, whether the order of what it gives out at one time matters
 
 
 @dataclass
@@ -257,7 +258,8 @@ class FollowOperator(Operator):
         kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
         repeats = runs and repeats_itself(operands[0])
         self.parameters = np.array(
-            [_PICKS[pattern.pick], kind, shift, self.limit, self.limit_slot, repeats, runs], np.int64
+            [_PICKS[pattern.pick], kind, shift, self.limit, self.limit_slot, repeats, runs, build.ordered[number]],
+            np.int64,
         )
         self.stores = [Store()]
         self.marks = pattern.pick == "next"
@@ -315,7 +317,9 @@ class SequencesOperator(Operator):
         self.key = np.array(key_columns(pattern, pattern.where, operands, self.view, build.compiler), np.int64)
         told_apart, self.allowed = length_bits(pattern.lengths)
         open_ended = pattern.lengths.high is None
-        self.parameters = np.array([told_apart, open_ended, repeats_itself(operands[0])], np.int64)
+        self.parameters = np.array(
+            [told_apart, open_ended, repeats_itself(operands[0]), build.ordered[number]], np.int64
+        )
         self.stores = [Store()]
         self.members: Int64s = _few()
         self.reach: Int64s = _few()
@@ -443,7 +447,7 @@ class OverlapOperator(Operator):
         self.key = np.array(key_columns(pattern, pattern.where, operands, self.view, build.compiler), np.int64)
         self.limit = span_limit(pattern.where)
         share = bool(source_types(pattern.left) & source_types(pattern.right))
-        self.parameters = np.array([len(self.view.variables[0]), self.limit, share, False], np.int64)
+        self.parameters = np.array([len(self.view.variables[0]), self.limit, share, build.ordered[number]], np.int64)
         self.stores = [Store(), Store()]
 
     def link(self, build: Build) -> None:

@@ -17,6 +17,7 @@ from weft.runtime.classify import Classifier
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.graph.arena import Arena
 from weft.runtime.graph.code import Compiler, Constants
+from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator, build_operators
@@ -54,7 +55,7 @@ class GraphRun:
     def __init__(self, queries: Sequence[CompositeQuery]) -> None:
         self.graph = build_graph(queries)
         constants, layouts = Constants(), Layouts(self.graph)
-        build = Build(self.graph, layouts, Compiler(layouts, constants))
+        build = Build(self.graph, layouts, Compiler(layouts, constants), order_matters(self.graph))
         self.operators = build_operators(build)
         codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
         self.arena = Arena(constants.columns, constants.values, max(codes))
