@@ -51,6 +51,8 @@ def job_of(
 
     `partitions`: how many there are for grouped data; as many as lanes unless it is said.
     """
-    reading = replace(reading, columns=frozenset(plan.columns), catalog=plan.program.catalog)
+    program = plan.program
+    sources = tuple(source.type for source in program.inputs)
+    reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources)
     lanes = lanes_of(plan, shares)
     return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty)
