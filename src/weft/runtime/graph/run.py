@@ -16,11 +16,12 @@ from weft.plan.graph import GraphOutput, build_graph
 from weft.runtime.classify import Classifier
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.graph.arena import Arena
+from weft.runtime.graph.build import build_operators
 from weft.runtime.graph.code import Compiler, Constants
 from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
-from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator, build_operators
+from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
 from weft.runtime.matches import Int32s, MatchBatch
 
 PIECE = 1 << 16  # matches reported at a time

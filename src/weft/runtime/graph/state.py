@@ -11,7 +11,8 @@ import numpy.typing as npt
 from weft.kernels import buckets, compact, follow, occurrences
 from weft.runtime import blocks
 from weft.runtime.events import Int64s
-from weft.runtime.graph.operators import Operator, SequencesOperator, Store
+from weft.runtime.graph.joins import SequencesOperator
+from weft.runtime.graph.operators import Operator, Store
 from weft.runtime.graph.run import GraphRun
 
 LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
