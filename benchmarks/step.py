@@ -98,7 +98,10 @@ def _operators(count: int) -> list[Row]:
         for sign, name, table in (("+", "greedy", single), ("+?", "any", single.slice(0, count // 100))):
             condition = f"prev(S.name) = S.name && prev(S.price) <> S.price && len < {most}".replace("<>", "!=")
             text = f"{STOCK}Q(*): Stock/S {sign}[{condition}]"
-            rows.append(row(f"{name} iteration, len < {most}", _rate(table, text, repeats=1) / 1e6, "M events/s"))
+            size = f"{len(table)} events"
+            rows.append(
+                row(f"{name} iteration, len < {most}, {size}", _rate(table, text, repeats=1) / 1e3, "k events/s")
+            )
     text = f'{STOCK}external No(x: int) < "no.jsonl" [0.0]\nQ(*): !No ; Stock'
     rows.append(row("exception before, nothing unwanted", _rate(single, text, repeats=1) / 1e6, "M events/s"))
     return rows
