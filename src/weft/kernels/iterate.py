@@ -102,6 +102,9 @@ def sequences(
     lengths, open_ended, repeats = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[REPEATED] != 0
     words = len(allowed)
     item = 1 + words
+    top = np.uint64(1) << np.uint64((lengths - 1) % 64)  # with one word: the greatest length, and all of them
+    mask = (top - np.uint64(1)) | top
+    stays = top if open_ended else np.uint64(0)
     fresh = np.empty(64, np.int64)
     touched = np.empty(64, np.int64)
     gathered = np.zeros(max(64, control[MEMBERS] * words), np.uint64)
@@ -146,7 +149,11 @@ def sequences(
                             touched = enlarged(touched, reached, 1)
                         touched[reached] = first
                         reached += 1
-                    _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
+                    if words == 1:
+                        bits = np.uint64(reach[at + 1])
+                        gathered[first] |= ((bits << np.uint64(1)) & mask) | (bits & stays)
+                    else:
+                        _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
                     at += item
             if 3 * number + 3 > len(members):
                 lent_members = enlarged(members, 3 * number, 3)
