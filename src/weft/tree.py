@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
+
+
+@contextmanager
+def growing() -> Iterator[None]:
+    """While many nodes are made, the collector of cycles rests: trees have none, and it would look at all of them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
 
 _names: dict[type, tuple[str, ...]] = {}
 

@@ -26,7 +26,7 @@ from weft.languages.tesla.lower import lower as lower_tesla
 from weft.languages.tesla.parser import parse as parse_tesla
 from weft.languages.tesla.printer import to_source as print_tesla
 from weft.source import SourceText, Span
-from weft.tree import Node
+from weft.tree import Node, growing
 
 __all__ = ["LANGUAGES", "Language", "compile_text", "language_of", "parse_syntax"]
 
@@ -106,7 +106,8 @@ def compile_text(
     chosen = language_of(text, language=language, name=name)
     source = SourceText(text, name, stem)
     try:
-        return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit)
+        with growing():
+            return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit)
     except RecursionError:
         message = "this program is nested too deeply"
         hint = "split it into several queries, or write fewer operators in one formula"
