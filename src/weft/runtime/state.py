@@ -47,10 +47,6 @@ class PageStore:
         """Take pages as given out."""
         self._digests = {name: _digest(page) for name, page in pages.items()}
 
-    def names(self) -> list[str]:
-        """All pages given out."""
-        return list(self._digests)
-
 
 def _digest(page: bytes) -> bytes:
     return hashlib.blake2b(page, digest_size=12).digest()
