@@ -21,7 +21,7 @@ from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.graph import state
+from weft.runtime.graph.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.order import read_events
@@ -100,11 +100,11 @@ def test_restarts_and_sweeps(
     found: list[MatchBatch] = []
     for number, batch in enumerate(batches_of(events, chosen, parts)):
         found += matcher.push(batch)
-        graph = matcher._graph
-        assert graph is not None
+        graph = matcher.runs["graph"]
+        assert isinstance(graph, GraphRun)
         if sweeps:
             graph.sweep_at = 0
-            state.sweep_graph(graph)
+            graph.sweep()
         for name, page in matcher.snapshot().items():
             if page is None:
                 pages.pop(name, None)

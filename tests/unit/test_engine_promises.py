@@ -16,6 +16,7 @@ from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.order import read_events
+from weft.runtime.regular import RegularRun
 
 Events = list[dict[str, Any]]
 
@@ -26,6 +27,12 @@ def program(text: str) -> Program:
 
 def typed(types: Iterable[str], start: int = 0) -> Events:
     return [{"type": name, "ts": start + n} for n, name in enumerate(types)]
+
+
+def regular(matcher: Matcher) -> RegularRun:
+    run = matcher.runs["regular"]
+    assert isinstance(run, RegularRun)
+    return run
 
 
 def push(matcher: Matcher, events: Events, *, position: int = 0) -> list[MatchBatch]:
@@ -105,7 +112,7 @@ def test_nodes_are_bounded_by_the_window() -> None:
     sizes = []
     for part in range(40):
         push(matcher, typed("AB" * 500, part * 1000), position=part * 1000)
-        sizes.append(len(matcher._runs[0].run.state.starts))
+        sizes.append(len(regular(matcher)._runs[0].run.state.starts))
     assert sizes[-1] == sizes[1]
 
 
@@ -114,7 +121,7 @@ def test_partitions_that_can_no_longer_match_are_forgotten() -> None:
     for part in range(20):
         first = part * 3000
         push(matcher, [{"type": "A", "ts": n, "k": n} for n in range(first, first + 3000)], position=first)
-    (coder,) = matcher._coders.values()
+    (coder,) = regular(matcher)._coders.values()
     assert coder.capacity < 15_000
 
 
@@ -124,7 +131,7 @@ def test_texts_that_no_condition_reads_any_more_are_forgotten() -> None:
     for part in range(20):
         first = part * 1000
         push(matcher, [{"type": "A", "ts": n, "s": f"{n:09d}"} for n in range(first, first + 1000)], position=first)
-    assert len(matcher._runs[0].run.conditions.texts) < 4000
+    assert len(regular(matcher)._runs[0].run.conditions.texts) < 4000
 
 
 def test_order_of_texts_survives_when_codes_run_out() -> None:
@@ -146,13 +153,13 @@ def test_more_than_64_states() -> None:
     names = [f"T{n}" for n in range(150)]
     text = f"SELECT * WHERE {' ; '.join(names)} WITHIN 1000 EVENTS"
     matcher, found = run(text, typed(["T0", *names]))
-    assert len(matcher._runs[0].run.automaton.states) > 128
+    assert len(regular(matcher)._runs[0].run.automaton.states) > 128
     assert sorted(shown(found)) == [(0, *range(2, 151)), tuple(range(1, 151))]
 
 
 def test_numbers_beyond_32_bits() -> None:
     matcher = Matcher(plan(program("SELECT * WHERE A+ ; B WITHIN 3 EVENTS")))
-    run_ = matcher._runs[0].run
+    run_ = regular(matcher)._runs[0].run
     run_.control[[tecs.HEAD, tecs.TAIL]] = 2**33 - 2
     far = 2**40
     found = push(matcher, typed("AAAB" * 100), position=far)

@@ -1,13 +1,15 @@
 """The one decorator of all kernels: compiled by Numba, without the GIL, cached on disk where that is possible.
 
-Numba's own cache notices changes of a kernel's own file only. Ours is a folder named after the text of all
-kernel files, so a kernel may call kernels of other files.
+Numba's own cache notices changes of a kernel's own file only. Ours is a folder named after the texts of that file
+and of the kernel files it imports, so a kernel may call kernels of other files.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -17,24 +19,34 @@ from weft.cache import cache_folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_IMPORTED = re.compile(r"^from weft\.kernels\.(\w+) import", re.MULTILINE)
 
 
-def _choose_cache() -> Path | None:
-    """A folder for compiled kernels."""
+@cache
+def _texts(module: str) -> dict[str, bytes]:
+    """The text of a kernel file and of those it is made of."""
+    text = (Path(__file__).parent / f"{module}.py").read_bytes()
+    texts = {module: text}
+    for name in _IMPORTED.findall(text.decode()):
+        texts |= _texts(name)
+    return texts
+
+
+def _cache_of(module: str) -> Path | None:
+    """The folder for the compiled kernels of a file."""
     folder = cache_folder()
-    texts = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return folder and folder / f"kernels-{hashlib.sha256(texts).hexdigest()[:16]}"
-
-
-_CACHE = _choose_cache()
+    if folder is None:
+        return None
+    digest = hashlib.sha256(b"".join(text for _, text in sorted(_texts(module).items())))
+    return folder / f"kernels-{digest.hexdigest()[:16]}"
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function of flat arrays and numbers on its first call, or take it from the cache."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_CACHE or before)
+    before, folder = numba.config.CACHE_DIR, _cache_of(Path(function.__code__.co_filename).stem)
+    numba.config.CACHE_DIR = str(folder or before)
     try:
-        compiled: Callable[P, R] = numba.njit(function, cache=_CACHE is not None, nogil=True, boundscheck=False)
+        compiled: Callable[P, R] = numba.njit(function, cache=folder is not None, nogil=True, boundscheck=False)
     finally:
         numba.config.CACHE_DIR = before
     return compiled

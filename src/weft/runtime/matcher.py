@@ -5,151 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from weft.errors import UsageError
-from weft.kernels import tecs
-from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp, GraphOp, Plan, SituationOp
-from weft.runtime.automaton import AutomatonRun
-from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch
-from weft.runtime.found import Found, joined
 from weft.runtime.graph.run import GraphRun
-from weft.runtime.graph.state import graph_pages, load_graph, sweep_graph
-from weft.runtime.history import History, selected_fields
-from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
-from weft.runtime.selection import Selector
+from weft.runtime.regular import RegularRun
+from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import NetworkRun
-from weft.runtime.state import (
-    FORMAT,
-    PageStore,
-    history_pages,
-    load_history,
-    load_node_page,
-    load_row_page,
-    node_pages,
-    row_pages,
-)
-from weft.runtime.windows import WindowKeys
+from weft.runtime.state import FORMAT, PageStore
 
-Int32s = npt.NDArray[np.int32]
-_ONE_PARTITION = np.empty(0, np.int32)
-LEAST_TEXTS = 1024  # fewer texts, or partitions, are not worth a sweep
-LEAST_PARTITIONS = 4096
-
-
-class QueryRun:
-    """One query at work: from classified events to reported matches."""
-
-    def __init__(self, operator: AutomatonOp) -> None:
-        query = operator.query
-        self.query = query
-        self.run = AutomatonRun(query)
-        automaton = self.run.automaton
-        self.names = tuple(label.names for label in automaton.labels)
-        self.window = WindowKeys(query.window)
-        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
-        fields = selected_fields(query, automaton.automaton)
-        self.history = History(fields, automaton.labels) if fields else None
-        self.out_of_order = 0
-        self.horizon = tecs.NEVER
-        self._texts_bound = LEAST_TEXTS
-        self._saved = 0  # nodes below this id are in a snapshot
-
-    def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
-        """The matches that end in the batch."""
-        found = self.run.run(self._prepare(batch, letters, slots))
-        if not self.selector.idle:
-            found = iter([self.selector.select(joined(list(found)))])
-        for piece in found:
-            if len(piece.events):
-                yield self._report(batch, piece)
-        if self.history is not None:
-            self.run.free_expired(self.horizon)
-            self.history.forget(self.run.oldest_position(batch))
-
-    def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
-        """How many matches end in the batch."""
-        prepared = self._prepare(batch, letters, slots)
-        if not self.selector.idle or self.run.keeps_best:
-            return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
-        before = int(self.run.control[tecs.COUNTED])
-        for _ in self.run.run(prepared, counting=True):
-            pass
-        return int(self.run.control[tecs.COUNTED]) - before
-
-    def sweep(self) -> None:
-        """Forget expired nodes, and texts that no condition can read any more."""
-        self.run.free_expired(self.horizon)
-        texts = self.run.conditions.texts
-        if len(texts) > self._texts_bound:
-            self.run.conditions.renumber(self.run.state.payload, self.run.live_nodes())
-            self._saved = 0
-            self._texts_bound = max(LEAST_TEXTS, 2 * len(texts))
-
-    def changes(self) -> tuple[dict[str, bytes], list[str]]:
-        """Pages of the state that may have changed, and the names of pages that have not and still matter."""
-        nodes, live = node_pages(self.run, self._saved)
-        self._saved = int(self.run.control[tecs.HEAD])
-        kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
-        summary = {**self.run.summary(), "window": self.window.snapshot(), "out_of_order": self.out_of_order}
-        pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
-        if self.history is not None:
-            pages.update(history_pages(self.history))
-        return pages, kept
-
-    def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from a snapshot."""
-        summary = json.loads(pages["summary"])
-        self.run.load_summary(summary)
-        self.window.restore(summary["window"])
-        self.out_of_order = summary["out_of_order"]
-        for name, page in pages.items():
-            kind, _, number = name.partition("/")
-            if kind == "nodes":
-                load_node_page(self.run, page)
-            elif kind == "rows":
-                load_row_page(self.run, int(number), page)
-        if self.history is not None:
-            load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
-        self._saved = int(self.run.control[tecs.HEAD])
-
-    def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
-        if self.window.follows_attribute:
-            exists = self.run.tables.classes[letters] != ABSENT
-            if len(slots):
-                exists &= slots >= 0
-            keys, horizons, late = self.window.keys(batch, exists)
-            if late is not None and late.any():
-                letters = np.where(late, np.int32(self.run.tables.absent_letter), letters)
-                self.out_of_order += int(late.sum())
-        else:
-            keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
-        self.horizon = int(horizons[-1])
-        if self.history is not None:
-            self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
-        payload = self.run.conditions.payload(batch, self.run.state.payload)
-        return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
-
-    def _report(self, batch: EventBatch, found: Found) -> MatchBatch:
-        return MatchBatch(
-            query=self.query.name,
-            names=self.names,
-            starts=found.starts,
-            ends=batch.ends[found.events],
-            firsts=found.firsts,
-            lasts=batch.positions[found.events],
-            offsets=found.offsets,
-            positions=found.positions,
-            labels=found.labels,
-            keys=np.zeros(len(found.events), np.uint64),
-            fields={} if self.history is None else self.history.fields(found),
-        )
+_KINDS: dict[str, tuple[type, Callable[[Sequence[Any]], Run]]] = {
+    "regular": (AutomatonOp, RegularRun),
+    "graph": (GraphOp, GraphRun),
+    "network": (SituationOp, NetworkRun),
+}
 
 
 class Matcher:
@@ -157,85 +30,68 @@ class Matcher:
 
     def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
         self.plan = plan
-        chosen = range(len(plan.queries)) if queries is None else queries
-        operators = [plan.queries[number] for number in chosen]
-        self._runs = [QueryRun(op) for op in operators if isinstance(op, AutomatonOp) and op.query.limit != 0]
-        composites = [op.query for op in operators if isinstance(op, GraphOp)]
-        self._graph = GraphRun(composites) if composites else None
-        situations = [op.query for op in operators if isinstance(op, SituationOp)]
-        self._network = NetworkRun(situations) if situations else None
-        self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
-        partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
-        self._coders = {partition: KeyCoder(partition) for partition in partitions}
-        self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
-        self._store = PageStore()
+        operators = [plan.queries[number] for number in (range(len(plan.queries)) if queries is None else queries)]
+        self.runs: dict[str, Run] = {}
+        for name, (kind, run) in _KINDS.items():
+            own = [operator.query for operator in operators if isinstance(operator, kind)]
+            if own:
+                self.runs[name] = run(own)
         self._events = 0
+        self._store = PageStore()
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """Process a batch of events while the matches that end in it are taken: query by query, by end position.
+        """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
 
         Matches come in pieces, so that there may be more than fit into memory. All must be taken before
         the next batch is pushed.
         """
-        for run, letters, slots in self._classified(batch):
-            yield from run.push(batch, letters, slots)
-        if self._graph is not None:
-            yield from self._graph.push(batch)
-        if self._network is not None:
-            yield from self._network.push(batch)
-        self._sweep()
+        self._events += len(batch)
+        for run in self.runs.values():
+            yield from run.push(batch)
+            run.sweep()
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query end in a batch."""
+        """How many matches of each query a batch makes certain."""
+        self._events += len(batch)
         totals: Counter[str] = Counter()
-        for run, letters, slots in self._classified(batch):
-            totals[run.query.name] += run.count(batch, letters, slots)
-        if self._graph is not None:
-            totals.update(self._graph.count(batch))
-        if self._network is not None:
-            totals.update(self._network.count(batch))
-        self._sweep()
+        for run in self.runs.values():
+            totals.update(run.count(batch))
+            run.sweep()
         return dict(totals)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """No event that ends before this time will come: the matches that waited to know."""
+        for run in self.runs.values():
+            yield from run.advance(time)
+            run.sweep()
+
+    def finish(self) -> list[MatchBatch]:
+        """The stream has ended: what waited for time to pass."""
+        return [found for run in self.runs.values() for found in run.finish()]
 
     @property
     def counters(self) -> dict[str, int]:
-        """Events seen; those out of the order of a window attribute; steps of updates and of enumerations."""
-        return {
-            "events": self._events,
-            "out_of_order": sum(run.out_of_order for run in self._runs),
-            "steps": sum(int(run.run.control[tecs.STEPS]) for run in self._runs),
-            "visits": sum(int(run.run.control[tecs.VISITS]) for run in self._runs),
-        }
+        """The events seen, and what the runs count."""
+        totals = Counter({"events": self._events})
+        for run in self.runs.values():
+            totals.update(run.counters)
+        return dict(totals)
 
     @property
     def safe(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
-        known = [run.safe for run in (self._graph, self._network) if run is not None]
+        known = [run.safe for run in self.runs.values()]
         return min((time for time in known if time is not None), default=None)
-
-    def finish(self) -> list[MatchBatch]:
-        """The stream has ended: what waited for time to pass. A regular pattern has nothing pending then."""
-        return [found for run in (self._graph, self._network) if run is not None for found in run.finish()]
 
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        pages: dict[str, bytes] = {"format": self._fingerprint()}
-        kept: list[str] = []
-        for number, run in enumerate(self._runs):
-            changed, unchanged = run.changes()
-            pages.update((f"query/{number}/{name}", page) for name, page in changed.items())
-            kept += (f"query/{number}/{name}" for name in unchanged)
-        pages["events"] = json.dumps(self._events).encode()
-        if self._graph is not None:
-            pages.update((f"graph/{name}", page) for name, page in graph_pages(self._graph))
-        if self._network is not None:
-            pages.update((f"network/{name}", page) for name, page in self._network.pages())
-        changes = self._store.changes(pages.items(), kept)
-        for number, coder in enumerate(self._coders.values()):
-            changes.update((f"keys/{number}/{name}", page) for name, page in coder.snapshot().items())
-        return changes
+        own = {"format": self._fingerprint(), "events": json.dumps(self._events).encode()}
+        pages = self._store.changes(own.items(), ())
+        for name, run in self.runs.items():
+            pages.update(pages_under(f"{name}/", run.snapshot()))
+        return pages
 
     @classmethod
     def restore(cls, plan: Plan, pages: Mapping[str, bytes], queries: Sequence[int] | None = None) -> Matcher:
@@ -243,60 +99,12 @@ class Matcher:
         matcher = cls(plan, queries)
         if pages.get("format") != matcher._fingerprint():
             raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
-        for number, run in enumerate(matcher._runs):
-            run.load(_below(pages, f"query/{number}/"))
-        if matcher._graph is not None:
-            load_graph(matcher._graph, _below(pages, "graph/"))
-        if matcher._network is not None:
-            matcher._network.load(_below(pages, "network/"))
-        for number, partition in enumerate(matcher._coders):
-            matcher._coders[partition] = KeyCoder.restore(partition, _below(pages, f"keys/{number}/"))
+        for name, run in matcher.runs.items():
+            run.load(pages_below(f"{name}/", pages))
         matcher._events = json.loads(pages["events"])
-        matcher._store.load({name: page for name, page in pages.items() if not name.startswith("keys/")})
+        matcher._store.load({name: pages[name] for name in ("format", "events")})
         return matcher
 
     def _fingerprint(self) -> bytes:
-        network = self._network and self._network.queries
-        text = repr((FORMAT, [run.query for run in self._runs], self._graph and self._graph.graph.outputs, network))
+        text = repr((FORMAT, [(name, run.queries) for name, run in self.runs.items()]))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-    def _sweep(self) -> None:
-        """Give up what can no longer matter: expired nodes, texts, and partitions without partial matches."""
-        for run in self._runs:
-            run.sweep()
-        if self._graph is not None:
-            sweep_graph(self._graph)
-        for partition, coder in self._coders.items():
-            if coder.capacity <= self._sweep_at[partition]:
-                continue
-            runs = [run for run in self._runs if run.query.partition == partition]
-            live = np.zeros(coder.capacity, bool)
-            for run in runs:
-                live |= run.run.live_slots(run.horizon)[: coder.capacity]
-            dead = np.flatnonzero(~live).astype(np.int32)
-            for run in runs:
-                run.run.clear_slots(dead)
-            coder.release(dead)
-            self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
-
-    def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
-        """Query by query, the letters and partitions of the events. Letters are good until the next query."""
-        self._events += len(batch)
-        if not len(batch):
-            return
-        coded = self._classifier.code(batch)
-        letters = np.empty(len(batch), np.int32)
-        slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
-        for number, run in enumerate(self._runs):
-            self._classifier.letters_of(number, coded, letters)
-            known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
-            if count > known:
-                run.run.learn_letters([self._classifier.truths(number, letter) for letter in range(known, count)])
-            partition = run.query.partition
-            if partition:
-                run.run.reserve_slots(self._coders[partition].capacity)
-            yield run, letters, slots[partition] if partition else _ONE_PARTITION
-
-
-def _below(pages: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
-    return {name[len(prefix) :]: page for name, page in pages.items() if name.startswith(prefix)}

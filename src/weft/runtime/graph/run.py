@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,9 @@ from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
+from weft.runtime.graph.state import LEAST_ROWS, graph_pages, load_graph, sweep_graph
 from weft.runtime.matches import Int32s, MatchBatch
+from weft.runtime.state import PageStore
 
 PIECE = 1 << 16  # matches reported at a time
 
@@ -54,6 +56,7 @@ class GraphRun:
     """All composite queries of a plan, as one graph."""
 
     def __init__(self, queries: Sequence[CompositeQuery]) -> None:
+        self.queries = tuple(queries)
         self.graph = build_graph(queries)
         constants, layouts = Constants(), Layouts(self.graph)
         build = Build(self.graph, layouts, Compiler(layouts, constants), order_matters(self.graph))
@@ -63,7 +66,8 @@ class GraphRun:
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
         self.remembered = Remembered(queries)
-        self.sweep_at = 1 << 15  # rows; see `sweep_graph`
+        self.sweep_at = LEAST_ROWS
+        self._store = PageStore()
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self._classifier = Classifier([[source.predicate] for source in self._sources])
 
@@ -84,6 +88,13 @@ class GraphRun:
                 totals[output.query.name] += sum(map(len, self._report(output)))
         return dict(totals)
 
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event that ends before this time will come."""
+        if time > self.running.clock:
+            self._advance(time)
+        for output in self.outputs:
+            yield from self._report(output)
+
     def finish(self) -> Iterator[MatchBatch]:
         """The stream has ended: all time passes."""
         self.running.finished = True
@@ -95,6 +106,26 @@ class GraphRun:
     def safe(self) -> int:
         """Matches that come later end at this time or after it."""
         return min(self.operators[output.node].safe for output in self.outputs)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """It counts nothing of its own."""
+        return {}
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Give up rows and events that nothing waits for, when there are many."""
+        sweep_graph(self)
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        return self._store.changes(graph_pages(self), ())
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        load_graph(self, pages)
+        self._store.load(pages)
 
     # -- events in ------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,9 @@ from weft.runtime import blocks
 from weft.runtime.events import Int64s
 from weft.runtime.graph.joins import SequencesOperator
 from weft.runtime.graph.operators import Operator, Store
-from weft.runtime.graph.run import GraphRun
+
+if TYPE_CHECKING:
+    from weft.runtime.graph.run import GraphRun
 
 LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
 PAGE = 1 << 16  # bytes of a page

@@ -17,9 +17,11 @@ from weft.plan.keyed import keyed_sequence
 from weft.plan.situations import unlinked
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.running import pages_below
 from weft.runtime.situations.happenings import Happening, happenings
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.stage import Match, Stage
+from weft.runtime.state import PageStore
 
 EARLIEST = -(1 << 63)
 
@@ -35,7 +37,9 @@ class NetworkRun:
         self._stages = [Stage(query) for query in rest]
         self._feeders = [self._feeders_of(number) for number in range(len(rest))]
         self._waiting: list[list[Happening]] = [[] for _ in rest]
-        self._last: int | None = None
+        self._last: int | None = None  # the end of the last event
+        self._passed: int | None = None  # no event that ends before it will come
+        self._store = PageStore()
         read = {node.name for query in rest for node in query.walk() if isinstance(node, Attribute)}
         self._columns = sorted(read.union(*(query.situation.context.by for query in rest)))
         types: frozenset[str] = frozenset().union(*(stage.types for stage in self._stages))
@@ -52,19 +56,21 @@ class NetworkRun:
         """The matches that are known with a batch, situation by situation, each by end."""
         if not len(batch):
             return
-        self._last = int(batch.ends[-1])
         for run in self._keyed:
             yield from run.push(batch)
         yield from self._staged(batch)
 
     def _staged(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches of situations that are worked out event by event."""
-        if not len(batch):
-            return
         self._last = int(batch.ends[-1])
         seen = list(happenings(batch, self._columns, self._types)) if self._stages else []
+        yield from self._pass(seen, self._last)
+
+    def _pass(self, seen: Sequence[Happening], time: int) -> Iterator[MatchBatch]:
+        """The matches that are known with these events and when time has passed."""
+        self._passed = time if self._passed is None else max(self._passed, time)
         for number, stage in enumerate(self._stages):
-            found = self._advance(number, seen, self._last)
+            found = self._advance(number, seen, self._passed)
             self._feed(number, found)
             if found:
                 yield _reported(stage.query.name, found)
@@ -72,11 +78,16 @@ class NetworkRun:
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches are known with a batch."""
         totals: Counter[str] = Counter()
-        if len(batch):
-            totals.update({run.query.name: run.count(batch) for run in self._keyed})
+        if not len(batch):
+            return {}
+        totals.update({run.query.name: run.count(batch) for run in self._keyed})
         for found in self._staged(batch):
             totals[found.query] += len(found)
         return dict(totals)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that are known when no event that ends before this time will come."""
+        yield from self._pass((), time)
 
     def finish(self) -> Iterator[MatchBatch]:
         """The matches that the end of the input decides."""
@@ -93,9 +104,9 @@ class NetworkRun:
     @property
     def safe(self) -> int | None:
         """All further matches end then or later; None before any event."""
-        if self._last is None:
+        if self._passed is None:
             return None
-        settled = _least([self._last, *(stage.settled for stage in self._stages)])
+        settled = _least([self._passed, *(stage.settled for stage in self._stages)])
         return EARLIEST if settled is None else settled
 
     def _advance(self, number: int, seen: Sequence[Happening], time: int) -> list[Match]:
@@ -136,9 +147,17 @@ class NetworkRun:
 
     # -- state ----------------------------------------------------------------------------------
 
-    def pages(self) -> Iterator[tuple[str, bytes]]:
-        """The state, page by page."""
-        yield "last", json.dumps(self._last).encode()
+    counters: Mapping[str, int] = {}
+
+    def sweep(self) -> None:
+        """Partitions are given up as they close."""
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        return self._store.changes(self._pages(), ())
+
+    def _pages(self) -> Iterator[tuple[str, bytes]]:
+        yield "times", json.dumps([self._last, self._passed]).encode()
         for number, run in enumerate(self._keyed):
             yield from ((f"keyed/{number}/{name}", page) for name, page in run.pages())
         for number, stage in enumerate(self._stages):
@@ -146,11 +165,11 @@ class NetworkRun:
             yield f"stage/{number}", json.dumps({"waiting": waiting, **stage.to_json()}).encode()
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
-        self._last = json.loads(pages["last"])
+        """Go on from the pages of snapshots."""
+        self._store.load(pages)
+        self._last, self._passed = json.loads(pages["times"])
         for number, run in enumerate(self._keyed):
-            below = f"keyed/{number}/"
-            run.load({name.removeprefix(below): page for name, page in pages.items() if name.startswith(below)})
+            run.load(pages_below(f"keyed/{number}/", pages))
         for number, stage in enumerate(self._stages):
             saved = json.loads(pages[f"stage/{number}"])
             self._waiting[number] = [Happening.from_json(values) for values in saved["waiting"]]
