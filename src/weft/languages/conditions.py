@@ -15,7 +15,7 @@ Families = frozenset[str] | None  # what a value can be: number, text, boolean; 
 NUMBER: Families = frozenset({"number"})
 TEXT: Families = frozenset({"text"})
 BOOLEAN: Families = frozenset({"boolean"})
-_FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, str: TEXT}
+FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, str: TEXT}
 
 
 class Typed(NamedTuple):
@@ -93,7 +93,7 @@ class Conditions:
         """The value of an expression."""
         match node:
             case syntax.Literal(constant):
-                return Typed(algebra.Literal(constant), _FAMILY_OF[type(constant)])
+                return Typed(algebra.Literal(constant), FAMILY_OF[type(constant)])
             case syntax.Field():
                 return self.field(node)
             case syntax.Negative(syntax.Literal(int() | float() as constant)) if not isinstance(constant, bool):

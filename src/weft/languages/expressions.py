@@ -61,7 +61,7 @@ class Bare(Expression):
 class Arithmetic(Expression):
     """`left operator right`."""
 
-    operator: OneOf["+", "-", "*", "/"]
+    operator: OneOf["+", "-", "*", "/", "%"]
     left: Expression
     right: Expression
 

@@ -27,6 +27,16 @@ class Word:
     span: Span
     kind: str  # name, number, string, symbol, unclosed
 
+    @property
+    def upper(self) -> str:
+        """The word in capitals."""
+        return self.text.upper()
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it looks like a name (keywords do too)."""
+        return self.kind == "name"
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -87,6 +97,7 @@ class Dialect:
     foreign: Mapping[str, str]  # words of other languages, and what to write instead
     mistakes: tuple[Mistake, ...]
     ignores_case: bool = False
+    quotes: Mistake | None = None  # what it says of a quote that is never closed, when that is more than all say
 
     def fold(self, text: str) -> str:
         """A word as keywords are compared."""
@@ -96,7 +107,7 @@ class Dialect:
 def explain(source: SourceText, unexpected: UnexpectedInput, dialect: Dialect) -> Diagnostic:
     """The error that stopped the parser, explained."""
     stop = _stop_at(source.text, _offset(source.text, unexpected), _accepted(unexpected), dialect)
-    for mistake in (_unclosed_quote, *dialect.mistakes, *_SHARED):
+    for mistake in (dialect.quotes or _unclosed_quote, *dialect.mistakes, *SHARED):
         explained = mistake(stop)
         if explained is not None:
             message, span, hint = explained
@@ -141,7 +152,8 @@ def _unclosed_quote(stop: Stop) -> Explained | None:
     return f"this {opening.text} is never closed", opening.span, f"close it with {opening.text}"
 
 
-def _unclosed_bracket(stop: Stop) -> Explained | None:
+def unclosed_bracket(stop: Stop) -> Explained | None:
+    """A bracket that is open at the end of its clause, or closed by one of another kind."""
     if not stop.open_brackets:
         return None
     opening = stop.open_brackets[-1]
@@ -155,22 +167,27 @@ def _unclosed_bracket(stop: Stop) -> Explained | None:
     return None
 
 
-def _closing_without_opening(stop: Stop) -> Explained | None:
+def closing_without_opening(stop: Stop) -> Explained | None:
+    """A bracket that closes nothing."""
     if stop.open_brackets or stop.found is None or stop.found.text not in BRACKETS.values():
         return None
     return f"this {stop.found.text!r} closes nothing", stop.span, "remove it, or add the opening one"
 
 
-def _misspelt_keyword(stop: Stop) -> Explained | None:
+def misspelt_keyword(stop: Stop) -> Explained | None:
+    """A word that looks like a keyword that could have come."""
     if stop.found is None or stop.found.kind != "name":
         return None
     near = get_close_matches(stop.said(0), sorted(stop.expected & stop.dialect.keywords), n=1, cutoff=0.7)
     return (f"{stop.found.text!r} is not expected here", stop.span, f"did you mean {near[0]}?") if near else None
 
 
-def _foreign(stop: Stop) -> Explained | None:
+def foreign(stop: Stop) -> Explained | None:
+    """A word of another language."""
     hint = stop.dialect.foreign.get(stop.said(0))
-    return (f"{stop.said(0)!r} is not {stop.dialect.name}", stop.span, hint) if hint else None
+    if hint is None or stop.found is None:
+        return None
+    return f"{stop.found.text!r} is not {stop.dialect.name}", stop.span, hint
 
 
 def _anything(stop: Stop) -> Explained:
@@ -180,7 +197,7 @@ def _anything(stop: Stop) -> Explained:
     return f"{stop.found.text!r} is not expected here; expected {expected}", stop.span, None
 
 
-_SHARED: tuple[Mistake, ...] = (_unclosed_bracket, _closing_without_opening, _misspelt_keyword, _foreign)
+SHARED: tuple[Mistake, ...] = (unclosed_bracket, closing_without_opening, misspelt_keyword, foreign)
 
 
 def expected_words(stop: Stop) -> str:

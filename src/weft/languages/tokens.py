@@ -39,13 +39,14 @@ class ExpressionRules(Transformer[Token, Any]):
     """One method per rule for values and conditions; a language adds its own, and says what names and texts are."""
 
     def name_of(self, token: Token) -> syntax.Name:
-        """A name from its token."""
-        return syntax.Name(token.value, span=place(token))
+        """A name from its token, without back-quotes."""
+        text: str = token.value
+        return syntax.Name(text[1:-1].replace("``", "`") if text[0] == "`" else text, span=place(token))
 
     def text_of(self, token: Token) -> str:
-        """A text in quotes from its token."""
+        """A text from its token, in which the quote around it is written twice."""
         text: str = token.value
-        return text[1:-1]
+        return text[1:-1].replace(text[0] * 2, text[0])
 
     def or_(self, children: list[Child]) -> syntax.Or:
         left, right = children

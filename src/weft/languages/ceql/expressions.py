@@ -5,29 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from typing import NamedTuple, cast
+from typing import cast
 
 from weft.algebra import predicates as algebra
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Occurrence, Scope
+from weft.languages.conditions import BOOLEAN, FAMILY_OF, NUMBER, TEXT, Families, Typed, say
+from weft.languages.expressions import parts_of
 from weft.languages.findings import Findings
 
-Families = frozenset[str] | None  # what a value can be: number, text, boolean; None: not known
-
-NUMBER: Families = frozenset({"number"})
-TEXT: Families = frozenset({"text"})
-BOOLEAN: Families = frozenset({"boolean"})
-_FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, str: TEXT}
 MONOTONE = ("INCREASING", "DECREASING")
-
-
-class Typed(NamedTuple):
-    """A lowered value with what is known of its kind."""
-
-    value: algebra.Expression
-    families: Families
 
 
 @dataclass(frozen=True)
@@ -67,9 +55,9 @@ class Expressions:
         """The predicate inside a variable's brackets."""
         match node:
             case syntax.And():
-                return algebra.And(tuple(self.predicate(part, owner) for part in _parts(node, syntax.And)))
+                return algebra.And(tuple(self.predicate(part, owner) for part in parts_of(node, syntax.And)))
             case syntax.Or():
-                return algebra.Or(tuple(self.predicate(part, owner) for part in _parts(node, syntax.Or)))
+                return algebra.Or(tuple(self.predicate(part, owner) for part in parts_of(node, syntax.Or)))
             case syntax.Not(operand):
                 return algebra.Not(self.predicate(operand, owner))
             case syntax.Literal(True):
@@ -113,7 +101,7 @@ class Expressions:
     def comparison(self, operator: str, left: Typed, right: Typed, node: syntax.Expression) -> algebra.Comparison:
         """`left operator right`, whose sides must be of kinds that compare."""
         if left.families is not None and right.families is not None and not left.families & right.families:
-            message = f"{_say(left.families)} never compares with {_say(right.families)}"
+            message = f"{say(left.families)} never compares with {say(right.families)}"
             self._findings.error("type-mismatch", message, node.span, _comparison_hint(left, right))
         return algebra.Comparison(cast(algebra.ComparisonOperator, operator), left.value, right.value)
 
@@ -134,9 +122,9 @@ class Expressions:
         if not node.values:
             self._findings.error("empty-in", "IN {} is never true", node.span, "list the values: IN {1, 2}")
         for literal in node.values:
-            value = Typed(algebra.Literal(literal.value), _FAMILY_OF[type(literal.value)])
+            value = Typed(algebra.Literal(literal.value), FAMILY_OF[type(literal.value)])
             if operand.families is not None and value.families is not None and not operand.families & value.families:
-                message = f"{_say(operand.families)} is never {literal.value!r}"
+                message = f"{say(operand.families)} is never {literal.value!r}"
                 self._findings.error("type-mismatch", message, literal.span, _comparison_hint(operand, value))
                 break
         return algebra.In(operand.value, tuple(literal.value for literal in node.values))
@@ -153,7 +141,7 @@ class Expressions:
         """The value of an expression."""
         match node:
             case syntax.Literal(constant):
-                return Typed(algebra.Literal(constant), _FAMILY_OF[type(constant)])
+                return Typed(algebra.Literal(constant), FAMILY_OF[type(constant)])
             case syntax.Attribute(name):
                 return self._attribute(name, place)
             case syntax.Negative(syntax.Literal(int() | float() as number)) if not isinstance(number, bool):
@@ -226,7 +214,7 @@ class Expressions:
         self, found: Typed, wanted: Families, node: syntax.Expression, needed: str, hint: str | None = None
     ) -> None:
         if found.families is not None and wanted is not None and not found.families & wanted:
-            self._findings.error("type-mismatch", f"{needed}; this is {_say(found.families)}", node.span, hint)
+            self._findings.error("type-mismatch", f"{needed}; this is {say(found.families)}", node.span, hint)
 
     def _refuse_nested(self, node: syntax.Of | syntax.Call, place: Place) -> None:
         outer = place.name if isinstance(place, Owner) else "x"
@@ -243,24 +231,6 @@ class Expressions:
     def _refuse_value(self, node: syntax.Expression) -> None:
         hint = "compare it with something, as in price > 3"
         self._findings.error("not-a-condition", "a value stands where a condition is needed", node.span, hint)
-
-
-def _parts(node: syntax.Expression, kind: type[syntax.And] | type[syntax.Or]) -> list[syntax.Expression]:
-    """The operands of a chain of the same connective, left to right."""
-    parts: list[syntax.Expression] = []
-    pending = [node]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, kind):
-            pending += [part.right, part.left]
-        else:
-            parts.append(part)
-    return parts
-
-
-def _say(families: frozenset[str]) -> str:
-    words = [f"a {family}" for family in sorted(families)]
-    return reduce(lambda said, word: f"{said} or {word}", words)
 
 
 def _comparison_hint(left: Typed, right: Typed) -> str | None:

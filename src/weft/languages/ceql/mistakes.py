@@ -6,17 +6,20 @@ looks at that place and either recognises its mistake or passes. The last resort
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from difflib import get_close_matches
 
-from lark import Token, UnexpectedInput, UnexpectedToken
-
-from weft.errors import Diagnostic
-from weft.languages.ceql.stoppage import BRACKETS, CLAUSES, KEYWORDS, KNOWN_SYMBOLS, Stoppage, Word, stoppage_at
+from weft.languages.ceql.clause_words import CLAUSES, KEYWORDS, KNOWN_SYMBOLS, WORDS, clause_of, unclosed_at
 from weft.languages.ceql.wording import expected_words
-from weft.source import SourceText, Span
-
-Explained = tuple[str, Span, str | None]  # message, place, hint
+from weft.languages.stops import (
+    Dialect,
+    Explained,
+    Stop,
+    Word,
+    closing_without_opening,
+    foreign,
+    misspelt_keyword,
+    unclosed_bracket,
+)
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "INCREASING", "DECREASING")
 STRATEGIES = ("ALL", "ANY", "LAST", "MAX", "NEXT", "STRICT")
@@ -37,36 +40,11 @@ FOREIGN = {
 }
 
 
-def explain_mistake(source: SourceText, unexpected: UnexpectedInput) -> Diagnostic:
-    """The error that stopped the parser, explained."""
-    stop = stoppage_at(source.text, _offset(source.text, unexpected), _accepted(unexpected))
-    for mistake in MISTAKES:
-        explained = mistake(stop)
-        if explained is not None:
-            message, span, hint = explained
-            return Diagnostic("syntax", message, source, span, hint)
-    raise AssertionError("the last entry of the table explains everything")
-
-
-def _offset(text: str, unexpected: UnexpectedInput) -> int:
-    if isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END":
-        return len(text)
-    if isinstance(unexpected, UnexpectedToken) and isinstance(unexpected.token, Token):
-        return unexpected.token.start_pos or 0
-    return unexpected.pos_in_stream or 0
-
-
-def _accepted(unexpected: UnexpectedInput) -> frozenset[str]:
-    if isinstance(unexpected, UnexpectedToken):
-        return frozenset(unexpected.accepts or unexpected.expected)
-    return frozenset(getattr(unexpected, "allowed", None) or ())
-
-
 # ---------------------------------------------------------------- quotes and brackets
 
 
-def _unclosed_quote(stop: Stoppage) -> Explained | None:
-    opening = stop.unclosed
+def _unclosed_quote(stop: Stop) -> Explained | None:
+    opening = unclosed_at(stop)
     if opening is None:
         return None
     if opening.text == "/*":
@@ -77,29 +55,10 @@ def _unclosed_quote(stop: Stoppage) -> Explained | None:
     return "this quote is never closed", opening.span, hint
 
 
-def _unclosed_bracket(stop: Stoppage) -> Explained | None:
-    if not stop.open_brackets:
-        return None
-    opening = stop.open_brackets[-1]
-    closing = BRACKETS[opening.text]
-    if stop.found is None or (stop.found.upper in CLAUSES and stop.found.upper not in stop.expected):
-        return f"this {opening.text!r} is never closed", opening.span, f"close it with {closing!r}"
-    if stop.found.text in BRACKETS.values() and stop.found.text != closing:
-        message = f"{stop.found.text!r} does not match the {opening.text!r} in line {stop.line_of(opening)}"
-        return message, stop.span, f"that one is closed with {closing!r}"
-    return None
-
-
-def _closing_without_opening(stop: Stoppage) -> Explained | None:
-    if stop.open_brackets or stop.found is None or stop.found.text not in BRACKETS.values():
-        return None
-    return f"this {stop.found.text!r} closes nothing", stop.span, "remove it, or add the opening one"
-
-
 # ---------------------------------------------------------------- keywords
 
 
-def _keyword_as_name(stop: Stoppage) -> Explained | None:
+def _keyword_as_name(stop: Stop) -> Explained | None:
     """A clause began where a name was due, so its keyword was read as that name."""
     before, keyword = stop.word(-2), stop.word(-1)
     if before is None or keyword is None or keyword.upper not in KEYWORDS:
@@ -120,24 +79,16 @@ def _stray_semicolon(semicolon: Word) -> Explained:
     return "this ';' joins nothing", semicolon.span, hint
 
 
-def _semicolon_at_the_end(stop: Stoppage) -> Explained | None:
+def _semicolon_at_the_end(stop: Stop) -> Explained | None:
     before = stop.word(-1)
-    if stop.found is not None and stop.found.text == ";" and stop.clause not in ("WHERE", "FILTER"):
+    if stop.found is not None and stop.found.text == ";" and clause_of(stop) not in ("WHERE", "FILTER"):
         return _stray_semicolon(stop.found)
     if stop.found is None and before is not None and before.text == ";":
         return _stray_semicolon(before)
     return None
 
 
-def _misspelt_keyword(stop: Stoppage) -> Explained | None:
-    if stop.found is None or not stop.found.is_name:
-        return None
-    keywords = stop.expected & KEYWORDS
-    near = get_close_matches(stop.found.upper, sorted(keywords), n=1, cutoff=0.7)
-    return (f"{stop.found.text!r} is not expected here", stop.span, f"did you mean {near[0]}?") if near else None
-
-
-def _unknown_strategy(stop: Stoppage) -> Explained | None:
+def _unknown_strategy(stop: Stop) -> Explained | None:
     select, strategy = stop.word(-2), stop.word(-1)
     if select is None or strategy is None or select.upper != "SELECT" or not strategy.is_name or stop.found is None:
         return None
@@ -152,17 +103,10 @@ def _unknown_strategy(stop: Stoppage) -> Explained | None:
     return f"there is no strategy {strategy.text!r}", strategy.span, hint
 
 
-def _foreign(stop: Stoppage) -> Explained | None:
-    if stop.found is None:
-        return None
-    hint = FOREIGN.get(stop.found.upper)
-    return (f"{stop.found.text!r} is not CEQL", stop.span, hint) if hint else None
-
-
 # ---------------------------------------------------------------- clauses
 
 
-def _missing_where(stop: Stoppage) -> Explained | None:
+def _missing_where(stop: Stop) -> Explained | None:
     if "WHERE" not in stop.expected:
         return None
     if stop.found is None:
@@ -171,22 +115,22 @@ def _missing_where(stop: Stoppage) -> Explained | None:
     if stop.found.is_name or stop.found.text == "(":
         if before is not None and before.upper in KEYWORDS:
             return None
-        if stop.clause == "SELECT" and before is not None and before.text != "*" and stop.found.is_name:
+        if clause_of(stop) == "SELECT" and before is not None and before.text != "*" and stop.found.is_name:
             message = f"a comma, FROM or WHERE is missing between {before.text!r} and {stop.found.text!r}"
             return message, stop.span, None
         return "WHERE is missing", stop.span, f"write WHERE before the pattern: WHERE {stop.found.text} …"
     return None
 
 
-def _filter_too_late(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.found.upper != "FILTER" or stop.clause in ("WHERE", "FILTER"):
+def _filter_too_late(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.upper != "FILTER" or clause_of(stop) in ("WHERE", "FILTER"):
         return None
     hint = "FILTER belongs to the pattern: put it before PARTITION BY, WITHIN, CONSUME BY and LIMIT"
     return "FILTER comes too late", stop.span, hint
 
 
-def _statement_brackets(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.found.text not in "({" or stop.clause not in ("CREATE", "DECLARE"):
+def _statement_brackets(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.text not in "({" or clause_of(stop) not in ("CREATE", "DECLARE"):
         return None
     if stop.found.text == "(" and "LBRACE" in stop.expected:
         return "CREATE STREAM takes braces", stop.span, "write CREATE STREAM S { EVENT A { x:int } }"
@@ -198,10 +142,10 @@ def _statement_brackets(stop: Stoppage) -> Explained | None:
 # ---------------------------------------------------------------- patterns
 
 
-def _comma_in_pattern(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.found.text != "," or stop.clause not in ("WHERE", "FILTER"):
+def _comma_in_pattern(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.text != "," or clause_of(stop) not in ("WHERE", "FILTER"):
         return None
-    if stop.clause == "FILTER":
+    if clause_of(stop) == "FILTER":
         return "filters are not separated by commas", stop.span, "join them with AND or OR"
     return (
         "events are not separated by commas",
@@ -210,20 +154,20 @@ def _comma_in_pattern(stop: Stoppage) -> Explained | None:
     )
 
 
-def _and_in_pattern(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.found.upper != "AND" or stop.clause != "WHERE":
+def _and_in_pattern(stop: Stop) -> Explained | None:
+    if stop.found is None or stop.found.upper != "AND" or clause_of(stop) != "WHERE":
         return None
     return "AND joins filters, not events", stop.span, "events are joined by ; (followed by), : (in a row) and OR"
 
 
-def _quantifier(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.clause != "WHERE" or stop.found.text not in ("*", "?", "{"):
+def _quantifier(stop: Stop) -> Explained | None:
+    if stop.found is None or clause_of(stop) != "WHERE" or stop.found.text not in ("*", "?", "{"):
         return None
     message = f"there is no {stop.found.text!r} after an event"
     return message, stop.span, "A+ is one or more with gaps, A:+ one or more in a row; choices are written with OR"
 
 
-def _not_without_parentheses(stop: Stoppage) -> Explained | None:
+def _not_without_parentheses(stop: Stop) -> Explained | None:
     before = stop.word(-1)
     if before is None or before.upper != "NOT" or stop.expected != {"LPAR"}:
         return None
@@ -231,9 +175,9 @@ def _not_without_parentheses(stop: Stoppage) -> Explained | None:
     return "NOT takes an event in parentheses", stop.span, f"write NOT({found})"
 
 
-def _missing_operator(stop: Stoppage) -> Explained | None:
+def _missing_operator(stop: Stop) -> Explained | None:
     before = stop.word(-1)
-    if stop.found is None or before is None or stop.clause != "WHERE" or "SEMICOLON" not in stop.expected:
+    if stop.found is None or before is None or clause_of(stop) != "WHERE" or "SEMICOLON" not in stop.expected:
         return None
     if not stop.found.is_name and stop.found.text != "(":
         return None
@@ -247,17 +191,23 @@ def _missing_operator(stop: Stoppage) -> Explained | None:
 # ---------------------------------------------------------------- filters
 
 
-def _dotted_attribute(stop: Stoppage) -> Explained | None:
+def _dotted_attribute(stop: Stop) -> Explained | None:
     before, after = stop.word(-1), stop.word(1)
-    if stop.found is None or stop.found.text != "." or before is None or stop.clause not in ("WHERE", "FILTER"):
+    if stop.found is None or stop.found.text != "." or before is None or clause_of(stop) not in ("WHERE", "FILTER"):
         return None
     attribute = after.text if after else "attribute"
     return "attributes are not written with a dot", stop.span, f"write {before.text}[{attribute}]"
 
 
-def _unknown_function(stop: Stoppage) -> Explained | None:
+def _unknown_function(stop: Stop) -> Explained | None:
     before = stop.word(-1)
-    if stop.found is None or stop.found.text != "(" or before is None or not before.is_name or stop.clause != "FILTER":
+    if (
+        stop.found is None
+        or stop.found.text != "("
+        or before is None
+        or not before.is_name
+        or clause_of(stop) != "FILTER"
+    ):
         return None
     if before.upper == "IN":
         return "IN takes its values in braces", stop.span, "write IN {1, 2}, or IN RANGE (low, high)"
@@ -268,8 +218,8 @@ def _unknown_function(stop: Stoppage) -> Explained | None:
     return f"there is no function {before.text!r}", before.span, hint
 
 
-def _missing_connective(stop: Stoppage) -> Explained | None:
-    if stop.found is None or stop.clause != "FILTER" or "AND" not in stop.expected:
+def _missing_connective(stop: Stop) -> Explained | None:
+    if stop.found is None or clause_of(stop) != "FILTER" or "AND" not in stop.expected:
         return None
     if not stop.found.is_name and stop.found.text != "(":
         return None
@@ -277,15 +227,15 @@ def _missing_connective(stop: Stoppage) -> Explained | None:
     return f"{between} is missing before {stop.found.text!r}", stop.span, None
 
 
-def _chained_comparison(stop: Stoppage) -> Explained | None:
+def _chained_comparison(stop: Stop) -> Explained | None:
     if stop.found is None or stop.found.text not in ("<", "<=", ">", ">=", "=", "==", "!=", "<>"):
         return None
-    if stop.clause != "FILTER" or "COMPARE" in stop.expected or "AND" not in stop.expected:
+    if clause_of(stop) != "FILTER" or "COMPARE" in stop.expected or "AND" not in stop.expected:
         return None
     return "comparisons cannot be chained", stop.span, "write low < x AND x < high, or x IN RANGE (low, high)"
 
 
-def _quotes_needed(stop: Stoppage) -> Explained | None:
+def _quotes_needed(stop: Stop) -> Explained | None:
     if stop.expected != {"STRING"} or stop.found is None:
         return None
     before = stop.word(-1)
@@ -296,7 +246,7 @@ def _quotes_needed(stop: Stoppage) -> Explained | None:
 # ---------------------------------------------------------------- the last resort
 
 
-def _anything(stop: Stoppage) -> Explained:
+def _anything(stop: Stop) -> Explained:
     if stop.found is not None and stop.found.kind == "symbol" and stop.found.text not in KNOWN_SYMBOLS:
         return f"{stop.found.text!r} means nothing in CEQL", stop.span, None
     expected = expected_words(stop)
@@ -305,16 +255,15 @@ def _anything(stop: Stoppage) -> Explained:
     return f"{stop.found.text!r} is not expected here; expected {expected}", stop.span, None
 
 
-MISTAKES: tuple[Callable[[Stoppage], Explained | None], ...] = (
-    _unclosed_quote,
+MISTAKES = (
     _keyword_as_name,
-    _unclosed_bracket,
-    _closing_without_opening,
+    unclosed_bracket,
+    closing_without_opening,
     _semicolon_at_the_end,
     _filter_too_late,
     _unknown_strategy,
-    _misspelt_keyword,
-    _foreign,
+    misspelt_keyword,
+    foreign,
     _quotes_needed,
     _missing_where,
     _statement_brackets,
@@ -328,4 +277,17 @@ MISTAKES: tuple[Callable[[Stoppage], Explained | None], ...] = (
     _missing_connective,
     _chained_comparison,
     _anything,
+)
+
+CEQL = Dialect(
+    name="CEQL",
+    keywords=KEYWORDS,
+    openers=CLAUSES,
+    words=WORDS,
+    phrases={},  # the last resort has words of its own
+    groups=(),
+    foreign=FOREIGN,
+    mistakes=MISTAKES,
+    ignores_case=True,
+    quotes=_unclosed_quote,
 )

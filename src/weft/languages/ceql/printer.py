@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from weft.languages.ceql import syntax
-from weft.languages.ceql.stoppage import KEYWORDS
+from weft.languages.ceql.clause_words import KEYWORDS
 
 # How tightly things bind; an operand that binds less tightly is put in parentheses.
 _FILTER, _EITHER, _ADJACENT, _SEQUENCE, _POSTFIX = range(5)

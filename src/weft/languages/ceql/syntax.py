@@ -8,24 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
+from weft.languages.expressions import NOWHERE
+from weft.languages.expressions import And as And
+from weft.languages.expressions import Arithmetic as Arithmetic
+from weft.languages.expressions import Comparison as Comparison
+from weft.languages.expressions import Expression as Expression
+from weft.languages.expressions import Literal as Literal
+from weft.languages.expressions import Name as Name
+from weft.languages.expressions import Negative as Negative
+from weft.languages.expressions import Not as Not
+from weft.languages.expressions import Or as Or
+from weft.languages.expressions import SyntaxNode as SyntaxNode
 from weft.source import Span
-from weft.tree import Node
-
-NOWHERE = Span(0, 0)
-
-
-@dataclass(frozen=True)
-class SyntaxNode(Node):
-    """A piece of a program."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Name(SyntaxNode):
-    """An identifier, without its back-quotes."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -42,17 +36,6 @@ class Variable(SyntaxNode):
 
 
 # ---------------------------------------------------------------- filters and predicates
-
-
-class Expression(SyntaxNode):
-    """Anything that can stand in a filter: a value, a predicate, or a filter as a whole."""
-
-
-@dataclass(frozen=True)
-class Literal(Expression):
-    """A number, a text, TRUE or FALSE."""
-
-    value: int | float | str | bool
 
 
 @dataclass(frozen=True)
@@ -77,31 +60,6 @@ class Call(Expression):
     function: str
     variable: Variable
     attribute: Name | None = None
-
-
-@dataclass(frozen=True)
-class Arithmetic(Expression):
-    """`left operator right`."""
-
-    operator: OneOf["+", "-", "*", "/", "%"]
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Negative(Expression):
-    """`-operand`."""
-
-    operand: Expression
-
-
-@dataclass(frozen=True)
-class Comparison(Expression):
-    """`left operator right`; `==` is kept as `=`, `!=` as `<>`."""
-
-    operator: OneOf["<", "<=", ">", ">=", "=", "<>"]
-    left: Expression
-    right: Expression
 
 
 @dataclass(frozen=True)
@@ -132,29 +90,6 @@ class InRange(Expression):
     low: Expression
     high: Expression
     negated: bool = False
-
-
-@dataclass(frozen=True)
-class And(Expression):
-    """`left AND right`."""
-
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Or(Expression):
-    """`left OR right`."""
-
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Not(Expression):
-    """`NOT operand`."""
-
-    operand: Expression
 
 
 # ---------------------------------------------------------------- formulas

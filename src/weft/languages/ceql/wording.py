@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weft.languages.ceql.stoppage import CLAUSES, Stoppage
+from weft.languages.ceql.clause_words import CLAUSES, clause_of
+from weft.languages.stops import Stop
 
 SYMBOLS = {
     "LPAR": "'('",
@@ -41,7 +42,7 @@ GROUPS = (
 _IMPLIED = frozenset({"QUALIFIED", "FUNCTION", "TRUE", "FALSE", "$END", "SLASH", "PERCENT"})
 
 
-def expected_words(stop: Stoppage) -> str:
+def expected_words(stop: Stop) -> str:
     """`a, b or c`: what could have come, most telling first."""
     before = stop.word(-1)
     if before is not None and before.upper == "FILTER":
@@ -70,25 +71,25 @@ def _telling(terminal: str) -> tuple[int, str]:
     return (0 if terminal == "NAME" or terminal in WORDS else 2 if terminal in SYMBOLS else 1), terminal
 
 
-def _word(terminal: str, stop: Stoppage) -> str:
+def _word(terminal: str, stop: Stop) -> str:
     if terminal == "NAME":
         return _name_word(stop)
     return SYMBOLS.get(terminal) or WORDS.get(terminal) or terminal
 
 
-def _name_word(stop: Stoppage) -> str:
+def _name_word(stop: Stop) -> str:
     """What a name is at this place."""
     before = stop.word(-1)
-    if before is not None and before.kind == "number" and stop.clause == "WITHIN":
+    if before is not None and before.kind == "number" and clause_of(stop) == "WITHIN":
         return "a unit (EVENTS, SECONDS, MINUTES, HOURS, DAYS, MILLISECONDS)"
-    if before is not None and before.upper == "BY" and stop.clause == "CONSUME":
+    if before is not None and before.upper == "BY" and clause_of(stop) == "CONSUME":
         return "ANY, PARTITION or NONE"
     if before is not None and before.upper in ("AS", "QUERY"):
         return "a name"
     if before is not None and before.upper == "FROM":
         return "a stream"
-    if before is not None and before.text == "[" and stop.clause in CLAUSES:
+    if before is not None and before.text == "[" and clause_of(stop) in CLAUSES:
         return "an attribute"
     return {"WHERE": "an event type", "SELECT": "a variable", "FILTER": "an attribute or a variable"}.get(
-        stop.clause, "a name"
+        clause_of(stop), "a name"
     )

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from lark import Lark, Token, UnexpectedInput
+from lark import Lark, UnexpectedInput
 
 from weft.errors import ProgramError
 from weft.languages import expressions
 from weft.languages.eql import syntax
 from weft.languages.eql.mistakes import EQL
-from weft.languages.expressions import Name
 from weft.languages.grammars import load_parser
 from weft.languages.stops import explain
-from weft.languages.tokens import Child, ExpressionRules, from_to, number_of, place
+from weft.languages.tokens import Child, ExpressionRules, from_to, number_of
 from weft.source import SourceText, Span
 
 
@@ -34,14 +33,6 @@ def _parser() -> Lark:
 
 class _Nodes(ExpressionRules):
     """One method per rule of the grammar, called by the parser as it goes."""
-
-    def name_of(self, token: Token) -> Name:
-        text: str = token.value
-        return Name(text[1:-1].replace("``", "`") if text[0] == "`" else text, span=place(token))
-
-    def text_of(self, token: Token) -> str:
-        text: str = token.value
-        return text[1:-1].replace(text[0] * 2, text[0])
 
     def start(self, children: list[Child]) -> syntax.Program:
         queries = tuple(child for child in children if isinstance(child, syntax.Query))

@@ -39,10 +39,6 @@ def _parser() -> Lark:
 class _Nodes(ExpressionRules):
     """One method per rule of the grammar, called by the parser as it goes."""
 
-    def name_of(self, token: Token) -> Name:
-        text: str = token.value
-        return Name(text[1:-1].replace("``", "`") if text[0] == "`" else text, span=place(token))
-
     def text_of(self, token: Token) -> str:
         return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[0]), token.value[1:-1])
 
