@@ -24,8 +24,8 @@ $(READY): pyproject.toml
 demo: $(READY) ## find card fraud and a fire on an embedded Spark
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run all tests
-	@$(BIN)/python -m pytest -q
+test: $(READY) ## run all tests, in two processes
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
