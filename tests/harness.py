@@ -21,6 +21,7 @@ ENGINES = (
     pytest.param("local"),
     pytest.param("spark", marks=pytest.mark.spark),
 )
+SPARK_SAMPLE = 24  # Spark runs the same matcher, and a job for every case takes its time: every so many of them
 
 Case = dict[str, object]
 Record = dict[str, object]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.harness import Case, difference, load_own_vectors, load_vectors, run_engine
+from tests.harness import SPARK_SAMPLE, Case, difference, load_own_vectors, load_vectors, run_engine
 
 LANGUAGES = ("eql", "step")
-# Spark runs the same matcher and is tested with its own suite.
 ENGINES = ("meaning", "local")
 CASES = [
     pytest.param(case, language, id=str(case["id"]))
@@ -30,6 +29,12 @@ def test_vector(case: Case, language: str, engine: str) -> None:
     assert isinstance(events, list)
     records = run_engine(engine, str(case["program"]), events, language)
     assert difference(case, records) == "", f"{case['program']}\n{case['note']}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("case", "language"), CASES[::SPARK_SAMPLE])
+def test_vector_on_spark(case: Case, language: str) -> None:
+    test_vector(case, language, "spark")
 
 
 @pytest.mark.parametrize(("case", "language"), CASES)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.harness import Case, difference, load_own_vectors, load_vectors, run_engine
+from tests.harness import SPARK_SAMPLE, Case, difference, load_own_vectors, load_vectors, run_engine
 
 from weft.errors import ProgramError
 from weft.languages import compile_text
 
-# Spark runs the same matcher (tests/spark).
 ENGINES = ("meaning", "local")
 # Two slots of one type under override are refused (semantics.md 6); the case expects an answer without matches.
 REFUSED = {"epn-h53": "override-twice"}
@@ -34,6 +33,12 @@ def test_vector(case: Case, engine: str) -> None:
     assert isinstance(events, list)
     records = run_engine(engine, str(case["program"]), events, "epn")
     assert difference(case, records) == "", f"{case['program']}\n{case['note']}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", CASES[::SPARK_SAMPLE])
+def test_vector_on_spark(case: Case) -> None:
+    test_vector(case, "spark")
 
 
 @pytest.mark.parametrize("case", CASES)

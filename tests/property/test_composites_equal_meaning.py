@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.graph import pages as graph_pages
 from weft.runtime.graph.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
@@ -88,6 +90,7 @@ def test_queries_that_share_operators(program: Program, events: list[EventDict],
     assert rows_of(run(chosen, batches_of(events, chosen, parts))) == meant(program, events)
 
 
+@patch.object(graph_pages, "ITEMS", 4)  # so that there are several pages
 @SOME
 @given(programs, streams, sizes, st.integers(1, 3), st.booleans())
 def test_restarts_and_sweeps(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +72,45 @@ def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
     # The rows of rejects were not asked for; they are counted all the same.
     totals = {name: sum(numbers[name] for numbers in counted) for name in ("matches", "late", "unreadable")}
     assert totals == {"matches": len(wanted), "late": 1, "unreadable": 0}
+
+
+WAITING: list[dict[str, object]] = [
+    {"type": "A", "ts": 10, "k": "u"},
+    {"type": "B", "ts": 20, "k": "u"},
+    {"type": "C", "ts": 100, "k": "v"},
+]
+EQL = "SELECT a.k FROM (A a ; B b) @ 50 WHERE FILTER(a.k = b.k)"
+STEP = """topology "T"
+external A(k: string, x: int) < "a" [1.0]
+external B(k: string, x: int) < "b" [1.0]
+Q(a.k, b.x): A/a ;[a.k = b.k] !B/n[n.x > 5] ; B/b"""
+EPN = """pattern Gap absence(A a) context fixed 8
+pattern Pair sequence(A a, B b) where a.k = b.k and a.x < b.x context sliding 30 every 10"""
+
+
+def test_programs_that_wait_for_time(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    write_files(tmp_path / "waiting", WAITING, 1)
+    write_files(tmp_path / "in", EVENTS, 2)
+    programs = {language: api.compile(text, language=language) for text, language in ((STEP, "step"), (EPN, "epn"))}
+    frames = {
+        language: match_frame(read_stream(spark, tmp_path / "in"), replace(program, inputs=()), delay=10, lanes=2)
+        for language, program in programs.items()
+    }
+    waiting = read_stream(spark, tmp_path / "waiting").withColumn("ts", F.timestamp_millis("ts"))
+    frames["eql"] = api.match(waiting.withWatermark("ts", "10 milliseconds"), api.compile(EQL, language="eql"))
+    with ThreadPoolExecutor() as pool:
+        running = {name: pool.submit(outcome, frame, tmp_path / name) for name, frame in frames.items()}
+    # The watermark comes to 90, between the point in time and the last event, and no more events come.
+    shown = [(row.start, row.end, row.positions, json.loads(row.event)) for row in running["eql"].result()]
+    assert shown == [(10, 70, [0, 1], {"a.k": "u"})]
+    passed = max(int(str(e["ts"])) for e in EVENTS) - 10
+    for language, program in programs.items():
+        rows = running[language].result()
+        known = [m for m in local(program, EVENTS) if m.end < passed or (m.end == passed and not m.positions)]
+        assert {row.id: tuple(row.positions) for row in rows} == {m.id: m.positions for m in known}
+        assert {row.query for row in rows} == {query.name for query in program.queries}
 
 
 def outcome(

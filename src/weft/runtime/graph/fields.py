@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from weft.algebra.composites import CompositeQuery
 from weft.algebra.predicates import Attribute, Expression
 from weft.algebra.terms import Elapsed, Previous
 from weft.plan.graph import GraphOutput
-from weft.runtime import vectors
+from weft.runtime import blocks, vectors
 from weft.runtime.blocks import concat, take
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.tree import Node
@@ -29,20 +29,41 @@ class Remembered:
         names = {part.name for value in values for part in value.walk() if isinstance(part, Attribute)}
         self.attributes = sorted(names)
         self.chunks: list[EventBatch] = []
+        self.count = 0  # events ever remembered
+
+    @property
+    def first(self) -> int:
+        """The number of the first event that is still here, counting all that ever were."""
+        return self.count - sum(map(len, self.chunks))
 
     def add(self, batch: EventBatch, chosen: Int64s) -> None:
         """Remember some events of a batch."""
         if not self.attributes or not len(chosen):
             return
         columns = {name: batch.columns[name] for name in self.attributes if name in batch.columns}
-        whole = EventBatch(batch.types, batch.starts, batch.ends, batch.positions, columns)
+        whole = EventBatch(pa.nulls(len(batch)), batch.positions, batch.positions, batch.positions, columns)
         self.chunks.append(take(whole, chosen))
+        self.count += len(chosen)
         while len(self.chunks) > 1 and len(self.chunks[-2]) < max(_LEAST_ROWS, len(self.chunks[-1])):
             self.chunks[-2:] = [concat(self.chunks[-2:])]
 
     def forget(self, before: int) -> None:
         """Drop chunks all of whose events are before a position."""
         self.chunks = [chunk for chunk in self.chunks if chunk.positions[-1] >= before]
+
+    def rows(self, low: int, high: int) -> EventBatch:
+        """The events with these numbers."""
+        at, parts = self.first, []
+        for chunk in self.chunks:
+            if at < high and low < at + len(chunk):
+                parts.append(blocks.slice(chunk, max(low - at, 0), high - max(low, at)))
+            at += len(chunk)
+        return concat(parts)
+
+    def load(self, parts: Iterable[EventBatch], count: int) -> None:
+        """Take the events of a snapshot, the last of so many."""
+        whole = concat(parts)
+        self.chunks, self.count = [whole] if len(whole) else [], count
 
     def columns(self, name: str, positions: Int64s) -> Column:
         """An attribute of the events at these positions; missing where the position is negative."""

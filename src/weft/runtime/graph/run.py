@@ -22,7 +22,8 @@ from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
-from weft.runtime.graph.state import LEAST_ROWS, graph_pages, load_graph, sweep_graph
+from weft.runtime.graph.pages import graph_changes, load_graph
+from weft.runtime.graph.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.state import PageStore
 
@@ -39,7 +40,7 @@ class QueryOutput:
         self.fields = Fields(output) if output.query.fields else None
         self.taken = 0
         # The bindings reported so far, where the same ones can come again later.
-        self.reported: set[bytes] | None = set() if _binds_again(output.query.pattern) else None
+        self.reported: dict[bytes, None] | None = {} if _binds_again(output.query.pattern) else None
 
 
 def _binds_again(pattern: Composite) -> bool:
@@ -67,6 +68,7 @@ class GraphRun:
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
         self.remembered = Remembered(queries)
         self.sweep_at = LEAST_ROWS
+        self.saved: dict[str, int] = {}  # of what only grows, how much is in a snapshot
         self._store = PageStore()
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self._classifier = Classifier([[source.predicate] for source in self._sources])
@@ -120,7 +122,8 @@ class GraphRun:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        return self._store.changes(graph_pages(self), ())
+        pages, kept = graph_changes(self)
+        return self._store.changes(pages.items(), kept)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
@@ -220,13 +223,13 @@ class GraphRun:
         return Column(numbers=pa.array(times))
 
 
-def _new_ones(reported: set[bytes], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
+def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
     """Which of the matches bind what was not bound before."""
     new = []
     for number in range(len(offsets) - 1):
         part = slice(offsets[number], offsets[number + 1])
         key = positions[part].tobytes() + labels[part].tobytes()
         if key not in reported:
-            reported.add(key)
+            reported[key] = None
             new.append(number)
     return np.array(new, np.int64)

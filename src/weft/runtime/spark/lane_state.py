@@ -125,7 +125,10 @@ class LaneState:
         self.sequencer.add(run)
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
-        """Match the events that the watermark has passed."""
+        """Match the events that the watermark has passed, and what waited for time to pass.
+
+        Every lane is given the watermark of the whole stream, so no key waits for events of its own.
+        """
         watermark = self.head.watermark
         if watermark is None:
             return
@@ -133,9 +136,18 @@ class LaneState:
         for events in pieces(self.sequencer.release(None if ended else watermark)):
             if not self.job.empty:
                 yield from match_rows(self.matcher.push(events), self.job)
-        if ended and not self.head.finished:
+        if not ended:
+            yield from match_rows(self.matcher.advance(watermark), self.job)
+        elif not self.head.finished:
             self.head.finished = True
             yield from match_rows(self.matcher.finish(), self.job)
+
+    @property
+    def due(self) -> int | None:
+        """The time that must pass for something to happen here: any, when matches may wait for it."""
+        if self.head.watermark is not None and self.matcher.safe is not None:
+            return self.head.watermark
+        return self.sequencer.first_held
 
     def store(self, pages: Pages) -> None:
         """Write the pages that changed. A run is written once; how much of it has been used is in the head."""

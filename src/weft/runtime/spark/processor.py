@@ -68,7 +68,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         yield from self._finish(state, rejects)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        """Spark's watermark has passed the first event that waits here."""
+        """Spark's watermark has passed what was waited for here."""
         state = self._load(key[0])
         self._follow_spark(state, timerValues)
         if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():
@@ -97,9 +97,9 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
             yield Row(data=record_bytes(batch))
 
     def _set_timer(self, state: LaneState) -> None:
-        """Be called again when the watermark passes the first event that waits, even if no more events come."""
-        first = state.sequencer.first_held
-        timer = None if first is None else self._lateness.passed_at(first)
+        """Be called again when the watermark passes what is waited for, even if no more events come."""
+        due = state.due
+        timer = None if due is None else self._lateness.passed_at(due)
         if timer == state.head.timer:
             return
         if state.head.timer is not None:
