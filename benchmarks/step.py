@@ -1,4 +1,4 @@
-"""Step's experiments: whole queries (7.6) and each operator alone at its windows (7.3), on the local engine.
+"""Step's experiments: whole queries (7.6), each operator alone at its windows (7.3) and stabilisation (7.5).
 
 The baseline is PyArrow evaluating the conditions on single events, or comparing neighbours, on the same table;
 the whole engine runs from the Arrow table.
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.calls import calls, quotes, random_quotes
 from benchmarks.measure import Row, cpu_seconds, row
+from benchmarks.merging import stabilisation
 
 import weft
 
@@ -34,7 +35,7 @@ FRAUD = (
 def run(scale: float = 1.0) -> list[Row]:
     """All cases; `scale` multiplies the number of events."""
     count = max(1 << 14, int(1_000_000 * scale))
-    return [*_whole_queries(count), *_operators(count // 4), *_sharing(count // 8)]
+    return [*_whole_queries(count), *_operators(count // 4), *stabilisation(count), *_sharing(count // 8)]
 
 
 def _rate(table: pa.Table, text: str, *, repeats: int = 3) -> float:

@@ -41,12 +41,12 @@ def take(batch: EventBatch, indices: npt.NDArray[np.integer]) -> EventBatch:
 
 def concat(batches: Iterable[EventBatch]) -> EventBatch:
     """The events of all batches, one batch after the other."""
-    parts = [batch for batch in batches if len(batch)]
+    parts = [batch for batch in batches if len(batch.ends)]
     if not parts:
         return empty()
     if len(parts) == 1:
         return parts[0]
-    lengths = [len(part) for part in parts]
+    lengths = [len(part.ends) for part in parts]
     instant = all(part.starts is part.ends for part in parts)
     ends = np.concatenate([part.ends for part in parts])
     names = dict.fromkeys(name for part in parts for name in part.columns)
@@ -97,6 +97,11 @@ def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Co
 
 def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
     """One array of several of one kind; None stands for nulls. Integers give way to floats, dictionaries to texts."""
+    if all(array is not None for array in arrays):
+        try:
+            return pa.concat_arrays(arrays)
+        except pa.ArrowInvalid:  # of several types, or more than two gigabytes of texts
+            pass
     types = {array.type for array in arrays if array is not None}
     several = pa.float64() if pa.float64() in types else pa.string()
     target = types.pop() if len(types) == 1 else several

@@ -41,6 +41,11 @@ def bits_of(array: pa.Array) -> npt.NDArray[np.uint8]:
     return _read_only(np.frombuffer(array.buffers()[1], np.uint8)) if len(array) else NO_BYTES
 
 
+def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, read-only, whether it came from a buffer or not."""
+    return _read_only(array.view())
+
+
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     array.setflags(write=False)
     return array

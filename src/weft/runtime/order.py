@@ -8,17 +8,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from weft.errors import InputError, UsageError, did_you_mean
+from weft.kernels.merge import order_of, words_of
 from weft.runtime import blocks
+from weft.runtime.buffers import fixed
 from weft.runtime.chunks import Chunk, chunks_of
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.kinds import check_time_unit
 from weft.runtime.readable import check_kinds, check_types
 from weft.runtime.times import END, START, read_times
 from weft.schema import Catalog
+
+_NO_RANKS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,8 @@ class Segment:
         )
 
     def ranks(self, reading: Reading) -> Int64s:
-        """The place of each event's source among the declared ones; events of no declared source come last."""
-        types = self.chunk.column(reading.type).texts
-        if types is None:
-            return np.zeros(len(self), np.int64)
-        coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
-        places = {name: place for place, name in reversed(list(enumerate(reading.sources)))}
-        known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
-        ranks: Int64s = known[np.asarray(coded.indices.fill_null(len(known) - 1))]
+        """The place of each event's source among the declared ones."""
+        ranks = ranks_of(self.chunk.column(reading.type).texts, reading.sources)
         return ranks if self.keep is None else ranks[self.keep]
 
 
@@ -273,10 +270,31 @@ def _after(later: Segment, earlier: Segment) -> bool:
     return (int(later.ends[0]), int(later.starts[0])) >= (int(earlier.ends[-1]), int(earlier.starts[-1]))
 
 
-def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> npt.NDArray[np.int64]:
+def ranks_of(types: pa.Array, sources: Sequence[str]) -> Int64s:
+    """The place of each event's type among those of the declared sources; other types come last."""
+    coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
+    places = {name: place for place, name in reversed(list(enumerate(sources)))}
+    known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
+    ranks: Int64s = known[np.asarray(coded.indices.fill_null(len(known) - 1))]
+    return ranks
+
+
+def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> Int64s:
     """The order by end, start, rank of the source, and arrival."""
-    if ranks is not None:
-        return np.lexsort((ranks, starts, ends))
-    if starts is ends:
-        return np.argsort(ends, kind="stable")
-    return np.lexsort((starts, ends))
+    return merged_order(starts, ends, ranks, [0], [len(ends)])
+
+
+def merged_order(
+    starts: Int64s, ends: Int64s, ranks: Int64s | None, begins: Sequence[int], stops: Sequence[int]
+) -> Int64s:
+    """The places of the events in some ranges, which ascend, in stream order."""
+    ranges = np.array([begins, stops])
+    if not len(ends):
+        return np.empty(0, np.int64)
+    known = _NO_RANKS if ranks is None else ranks
+    words, place_bits, bits = words_of(fixed(ends), fixed(starts), known, ranges[0], ranges[1])
+    if len(words):
+        return order_of(words, place_bits, bits)
+    places = np.concatenate([np.arange(begin, stop) for begin, stop in zip(begins, stops, strict=True)])
+    keys = (starts, ends) if ranks is None else (ranks, starts, ends)
+    return places[np.lexsort([key[places] for key in keys])]
