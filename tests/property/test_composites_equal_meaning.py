@@ -20,9 +20,8 @@ from weft.errors import ProgramError
 from weft.languages import compile_text
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime import blocks
+from weft.runtime import blocks, paging
 from weft.runtime.events import EventBatch
-from weft.runtime.graph import pages as graph_pages
 from weft.runtime.graph.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
@@ -90,7 +89,7 @@ def test_queries_that_share_operators(program: Program, events: list[EventDict],
     assert rows_of(run(chosen, batches_of(events, chosen, parts))) == meant(program, events)
 
 
-@patch.object(graph_pages, "ITEMS", 4)  # so that there are several pages
+@patch.object(paging, "ITEMS", 4)  # so that there are several pages
 @SOME
 @given(programs, streams, sizes, st.integers(1, 3), st.booleans())
 def test_restarts_and_sweeps(

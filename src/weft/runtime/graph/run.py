@@ -22,10 +22,10 @@ from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
-from weft.runtime.graph.pages import graph_changes, load_graph
+from weft.runtime.graph.pages import growing_parts, load_graph, stored_arrays, summary_of
 from weft.runtime.graph.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.matches import Int32s, MatchBatch
-from weft.runtime.state import PageStore
+from weft.runtime.paging import Paging
 
 PIECE = 1 << 16  # matches reported at a time
 
@@ -68,8 +68,7 @@ class GraphRun:
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
         self.remembered = Remembered(queries)
         self.sweep_at = LEAST_ROWS
-        self.saved: dict[str, int] = {}  # of what only grows, how much is in a snapshot
-        self._store = PageStore()
+        self.paging = Paging()
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self._classifier = Classifier([[source.predicate] for source in self._sources])
 
@@ -122,13 +121,12 @@ class GraphRun:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        pages, kept = graph_changes(self)
-        return self._store.changes(pages.items(), kept)
+        return self.paging.changes({"summary": summary_of(self)}, stored_arrays(self), growing_parts(self))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
         load_graph(self, pages)
-        self._store.load(pages)
+        self.paging.load(pages, growing_parts(self))
 
     # -- events in ------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def sweep_graph(run: GraphRun) -> None:
     else:
         run.remembered.chunks.clear()
     run.sweep_at = max(LEAST_ROWS, 2 * arena.row_count)
-    run.saved.clear()  # ids have changed
+    run.paging.renumbered()
 
 
 def _trim(run: GraphRun) -> None:
