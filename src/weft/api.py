@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,40 +142,13 @@ def together(programs: Programs) -> Program:
     parts = _each(programs)
     if not parts or not all(isinstance(part, Program) for part in parts):
         raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
-    if len(parts) == 1:
-        return parts[0]
-    names = [name for part in parts for name in {query.name for query in part.queries}]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(
-            f"two programs have a query called {twice[0]!r}: rename one (a nameless query has its file's name)"
-        )
-    if len({part.time_unit for part in parts}) > 1:
-        raise UsageError("the programs count time in different units: compile them with one time_unit")
-    return replace(
-        parts[0],
-        queries=tuple(query for part in parts for query in part.queries),
-        catalog=_joined([part.catalog for part in parts]),
-        text="\n\n".join(part.text for part in parts),
-        inputs=tuple(item for part in parts for item in part.inputs),
-        outputs=tuple(item for part in parts for item in part.outputs),
-    )
+    return reduce(Program.extended, parts)
 
 
 def _each(programs: Programs) -> list[Program]:
     """The programs one by one, texts and files compiled."""
     given = [programs] if isinstance(programs, Program | str | Path) else programs
     return [compile(part) if isinstance(part, str | Path) else part for part in given]
-
-
-def _joined(catalogs: Sequence[Catalog]) -> Catalog:
-    streams = tuple(dict.fromkeys(stream for catalog in catalogs for stream in catalog.streams))
-    types = tuple(dict.fromkeys(kind for catalog in catalogs for kind in catalog.types))
-    names = [stream.name for stream in streams]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"two programs declare the stream {twice[0]!r} differently: make them agree")
-    return Catalog(streams, types)
 
 
 def _report(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:

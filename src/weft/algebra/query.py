@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal as OneOf
 
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Pattern
+from weft.algebra.rule_graph import instant_cycles
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
+from weft.errors import UsageError, did_you_mean
 from weft.schema import Catalog
 from weft.tree import Node
 
@@ -76,14 +78,87 @@ class Query(Node):
     limit: int | None = None
 
 
+AnyQuery = Query | CompositeQuery | SituationQuery | Rule
+
+
 @dataclass(frozen=True)
 class Program:
     """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
 
     language: str
-    queries: tuple[Query | CompositeQuery | SituationQuery | Rule, ...]
+    queries: tuple[AnyQuery, ...]
     catalog: Catalog = Catalog()
-    text: str = ""
+    text: str = ""  # as it was compiled
     time_unit: str = "ms"
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, each once, in order; a rule's is the type that it defines."""
+        return tuple(dict.fromkeys(query.name for query in self.queries))
+
+    def extended(self, other: Program) -> Program:
+        """This program with the queries of another after its own; raises UsageError when they do not go together.
+
+        Rules of both may define events of one type; other queries need names of their own.
+        """
+        if self.time_unit != other.time_unit:
+            raise UsageError("the programs count time in different units: compile them with one time_unit")
+        _check_names(self.queries, other.queries)
+        queries = (*self.queries, *other.queries)
+        if any(isinstance(query, Rule) for query in other.queries):
+            _check_cycles([query for query in queries if isinstance(query, Rule)])
+        return replace(
+            self,
+            queries=queries,
+            catalog=_joined(self.catalog, other.catalog),
+            text="\n\n".join(text for text in (self.text, other.text) if text),
+            inputs=(*self.inputs, *other.inputs),
+            outputs=(*self.outputs, *other.outputs),
+        )
+
+    def without(self, *names: str) -> Program:
+        """This program without the queries of these names; rules go by the type they define, or by their label."""
+        for name in names:
+            if not any(is_called(query, name) for query in self.queries):
+                labels = [query.label for query in self.queries if isinstance(query, Rule) and query.label]
+                hint = did_you_mean(name, (*self.names, *labels)) or "it is empty"
+                raise UsageError(f"the program has no query called {name!r}; {hint}")
+        kept = tuple(query for query in self.queries if not any(is_called(query, name) for name in names))
+        return replace(self, queries=kept)
+
+
+def is_called(query: AnyQuery, name: str) -> bool:
+    """Whether a query has this name; a rule also has its label."""
+    return query.name == name or (isinstance(query, Rule) and query.label == name)
+
+
+def _check_names(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
+    names: dict[str, bool] = {query.name: isinstance(query, Rule) for query in own}
+    labels = {query.label for query in own if isinstance(query, Rule) and query.label}
+    for query in others:
+        if query.name in names and not (names[query.name] and isinstance(query, Rule)):
+            raise UsageError(
+                f"two programs have a query called {query.name!r}: rename one (a nameless query has its file's name)"
+            )
+        if isinstance(query, Rule) and query.label in labels:
+            raise UsageError(f"two programs have a rule {query.label!r}: rename one, or leave its name out")
+
+
+def _joined(one: Catalog, other: Catalog) -> Catalog:
+    streams = tuple(dict.fromkeys((*one.streams, *other.streams)))
+    names = [stream.name for stream in streams]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two programs declare the stream {twice!r} differently: make them agree")
+    return Catalog(streams, tuple(dict.fromkeys((*one.types, *other.types))))
+
+
+def _check_cycles(rules: list[Rule]) -> None:
+    for cycle in instant_cycles(rules):
+        path = " <- ".join((*cycle, cycle[0]))
+        raise UsageError(
+            f"together these rules fire for ever, at one instant: {path}; start one of them at another event, "
+            "and look back at this one: each X(…) within 5 min from A"
+        )

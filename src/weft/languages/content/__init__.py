@@ -1,0 +1,1 @@
+"""Content filters: conditions on the fields of composite events, as subscriptions have them."""

@@ -1,0 +1,72 @@
+"""From the text of a content filter to a predicate over the fields of one event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from weft.algebra import predicates as algebra
+from weft.errors import did_you_mean
+from weft.languages import expressions as syntax
+from weft.languages.conditions import UNKNOWN, Conditions, Typed
+from weft.languages.content.parser import parse
+from weft.languages.findings import Findings
+from weft.schema import Kind
+from weft.source import SourceText
+
+# What every composite event has, unless it has a field of that name: its type, and its interval.
+IMPLICIT = {"type": Kind.TEXT, "ts": Kind.INT, "start": Kind.INT, "end": Kind.INT}
+
+Fields = Mapping[str, Kind | None]  # the kind of each field; None: not known
+
+
+def compile_filter(text: str, fields: Fields | None = None) -> algebra.Predicate:
+    """The predicate that a filter stands for; raises ProgramError when it is wrong.
+
+    `fields` are those that the events have, by name; None: they are not known, so that any may be.
+    """
+    source = SourceText(text, "<where>")
+    findings = Findings(source)
+    condition = parse(source)
+    lowered = FieldConditions(fields, findings).condition(condition)
+    findings.conclude()
+    return lowered
+
+
+class FieldConditions(Conditions):
+    """Lowers conditions in which a name is a field of the event at hand."""
+
+    def __init__(self, fields: Fields | None, findings: Findings) -> None:
+        super().__init__(findings)
+        self._fields = None if fields is None else {**IMPLICIT, **fields}
+
+    def value(self, node: syntax.Expression) -> Typed:
+        """The value of an expression; a name alone is a field."""
+        return self._read(node.name) if isinstance(node, syntax.Bare) else super().value(node)
+
+    def field(self, node: syntax.Field) -> Typed:
+        """`a.b`, which is a field only where two variables of a query have the attribute."""
+        if self._fields is not None and node.text in self._fields:
+            return self._read(syntax.Name(node.text, span=node.span))
+        hint = f"write the field alone: {node.attribute.text}"
+        self.findings.error("unknown-variable", "only the fields of one event can be read here", node.span, hint)
+        return UNKNOWN
+
+    def condition(self, node: syntax.Expression) -> algebra.Predicate:
+        """The predicate a condition stands for."""
+        if isinstance(node, syntax.Contains):
+            if not (isinstance(node.part, syntax.Literal) and isinstance(node.part.value, str)):
+                self.findings.error("not-a-text", "what is contained is a text in quotes", node.part.span)
+                return algebra.Always()
+            return algebra.Matches(self.value(node.operand).value, re.escape(node.part.value))
+        return super().condition(node)
+
+    def _read(self, name: syntax.Name) -> Typed:
+        if self._fields is None:
+            return Typed(algebra.Attribute(name.text), None)
+        if name.text not in self._fields:
+            hint = did_you_mean(name.text, self._fields)
+            self.findings.error("unknown-field", f"these events have no field {name.text!r}", name.span, hint)
+            return UNKNOWN
+        kind = self._fields[name.text]
+        return Typed(algebra.Attribute(name.text), None if kind is None else frozenset({kind.family}))
