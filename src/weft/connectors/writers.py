@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,11 +26,32 @@ ROWS = 4096  # dicts taken together
 
 def write_matches(matches: Rows, path: str | Path, format: str = "jsonl") -> int:
     """Write matches (dicts, or rows of MATCH_SCHEMA) to a file, `-` being standard output; returns how many."""
-    writers = {"jsonl": _write_json_lines, "csv": _write_csv, "parquet": _write_parquet}
-    if format not in writers:
-        raise UsageError(f"unknown format {format!r}; known are {', '.join(writers)}")
-    with _opened(path) as sink:
-        return writers[format](_batches(matches), sink)
+    make = _writer_of(format)
+    count = 0
+    with _opened(path) as sink, closing(make(sink)) as writer:
+        for rows in _batches(matches):
+            writer.write(rows)
+            count += len(rows)
+    return count
+
+
+class MatchFile:
+    """A file that matches are added to as they are found; the format is told by the path's ending."""
+
+    def __init__(self, path: str | Path) -> None:
+        make = _writer_of(Path(path).suffix.removeprefix(".").lower())
+        self._open = ExitStack()
+        self._sink = self._open.enter_context(_opened(path))
+        self._writer = self._open.enter_context(closing(make(self._sink)))
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows of MATCH_SCHEMA. Lines are in the file at once, Parquet is readable when it is closed."""
+        self._writer.write(rows)
+        self._sink.flush()
+
+    def close(self) -> None:
+        """Complete the file; nothing can be added any more."""
+        self._open.close()
 
 
 def write_rejected(rejected: Iterable[Rejected], path: str | Path) -> int:
@@ -86,37 +107,70 @@ def _from_dicts(matches: list[Mapping[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=MATCH_SCHEMA)
 
 
-def _write_json_lines(batches: Iterable[pa.RecordBatch], sink: BinaryIO) -> int:
-    count = 0
-    for batch in batches:
-        sink.write(json_lines(batch))
-        count += len(batch)
-        if sink is sys.stdout.buffer:
-            sink.flush()  # whoever reads the pipe sees matches as they are found
-    return count
+def _writer_of(format: str) -> Callable[[BinaryIO], Writer]:
+    writers: dict[str, Callable[[BinaryIO], Writer]] = {"jsonl": JsonLines, "csv": Csv, "parquet": Parquet}
+    if format not in writers:
+        raise UsageError(f"unknown format {format!r}; known are {', '.join(writers)}")
+    return writers[format]
 
 
-def _write_csv(batches: Iterable[pa.RecordBatch], sink: BinaryIO) -> int:
+class Writer(Protocol):
+    """Matches in one format, to an open file."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write rows of MATCH_SCHEMA."""
+
+    def close(self) -> None:
+        """Write what completes the file, which stays open."""
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write rows of MATCH_SCHEMA."""
+        self._sink.write(json_lines(rows))
+        if self._sink is sys.stdout.buffer:
+            self._sink.flush()  # whoever reads the pipe sees matches as they are found
+
+    def close(self) -> None:
+        """Nothing is missing."""
+
+
+class Csv:
     """One line per match; positions are separated by spaces, bindings and event are JSON."""
-    text = io.TextIOWrapper(sink, encoding="utf-8", newline="", write_through=True)
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(MATCH_SCHEMA.names)
-    count = 0
-    for batch in batches:
-        for match in batch.to_pylist():
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._text = io.TextIOWrapper(sink, encoding="utf-8", newline="", write_through=True)
+        self._rows = csv.writer(self._text, lineterminator="\n")
+        self._rows.writerow(MATCH_SCHEMA.names)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write rows of MATCH_SCHEMA."""
+        for match in rows.to_pylist():
             match["positions"] = " ".join(map(str, match["positions"]))
             match["bindings"] = json.dumps(dict(match["bindings"]), ensure_ascii=False)
-            rows.writerow([match[name] for name in MATCH_SCHEMA.names])
-        count += len(batch)
-    text.flush()
-    text.detach()
-    return count
+            self._rows.writerow([match[name] for name in MATCH_SCHEMA.names])
+
+    def close(self) -> None:
+        """Leave the file to its owner."""
+        self._text.flush()
+        self._text.detach()
 
 
-def _write_parquet(batches: Iterable[pa.RecordBatch], sink: BinaryIO) -> int:
-    count = 0
-    with pq.ParquetWriter(cast(Any, sink), MATCH_SCHEMA) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            count += len(batch)
-    return count
+class Parquet:
+    """A row group for each batch of rows."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._writer = pq.ParquetWriter(cast(Any, sink), MATCH_SCHEMA)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write rows of MATCH_SCHEMA."""
+        self._writer.write_batch(rows)
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._writer.close()

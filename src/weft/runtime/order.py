@@ -36,6 +36,7 @@ class Reading:
     columns: frozenset[str] | None = None
     ordered: bool = False
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
+    since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
 
     def __post_init__(self) -> None:
         check_time_unit(self.time_unit)
@@ -91,8 +92,9 @@ class Segment:
 class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
-    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, first: int = 0) -> None:
         self.reading = reading
+        self.first = first  # the position of the first event
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
         self._chunks = chunks
@@ -101,11 +103,11 @@ class EventSource:
         self.rejected.clear()
         self.counters.update(events=0, rejected=0)
         segments = self._segments()
-        position = 0
+        position = self.first
         for batch in self._streamed(segments) if self.reading.ordered else self._sorted(list(segments)):
             positions = np.arange(position, position + len(batch))
             position += len(positions)
-            self.counters["events"] = position
+            self.counters["events"] = position - self.first
             yield EventBatch(batch.types, batch.starts, batch.ends, positions, batch.columns, batch.streams)
 
     def _segments(self) -> Iterator[Segment]:
@@ -128,6 +130,8 @@ class EventSource:
             (reading.time, START, END),
             reading.time_unit,
         )
+        if reading.since is not None:
+            problems.update(_late(starts, ends, reading.since, problems))
         problems.update(chunk.problems)
         check_types(chunk, reading.type, problems)
         check_kinds(chunk, reading.type, reading.catalog, problems)
@@ -264,6 +268,13 @@ def ordered(starts: Int64s, ends: Int64s) -> bool:
         return bool((ends[1:] >= ends[:-1]).all())
     tied = (ends[1:] == ends[:-1]) & (starts[1:] >= starts[:-1])
     return bool(((ends[1:] > ends[:-1]) | tied).all())
+
+
+def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collection[int]) -> dict[int, str]:
+    """The rows that come too late, and why; those without a time are known as unread."""
+    end, start = since
+    late = np.flatnonzero((ends < end) | ((ends == end) & (starts < start)))
+    return {int(row): f"late: it ends at {ends[row]}, and time has come to {end}" for row in late if row not in unread}
 
 
 def _after(later: Segment, earlier: Segment) -> bool:
