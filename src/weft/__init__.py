@@ -3,23 +3,30 @@
 from weft.algebra.query import Program
 from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
+from weft.live_program import Deployment, LiveProgram, Matches, live
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match
+from weft.runtime.subscriptions import Subscription
 
 __all__ = [
+    "Deployment",
     "Diagnostic",
     "InputError",
+    "LiveProgram",
     "Match",
+    "Matches",
     "Program",
     "ProgramError",
     "ProgramWarning",
     "Rejected",
     "RejectedWarning",
+    "Subscription",
     "UsageError",
     "WeftError",
     "compile",
     "count",
     "detect",
     "explain",
+    "live",
     "match",
 ]

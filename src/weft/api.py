@@ -6,7 +6,7 @@ The whole way of a query is one line each in `detect`: text, algebra, plan, run,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -48,8 +48,7 @@ def compile(
     text does not declare itself. One tick of event time is a `time_unit` (ns, us, ms, s, min, h or d).
     """
     program, findings = compile_with_findings(text_or_path, language, schema, time_unit)
-    for finding in findings:
-        warnings.warn(finding.render(), ProgramWarning, stacklevel=2)
+    warn_of(findings)
     return program
 
 
@@ -58,12 +57,31 @@ def compile_with_findings(
     language: str | None = None,
     schema: Schema | None = None,
     time_unit: str = "ms",
+    *,
+    stem: str | None = None,
+    running: Program | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
-    """Like `compile`, but gives the warnings back."""
+    """Like `compile`, but gives the warnings back.
+
+    `stem` is what a nameless query is called. The text is checked together with a program that is running already.
+    """
     path = _as_path(text_or_path)
-    text, name, stem = (str(text_or_path), "<text>", "q") if path is None else (_read(path), str(path), path.stem)
-    program, findings = compile_text(text, language=language, name=name, stem=stem, schema=schema, time_unit=time_unit)
+    program, findings = compile_text(
+        str(text_or_path) if path is None else _read(path),
+        language=language,
+        name="<text>" if path is None else str(path),
+        stem=stem or ("q" if path is None else path.stem),
+        schema=schema,
+        time_unit=time_unit,
+        running=running,
+    )
     return replace(program, time_unit=time_unit), findings
+
+
+def warn_of(findings: Sequence[Diagnostic]) -> None:
+    """Show what was found in a program, to whoever called the function that calls this one."""
+    for finding in findings:
+        warnings.warn(finding.render(), ProgramWarning, stacklevel=3)
 
 
 def match(
@@ -111,7 +129,7 @@ def detect(
 def _objects(run: engines.Run, rejects: list[Rejected] | None) -> Iterator[Match]:
     for rows in run.rows():
         yield from rows_to_matches(rows)
-    _report(run.rejected, rejects)
+    report_rejected(run.rejected, rejects)
 
 
 def count(
@@ -126,7 +144,7 @@ def count(
     """The number of matches of each query, by name, without making match objects."""
     run = engines.start(events, together(program), engine, time=time, type=type)
     counts = run.counts()
-    _report(run.rejected, rejects)
+    report_rejected(run.rejected, rejects)
     return counts
 
 
@@ -137,21 +155,22 @@ def explain(program: Programs, stage: str = "plan", format: str = "text") -> str
     return stages.show(together(program), stage, format)
 
 
-def together(programs: Programs) -> Program:
+def together(programs: Programs, compiled: Callable[[str | Path], Program] = compile) -> Program:
     """Several programs as one, deployed on the same events."""
-    parts = _each(programs)
+    parts = _each(programs, compiled)
     if not parts or not all(isinstance(part, Program) for part in parts):
         raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
     return reduce(Program.extended, parts)
 
 
-def _each(programs: Programs) -> list[Program]:
+def _each(programs: Programs, compiled: Callable[[str | Path], Program] = compile) -> list[Program]:
     """The programs one by one, texts and files compiled."""
     given = [programs] if isinstance(programs, Program | str | Path) else programs
-    return [compile(part) if isinstance(part, str | Path) else part for part in given]
+    return [compiled(part) if isinstance(part, str | Path) else part for part in given]
 
 
-def _report(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:
+def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:
+    """Give the events that could not be read to whoever collects them, or warn of them."""
     if rejects is not None:
         rejects.extend(found)
     elif found:

@@ -41,6 +41,7 @@ class Language:
     parse: Callable[[SourceText], Node]
     lower: Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
     print: Callable[..., str]
+    joins: bool = False  # its queries see what queries deployed before define, and are checked together with them
 
 
 LANGUAGES = (
@@ -83,6 +84,7 @@ LANGUAGES = (
         parse=parse_tesla,
         lower=lower_tesla,
         print=print_tesla,
+        joins=True,
     ),
 )
 
@@ -97,17 +99,20 @@ def compile_text(
     stem: str = "q",
     schema: Schema | None = None,
     time_unit: str = "ms",
+    running: Program | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """A program in the algebra, and the warnings about it; raises ProgramError when it is wrong.
 
     `name` is what messages call the text and `stem` what a nameless query is called. `schema` gives event
-    types (`{type: {attribute: kind}}` or a Catalog) to check against when the program declares none.
+    types (`{type: {attribute: kind}}` or a Catalog) to check against when the program declares none. The program
+    is to be deployed beside the one that is `running`, if there is one.
     """
     chosen = language_of(text, language=language, name=name)
     source = SourceText(text, name, stem)
     try:
         with growing():
-            return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit)
+            context = {"running": running.queries} if running is not None and chosen.joins else {}
+            return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit, **context)
     except RecursionError:
         message = "this program is nested too deeply"
         hint = "split it into several queries, or write fewer operators in one formula"

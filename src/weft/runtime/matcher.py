@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.errors import UsageError
@@ -36,8 +36,16 @@ class Matcher:
             own = [operator.query for operator in operators if isinstance(operator, kind)]
             if own:
                 self.runs[name] = run(own)
+        self._removed: frozenset[str] = frozenset()
         self._events = 0
         self._store = PageStore()
+
+    def remove(self, names: Collection[str]) -> None:
+        """Report nothing more of these queries, and do no more for them than they have in common with others."""
+        self._removed |= frozenset(names)
+        for run in self.runs.values():
+            if isinstance(run, RegularRun):
+                run.remove(self._removed)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
@@ -47,7 +55,7 @@ class Matcher:
         """
         self._events += len(batch)
         for run in self.runs.values():
-            yield from run.push(batch)
+            yield from self._wanted(run.push(batch))
             run.sweep()
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -62,12 +70,15 @@ class Matcher:
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
         for run in self.runs.values():
-            yield from run.advance(time)
+            yield from self._wanted(run.advance(time))
             run.sweep()
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
-        return [found for run in self.runs.values() for found in run.finish()]
+        return [found for run in self.runs.values() for found in self._wanted(run.finish())]
+
+    def _wanted(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
+        return found if not self._removed else (piece for piece in found if piece.query not in self._removed)
 
     @property
     def counters(self) -> dict[str, int]:

@@ -99,6 +99,26 @@ class MatchBatch:
             events=None if self.events is None else self.events.slice(begin, end - begin),
         )
 
+    def take(self, rows: Int64s) -> MatchBatch:
+        """The matches at these places, in that order."""
+        sizes = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        places = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        chosen = pa.array(rows)
+        return replace(
+            self,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            firsts=self.firsts[rows],
+            lasts=self.lasts[rows],
+            offsets=offsets,
+            positions=self.positions[places],
+            labels=self.labels[places],
+            keys=self.keys[rows],
+            fields={name: values.take(chosen) for name, values in self.fields.items()},
+            events=None if self.events is None else self.events.take(chosen),
+        )
+
 
 class PlainMatch(NamedTuple):
     """A match as plain values: times, the positions its interval covers, and what it is made of."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -92,9 +92,9 @@ class Segment:
 class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
-    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, first: int = 0) -> None:
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
         self.reading = reading
-        self.first = first  # the position of the first event
+        self.first = 0  # the position of the first event
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
         self._chunks = chunks
@@ -109,6 +109,11 @@ class EventSource:
             position += len(positions)
             self.counters["events"] = position - self.first
             yield EventBatch(batch.types, batch.starts, batch.ends, positions, batch.columns, batch.streams)
+
+    def continued(self, first: int, since: tuple[int, int] | None) -> EventSource:
+        """This source as one that goes on: its first position, and the end and start of the event before."""
+        self.first, self.reading = first, replace(self.reading, since=since)
+        return self
 
     def _segments(self) -> Iterator[Segment]:
         row = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -151,11 +151,17 @@ class RegularRun:
     def __init__(self, queries: Sequence[Query]) -> None:
         self.queries = tuple(queries)
         self._runs = [QueryRun(query) for query in queries if query.limit != 0]
+        self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
         self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
         self._store = PageStore()
+
+    def remove(self, names: Collection[str]) -> None:
+        """Let the queries of these names see nothing more."""
+        kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in names]
+        self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that end in a batch, query by query, in pieces."""
@@ -206,7 +212,7 @@ class RegularRun:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         pages: dict[str, bytes] = {}
         kept: list[str] = []
-        for number, run in enumerate(self._runs):
+        for number, run in zip(self._numbers, self._runs, strict=True):
             changed, unchanged = run.changes()
             pages.update(pages_under(f"query/{number}/", changed))
             kept += (f"query/{number}/{name}" for name in unchanged)
@@ -217,7 +223,7 @@ class RegularRun:
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
-        for number, run in enumerate(self._runs):
+        for number, run in zip(self._numbers, self._runs, strict=True):
             run.load(pages_below(f"query/{number}/", pages))
         for number, partition in enumerate(self._coders):
             self._coders[partition] = KeyCoder.restore(partition, pages_below(f"keys/{number}/", pages))
@@ -230,7 +236,7 @@ class RegularRun:
         coded = self._classifier.code(batch)
         letters = np.empty(len(batch), np.int32)
         slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
-        for number, run in enumerate(self._runs):
+        for number, run in zip(self._numbers, self._runs, strict=True):
             self._classifier.letters_of(number, coded, letters)
             known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
             if count > known:

@@ -103,24 +103,28 @@ def _excludes(absence: Absence, wanted: LookBack) -> bool:
 # ---------------------------------------------------------------- cycles
 
 
-def check_cycles(lowered: Sequence[tuple[syntax.Rule, Rule]], findings: Findings) -> None:
+def check_cycles(lowered: Sequence[tuple[syntax.Rule, Rule]], findings: Findings, running: Sequence[Rule] = ()) -> None:
     """Refuse rules that fire each other at one instant; warn of events whose history never ends."""
-    rules = [rule for _, rule in lowered]
+    rules = [*running, *(rule for _, rule in lowered)]
     instant = instant_cycles(rules)
     for cycle in instant:
         path = " <- ".join((*cycle, cycle[0]))
-        at = next(node for node, rule in lowered if rule.name == cycle[0] and rule.terminator.events.type in cycle)
+        at = next(node for node, rule in lowered if rule.name in cycle and rule.terminator.events.type in cycle)
         message = f"this fires for ever, at one instant: {path}"
         hint = "start one of these rules at another event, and look back at this one: each X(…) within 5 min from A"
         findings.error("instant-cycle", message, at.clauses[0].span, hint)
     for cycle in histories_without_end(rules):
         if not any(name in found for found in instant for name in cycle):
             path = " <- ".join((*cycle, cycle[0]))
-            at = next(node for node, rule in lowered if rule.name == cycle[0] and _binds(rule, cycle[1 % len(cycle)]))
+            here = [node for node, rule in lowered if rule.name in cycle and _binds(rule, cycle)]
+            if not here:
+                continue  # it was there before
             message = f"events may be made of events of their own type without end: {path}"
             hint = "each keeps the positions of all events it is made of; they may become many"
-            findings.warning("endless-history", message, at.type.span, hint)
+            findings.warning("endless-history", message, here[0].type.span, hint)
 
 
-def _binds(rule: Rule, type_: str) -> bool:
-    return any(step.events.type == type_ for step in rule.steps)
+def _binds(rule: Rule, cycle: Sequence[str]) -> bool:
+    """Whether a rule is a step of the cycle, from the type that it defines to the one after it."""
+    after = cycle[(cycle.index(rule.name) + 1) % len(cycle)]
+    return any(step.events.type == after for step in rule.steps)

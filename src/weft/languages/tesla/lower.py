@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from weft.algebra.query import Program
+from collections.abc import Sequence
+
+from weft.algebra.query import AnyQuery, Program
 from weft.algebra.rules import Rule
 from weft.errors import Diagnostic
 from weft.languages.ceql.declarations import Schema, given_catalog
@@ -17,11 +19,20 @@ LANGUAGE = "tesla"
 
 
 def lower(
-    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+    program: syntax.Program,
+    source: SourceText,
+    *,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+    running: Sequence[AnyQuery] = (),
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
-    """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
+    """The program in the algebra, with warnings; raises ProgramError with all errors that were found.
+
+    `running` are queries that it will be deployed beside: their rules define types, and may close cycles.
+    """
     findings = Findings(source)
-    types = Types(program.rules, given_catalog(schema))
+    others = [query for query in running if isinstance(query, Rule)]
+    types = Types(program.rules, given_catalog(schema), others)
     if not program.rules:
         hint = "a rule looks like this: define Fire(area: string) from Smoke(value > 3) where area = Smoke.area"
         findings.error("no-rule", "there is no rule in this text", program.span, hint)
@@ -34,7 +45,7 @@ def lower(
         rule = RuleLowering(node, scope, types, time_unit, findings).lower() if scope is not None else None
         if rule is not None:
             lowered.append((node, rule))
-    check_cycles(lowered, findings)
+    check_cycles(lowered, findings, others)
     warnings = findings.conclude()
     return Program(LANGUAGE, tuple(rule for _, rule in lowered), text=source.text, time_unit=time_unit), warnings
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from weft.algebra.rules import Rule
 from weft.errors import did_you_mean
 from weft.languages.ceql.declarations import KINDS
 from weft.languages.ceql.scope import IMPLICIT
@@ -29,15 +30,19 @@ def kind_named(name: Name, findings: Findings) -> Kind | None:
 
 
 class Types:
-    """The event types whose attributes are known: those that rules define, and those of a schema."""
+    """The event types whose attributes are known: those that rules define, running ones too, and those of a schema."""
 
-    def __init__(self, rules: tuple[syntax.Rule, ...], catalog: Catalog) -> None:
+    def __init__(self, rules: tuple[syntax.Rule, ...], catalog: Catalog, running: Sequence[Rule] = ()) -> None:
         given = list(catalog.all_types())
         self._are_given = bool(given)
         self._known: dict[str, Attributes] = {}
         for type_ in given:
             for name, kind in (*type_.attributes, *IMPLICIT.items()):
                 self._add(type_.name, name, kind)
+        for defined in running:
+            self._known.setdefault(defined.name, {})
+            for field_ in defined.fields:
+                self._add(defined.name, field_.name, field_.kind)
         for rule in rules:
             self._known.setdefault(rule.type.text, {})
             for declared in rule.fields:

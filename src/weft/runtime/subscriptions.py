@@ -1,0 +1,175 @@
+"""Who wants to know: matches go to those who subscribed to their type, if their fields are as wanted."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.predicates import Predicate
+from weft.runtime.classify import Classifier
+from weft.runtime.events import Column, EventBatch
+from weft.runtime.kinds import column_of, columns_of_dicts
+from weft.runtime.matches import Match, MatchBatch, rows_to_matches, to_record_batches
+
+EVERY_TYPE = "*"
+KEPT_ERRORS = 100
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Failure(NamedTuple):
+    """A match that could not be delivered, and why."""
+
+    match: Match
+    error: Exception
+
+
+class Subscription:
+    """What is delivered to one receiver: it counts what arrived and what failed, and keeps the latest failures."""
+
+    def __init__(
+        self,
+        type: str,
+        receive: Callable[[Match], object] | None,
+        write: Callable[[pa.RecordBatch], object] | None = None,
+        wanted: Predicate | None = None,
+        close: Callable[[], object] | None = None,
+    ) -> None:
+        self.type = type
+        self.active = True
+        self.delivered = 0
+        self.failed = 0
+        self.errors: deque[Failure] = deque(maxlen=KEPT_ERRORS)
+        self.wanted = wanted
+        self._receive = receive
+        self._write = write
+        self._close = close
+
+    def cancel(self) -> None:
+        """Deliver nothing more; a file is completed. To cancel twice changes nothing."""
+        if self.active:
+            self.active = False
+            if self._close is not None:
+                self._close()
+
+    def deliver(self, rows: pa.RecordBatch) -> None:
+        """Hand matches over. What a receiver raises is kept, and the next match is its next chance."""
+        if self._write is not None:
+            self._deliver_rows(rows)
+            return
+        assert self._receive is not None
+        for match in rows_to_matches(rows):
+            if not self.active:  # a receiver may cancel
+                return
+            try:
+                self._receive(match)
+            except Exception as error:
+                self._fail(match, error)
+            else:
+                self.delivered += 1
+
+    def _deliver_rows(self, rows: pa.RecordBatch) -> None:
+        assert self._write is not None
+        try:
+            self._write(rows)
+        except Exception as error:
+            for match in rows_to_matches(rows):
+                self._fail(match, error)
+        else:
+            self.delivered += len(rows)
+
+    def _fail(self, match: Match, error: Exception) -> None:
+        self.failed += 1
+        self.errors.append(Failure(match, error))
+
+    def __repr__(self) -> str:
+        state = "" if self.active else ", cancelled"
+        return f"<Subscription to {self.type}: {self.delivered:,} delivered, {self.failed:,} failed{state}>"
+
+
+class Subscriptions:
+    """All subscriptions to the matches of one stream. Conditions are evaluated together, over columns."""
+
+    def __init__(self) -> None:
+        self._audiences: dict[str, Audience] = {}
+
+    def add(self, subscription: Subscription) -> None:
+        """Let a subscription have the matches from now on."""
+        known = self._audiences.get(subscription.type)
+        self._audiences[subscription.type] = Audience([*(known.active if known else ()), subscription])
+
+    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
+        """Deliver matches, to each receiver in match order."""
+        for type_, audience in list(self._audiences.items()):
+            own = [batch for batch in found if type_ in (EVERY_TYPE, batch.query)]
+            if own:
+                audience.deliver(own, query_order)
+
+    def close(self) -> None:
+        """Cancel all."""
+        for audience in self._audiences.values():
+            for subscription in audience.active:
+                subscription.cancel()
+        self._audiences.clear()
+
+
+class Audience:
+    """The subscriptions to one type."""
+
+    def __init__(self, members: Sequence[Subscription]) -> None:
+        self._members = members
+        self._choosy = [member for member in members if member.wanted is not None]
+        self._classifier = Classifier([[member.wanted] for member in self._choosy if member.wanted is not None])
+
+    @property
+    def active(self) -> list[Subscription]:
+        """The members that are not cancelled."""
+        return [member for member in self._members if member.active]
+
+    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
+        """Give each member what it wants of these matches."""
+        masks = [self._masks(batch) for batch in found] if any(member.active for member in self._choosy) else []
+        everything: list[pa.RecordBatch] | None = None  # the same rows for all who want all
+        for member in self._members:
+            if not member.active:
+                continue
+            if member.wanted is not None:
+                number = self._choosy.index(member)
+                chosen = [batch.take(np.flatnonzero(own[number])) for batch, own in zip(found, masks, strict=True)]
+                rows = list(to_record_batches(chosen, query_order))
+            else:
+                everything = everything or list(to_record_batches(found, query_order))
+                rows = everything
+            for piece in rows:
+                member.deliver(piece)
+
+    def _masks(self, batch: MatchBatch) -> list[Mask]:
+        """For each condition, which matches satisfy it."""
+        masks = []
+        for number, letters in enumerate(self._classifier.letters(as_events(batch))):
+            count = self._classifier.letter_count(number)
+            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
+            masks.append(truths[letters])
+        return masks
+
+
+def as_events(batch: MatchBatch) -> EventBatch:
+    """Matches as the events they define: their fields as attributes, and `type`, `ts`, `start` and `end`."""
+    types = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(batch), np.int32)), pa.array([batch.query]))
+    ends = Column(numbers=pa.array(batch.ends))
+    columns = {"type": Column(texts=types), "ts": ends, "start": Column(numbers=pa.array(batch.starts)), "end": ends}
+    if batch.events is not None:
+        columns.update(columns_of_dicts([json.loads(event) for event in batch.events.to_pylist()], None))
+    else:
+        columns.update((name, column_of(_whole(values))) for name, values in batch.fields.items())
+    return EventBatch(types, batch.starts, batch.ends, np.arange(len(batch)), columns)
+
+
+def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
