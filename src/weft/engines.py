@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -94,7 +94,7 @@ def open_source(
     *,
     time: str,
     type: str,
-    columns: Sequence[str] | None = None,
+    columns: Collection[str] | None = None,
 ) -> EventSource:
     """Events in stream order from data in memory or from files."""
     paths = paths_of(events)

@@ -57,7 +57,7 @@ class Matches:
         return to_arrow(self._found, self._names)
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} matches>"
+        return f"<{len(self):,} match{'es' * (len(self) != 1)}>"
 
 
 class Deployment:
@@ -80,13 +80,12 @@ class LiveProgram:
     """A running program; see `weft.live`. Its methods may be called from several threads, and by receivers."""
 
     def __init__(self, time: str = "ts", type: str = "type", rejects: list[Rejected] | None = None) -> None:
-        self.program = EMPTY
+        self._set(EMPTY)
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
         self._time, self._type, self._rejects = time, type, rejects
         self._deployments = Deployments()
         self._subscriptions = Subscriptions()
-        self._columns: frozenset[str] = frozenset()
         self._since: tuple[int, int] | None = None  # the end and start of the last event
         self._lock = threading.RLock()
         self._is_at_work = False
@@ -102,7 +101,7 @@ class LiveProgram:
         """
         with self._at_work():
             source = engines.open_source(
-                events, self.program, time=self._time, type=self._type, columns=sorted(self._deployments.columns)
+                events, self.program, time=self._time, type=self._type, columns=self._deployments.columns
             ).continued(self.events, self._since)
             found: list[MatchBatch] = []
             for batch in source:
@@ -158,9 +157,8 @@ class LiveProgram:
                 self._is_at_work = False
 
     def _deliver(self, found: list[MatchBatch]) -> Matches:
-        names = self.program.names
-        self._subscriptions.deliver(found, names)
-        return Matches(found, names)
+        self._subscriptions.deliver(found, self._names)
+        return Matches(found, self._names)
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -185,14 +183,18 @@ class LiveProgram:
             addition = together(program, compiled)
             extended = self.program.extended(addition)
             deployed = self._deployments.deploy(addition)
-            self.program = extended
+            self._set(extended)
             return Deployment(addition, deployed)
 
     def remove(self, *what: str | Deployment) -> None:
         """Remove queries, by name or as they were deployed. Rules go by the type they define, or by their label."""
         with self._lock:
             self._deployments.remove(self._meant(what))
-            self.program = replace(self.program, queries=tuple(d.query for d in self._deployments.present))
+            self._set(replace(self.program, queries=tuple(d.query for d in self._deployments.present)))
+
+    def _set(self, program: Program) -> None:
+        self.program = program
+        self._names = program.names
 
     def _meant(self, what: Sequence[str | Deployment]) -> list[Deployed]:
         present = self._deployments.present

@@ -103,14 +103,14 @@ class Program:
 
         Rules of both may define events of one type; other queries need names of their own.
         """
-        if self.time_unit != other.time_unit:
+        if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")
         _check_names(self.queries, other.queries)
         queries = (*self.queries, *other.queries)
         if any(isinstance(query, Rule) for query in other.queries):
             _check_cycles([query for query in queries if isinstance(query, Rule)])
         return replace(
-            self,
+            self if self.queries else other,
             queries=queries,
             catalog=_joined(self.catalog, other.catalog),
             text="\n\n".join(text for text in (self.text, other.text) if text),

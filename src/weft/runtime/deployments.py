@@ -32,6 +32,8 @@ class Deployments:
 
     def __init__(self) -> None:
         self.present: list[Deployed] = []
+        self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
+        self._matchers: list[Matcher] = []
         self._ended: Counter[str] = Counter()  # what the matchers counted that are gone
 
     def deploy(self, program: Program) -> list[Deployed]:
@@ -41,7 +43,7 @@ class Deployments:
                 self._check_feeders(query)
         matcher = Matcher(plan(optimize(program)))
         added = [Deployed(query, matcher) for query in program.queries]
-        self.present += added
+        self._note([*self.present, *added])
         return added
 
     def remove(self, gone: Collection[Deployed]) -> None:
@@ -49,42 +51,38 @@ class Deployments:
         for deployed in gone:
             if isinstance(deployed.query, SituationQuery):
                 self._check_followers(deployed, gone)
-        before = self._matchers()
-        self.present = [deployed for deployed in self.present if deployed not in gone]
-        after = self._matchers()
+        before = self._matchers
+        self._note([deployed for deployed in self.present if deployed not in gone])
         for matcher in before:
-            if matcher not in after:
+            if matcher not in self._matchers:
                 self._ended.update(matcher.counters)
             else:
                 matcher.remove({deployed.query.name for deployed in gone if deployed.matcher is matcher})
 
+    def _note(self, present: list[Deployed]) -> None:
+        self.present = present
+        self._matchers = list(dict.fromkeys(deployed.matcher for deployed in present))
+        self.columns = frozenset().union(*(matcher.plan.columns for matcher in self._matchers))
+
     def push(self, batch: EventBatch) -> list[MatchBatch]:
         """The matches that are certain with a batch."""
-        return [found for matcher in self._matchers() for found in matcher.push(batch)]
+        return [found for matcher in self._matchers for found in matcher.push(batch)]
 
     def advance(self, time: int) -> list[MatchBatch]:
         """The matches that are certain when no event that ends before this time will come."""
-        return [found for matcher in self._matchers() for found in matcher.advance(time)]
+        return [found for matcher in self._matchers for found in matcher.advance(time)]
 
     def finish(self) -> list[MatchBatch]:
         """The matches that the end of the stream decides."""
-        return [found for matcher in self._matchers() for found in matcher.finish()]
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The attributes that some query reads."""
-        return frozenset().union(*(matcher.plan.columns for matcher in self._matchers()))
+        return [found for matcher in self._matchers for found in matcher.finish()]
 
     @property
     def counters(self) -> dict[str, int]:
         """What all matchers counted, those that are gone included."""
         totals = Counter(self._ended)
-        for matcher in self._matchers():
+        for matcher in self._matchers:
             totals.update(matcher.counters)
         return dict(totals)
-
-    def _matchers(self) -> list[Matcher]:
-        return list(dict.fromkeys(deployed.matcher for deployed in self.present))
 
     def _check_feeders(self, query: SituationQuery) -> None:
         """A situation receives the events of situations that were deployed with it, and of no others."""

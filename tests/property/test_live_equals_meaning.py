@@ -1,0 +1,140 @@
+"""Queries that come and go: each finds what is meant by the part of the stream that it lives through."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests import strategies, strategies_composite, strategies_epn
+from tests.harness import as_record
+from tests.property.test_composites_equal_meaning import programs as composite_programs
+
+import weft
+from weft.algebra.meaning import matches
+from weft.algebra.query import Program
+from weft.errors import InputError
+from weft.languages import compile_text
+from weft.schema import Catalog
+
+SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
+
+EventDict = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Life:
+    """A program, and the positions before which it is deployed and removed (None: it stays)."""
+
+    program: Program
+    since: int
+    until: int | None
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is deployed when, over a stream that is pushed in pieces."""
+
+    lives: tuple[Life, ...]
+    events: list[EventDict]
+    cuts: frozenset[int]
+
+
+@st.composite
+def stories(
+    draw: st.DrawFn, programs: st.SearchStrategy[Program], streams: st.SearchStrategy[list[EventDict]]
+) -> Story:
+    events = sorted(draw(streams), key=lambda e: (e.get("end", e.get("ts")), e.get("start", e.get("ts"))))
+    places = st.integers(0, len(events))
+    lives = []
+    for number in range(draw(st.integers(1, 3))):
+        program = draw(programs)
+        queries = tuple(replace(query, name=f"{query.name}_{number}") for query in program.queries)
+        since, until = sorted(draw(st.tuples(st.sampled_from([0, 0, *range(len(events) + 1)]), places)))
+        gone = until if draw(st.booleans()) else None
+        lives.append(Life(replace(program, queries=queries, catalog=Catalog(), inputs=()), since, gone))
+    return Story(tuple(lives), events, frozenset(draw(st.sets(places, max_size=3))))
+
+
+def told(story: Story) -> dict[str, list[str]]:
+    """What each query found."""
+    changes = {place for life in story.lives for place in (life.since, life.until) if place is not None}
+    edges = sorted({0, len(story.events), *changes, *story.cuts})
+    found: list[weft.Match] = []
+    with weft.live() as running:
+        running_now: dict[Life, weft.Deployment] = {}
+        for at, until in pairwise([*edges, edges[-1]]):
+            for life in story.lives:
+                if life.until == at and life in running_now:
+                    running.remove(running_now.pop(life))
+                if life.since == at and life.until != at:
+                    running_now[life] = running.deploy(life.program)
+            found += running.push(story.events[at:until])
+        found += running.finish()
+    return {name: keys(match for match in found if match.query == name) for name in names_of(story)}
+
+
+def names_of(story: Story) -> list[str]:
+    return [query.name for life in story.lives for query in life.program.queries]
+
+
+def keys(found: object) -> list[str]:
+    """Matches as texts that can be sorted; a number is written the same whatever its kind."""
+    records = (json.dumps(as_record(match)) for match in found)  # type: ignore[attr-defined]
+    return sorted(json.dumps(json.loads(record, parse_int=float), sort_keys=True) for record in records)
+
+
+def meant(life: Life, events: Sequence[EventDict], name: str) -> list[str]:
+    """The matches of one query over a part of the stream, at their places in the whole."""
+    return keys(
+        replace(
+            match,
+            positions=tuple(at + life.since for at in match.positions),
+            bindings={name: tuple(at + life.since for at in places) for name, places in match.bindings.items()},
+        )
+        for match in matches(life.program, events)
+        if match.query == name
+    )
+
+
+def check(story: Story, *, waits: bool) -> None:
+    """Compare; with `waits`, a match may be certain only later than its end, and a query be gone by then."""
+    found = told(story)
+    for life in story.lives:
+        for name in (query.name for query in life.program.queries):
+            if life.until is None:
+                assert found[name] == meant(life, story.events[life.since :], name)
+            elif waits:
+                assert set(found[name]) <= set(meant(life, story.events[life.since :], name))
+            else:
+                assert found[name] == meant(life, story.events[life.since : life.until], name)
+
+
+@SOME
+@given(stories(strategies.programs(), strategies.streams(word=("A", "B", "C", "A"))))
+def test_regular_queries(story: Story) -> None:
+    check(story, waits=False)
+
+
+@SOME
+@given(stories(composite_programs, strategies_composite.composite_streams()))
+def test_composite_queries(story: Story) -> None:
+    check(story, waits=True)
+
+
+@SOME
+@given(
+    stories(
+        strategies_epn.examples(most=1).map(lambda example: compile_text(example.text, language="epn")[0]),
+        strategies_epn.streams(),
+    )
+)
+def test_situations(story: Story) -> None:
+    try:
+        check(story, waits=True)
+    except InputError:
+        assume(False)

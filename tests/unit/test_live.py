@@ -1,0 +1,271 @@
+"""Live programs: deploying and removing while events come, subscriptions, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import queue
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import weft
+from weft.algebra.query import Program
+
+PAIR = "SELECT a[x], b[y] FROM S WHERE A AS a ; B AS b WITHIN 10 EVENTS"
+FOLLOWED = "SELECT a.x FROM A a ; B b"
+ABSENT = "pattern Silence absence(A a) context fixed 10"
+
+
+def a(ts: int, x: int = 1) -> dict[str, object]:
+    return {"type": "A", "ts": ts, "x": x}
+
+
+def b(ts: int, y: str = "u") -> dict[str, object]:
+    return {"type": "B", "ts": ts, "y": y}
+
+
+def positions(found: weft.Matches) -> list[tuple[str, tuple[int, ...]]]:
+    return [(match.query, match.positions) for match in found]
+
+
+# ---------------------------------------------------------------- deploying and removing
+
+
+def test_a_query_sees_the_events_after_its_deployment() -> None:
+    running = weft.live()
+    running.push([a(1)])
+    running.deploy(PAIR, name="late")
+    assert positions(running.push([b(2), a(3), b(4)])) == [("late", (2, 3))]
+
+
+def test_a_removed_query_finds_nothing_more_and_the_others_go_on() -> None:
+    running = weft.live()
+    first = running.deploy(PAIR, name="one")
+    running.deploy(PAIR, name="two")
+    running.push([a(1)])
+    running.remove(first)
+    assert positions(running.push([b(2)])) == [("two", (0, 1))]
+    running.remove("two")
+    assert running.program.queries == ()
+    assert len(running.push([b(3)])) == 0
+
+
+@pytest.mark.parametrize("text", [f"QUERY one AS {PAIR}\nQUERY two AS {PAIR}", f"{FOLLOWED}\n{FOLLOWED}"])
+def test_one_of_the_queries_of_a_program_can_be_removed(text: str) -> None:
+    running = weft.live()
+    one, two = running.deploy(text, language="ceql" if "QUERY" in text else "eql").names
+    running.push([a(1)])
+    running.remove(one)
+    assert running.program.names == (two,)
+    assert positions(running.push([b(2)])) + positions(running.finish()) == [(two, (0, 1))]
+
+
+def test_programs_extend_and_reduce_as_values() -> None:
+    pair = weft.compile(PAIR)
+    silence = weft.compile(ABSENT)
+    both = pair.extended(silence)
+    assert both.names == ("q", "Silence")
+    assert both.without("q").queries == silence.queries
+    assert pair.names == ("q",)
+    with pytest.raises(weft.UsageError, match="did you mean 'Silence'"):
+        both.without("Silense")
+    with pytest.raises(weft.UsageError, match="two programs have a query called 'q'"):
+        both.extended(pair)
+
+
+def test_a_refused_deployment_changes_nothing() -> None:
+    running = weft.live(PAIR)
+    before = running.program
+    for wrong in (PAIR, "SELECT * FROM S WHERE A AS", ABSENT.replace("10", "'x'")):
+        with pytest.raises(weft.WeftError):
+            running.deploy(wrong)
+    assert running.program is before
+    assert positions(running.push([a(1), b(2)])) == [("q", (0, 1))]
+
+
+def test_patterns_that_feed_each_other_are_deployed_and_removed_together() -> None:
+    running = weft.live("pattern P sequence(A a, B b) derive x = a.x")
+    with pytest.raises(weft.UsageError, match="looks at 'P', which is deployed already"):
+        running.deploy("pattern Q any(P p)")
+    running.remove("P")
+    running.deploy("pattern P sequence(A a, B b) derive x = a.x\npattern Q any(P p)")
+    with pytest.raises(weft.UsageError, match="remove 'Q' first, or both at once"):
+        running.remove("P")
+    assert {name for name, _ in positions(running.push([a(1), b(2), a(3)]))} == {"P", "Q"}
+    running.remove("P", "Q")
+    assert running.program.names == ()
+
+
+def test_unknown_names_are_refused() -> None:
+    running = weft.live(PAIR)
+    deployment = running.deploy(ABSENT)
+    running.remove(deployment)
+    with pytest.raises(weft.UsageError, match="is removed already"):
+        running.remove(deployment)
+    with pytest.raises(weft.UsageError, match="no query called 'p'"):
+        running.remove("p")
+
+
+# ---------------------------------------------------------------- events
+
+
+def test_time_passes_without_events() -> None:
+    running = weft.live(ABSENT)
+    running.push([a(1), b(25)])
+    assert [match.start for match in running.advance(35)] == [20]
+    assert [match.start for match in running.push([b(41)])] == [30]
+
+
+def test_late_events_are_rejected_and_counted() -> None:
+    rejects: list[weft.Rejected] = []
+    running = weft.live(PAIR, rejects=rejects)
+    running.push([a(5)])
+    running.push([b(4), b(5)])
+    running.advance(9)
+    running.push([b(8), b(9)])
+    assert [(event.row, event.reason.split(":")[0]) for event in rejects] == [(0, "late"), (0, "late")]
+    assert running.counters["rejected"] == 2
+    assert running.counters["events"] == 3
+    running = weft.live(PAIR)
+    running.push([a(5)])
+    with pytest.warns(weft.RejectedWarning, match="late"):
+        running.push([a(1)])
+
+
+def test_a_push_takes_what_detect_takes() -> None:
+    events = [a(1) | {"y": None}, b(2)]
+    for given in (events, pa.Table.from_pylist(events), iter(events), pa.Table.from_pylist(events).to_pandas()):
+        found = weft.live(PAIR).push(given)
+        assert repr(found) == "<1 match>"
+        assert found.to_arrow().column("query").to_pylist() == ["q"]
+        assert [match.event for match in found] == [{"x": 1, "y": "u"}]
+
+
+def test_a_stream_that_has_ended_takes_nothing() -> None:
+    with weft.live(PAIR) as running:
+        running.push([a(1)])
+    with pytest.raises(weft.UsageError, match="the stream has ended"):
+        running.push([b(2)])
+
+
+# ---------------------------------------------------------------- subscriptions
+
+
+def test_a_function_gets_the_matches_it_wants() -> None:
+    got: list[weft.Match] = []
+    running = weft.live(PAIR)
+    subscription = running.subscribe("q", got.append, where="x > 1 and not y contains 'z'")
+    running.push([a(1), a(2, x=5), b(3), b(4, y="xyz")])
+    assert [match.event for match in got] == [{"x": 5, "y": "u"}]
+    assert subscription.delivered == 1
+    subscription.cancel()
+    running.push([b(5)])
+    assert len(got) == 1
+    assert repr(subscription) == "<Subscription to q: 1 delivered, 0 failed, cancelled>"
+
+
+def test_matches_come_in_match_order_and_to_all_who_want_them() -> None:
+    got: list[weft.Match] = []
+    waiting: queue.Queue[weft.Match] = queue.Queue()
+    running = weft.live(PAIR)
+    running.deploy(PAIR, name="p")
+    running.subscribe("*", got.append)
+    running.subscribe("p", waiting)
+    found = list(running.push([a(1), a(2), b(3)]))
+    assert got == found
+    assert [waiting.get_nowait() for _ in range(waiting.qsize())] == [match for match in found if match.query == "p"]
+
+
+def test_files_grow_and_are_complete_at_the_end(tmp_path: Path) -> None:
+    paths = [tmp_path / f"found.{ending}" for ending in ("jsonl", "csv", "parquet")]
+    with weft.live(PAIR) as running:
+        for path in paths:
+            running.subscribe("q", path)
+        (match,) = running.push([a(1), b(2)])
+        assert json.loads(paths[0].read_text())["id"] == match.id
+        running.push([b(3)])
+    assert len(paths[0].read_text().splitlines()) == 2
+    assert len(paths[1].read_text().splitlines()) == 3
+    assert pq.read_table(paths[2]).column("query").to_pylist() == ["q", "q"]
+    with pytest.raises(weft.UsageError, match="unknown format 'xls'"):
+        weft.live(PAIR).subscribe("q", tmp_path / "found.xls")
+
+
+def test_what_a_receiver_raises_stops_nobody() -> None:
+    got: list[weft.Match] = []
+    full: queue.Queue[weft.Match] = queue.Queue(maxsize=1)
+    running = weft.live(PAIR)
+
+    def fails(match: weft.Match) -> None:
+        raise ValueError(match.positions)
+
+    failing, filling = running.subscribe("q", fails), running.subscribe("q", full)
+    running.subscribe("q", got.append)
+    running.push([a(1), a(2), b(3)])
+    assert len(got) == 2
+    assert (failing.delivered, failing.failed) == (0, 2)
+    assert [str(failure.error) for failure in failing.errors] == ["(0, 2)", "(1, 2)"]
+    assert (filling.delivered, filling.failed) == (1, 1)
+    assert isinstance(filling.errors[0].error, queue.Full)
+
+
+def test_a_receiver_may_change_the_program_but_not_push() -> None:
+    running = weft.live(PAIR)
+    refused: list[Exception] = []
+
+    def react(match: weft.Match) -> None:
+        if "p" not in running.program.names:
+            running.deploy(PAIR, name="p")
+        try:
+            running.push([a(9)])
+        except weft.UsageError as error:
+            refused.append(error)
+
+    running.subscribe("q", react)
+    running.push([a(1), b(2)])
+    assert positions(running.push([a(3), b(4)])) == [("q", (0, 3)), ("q", (2, 3)), ("p", (2, 3))]
+    assert "a receiver cannot push events" in str(refused[0])
+
+
+def test_filters_are_checked_when_they_are_given() -> None:
+    running = weft.live(PAIR)
+    for wrong, message in (
+        ("z > 1", "these events have no field 'z'"),
+        ("x >", "the text ends too early"),
+        ("x and 1 < 2 < 3", "comparisons cannot be chained"),
+        ("type > 3", "a number never compares with a text|a text never compares with a number"),
+        ("a.x = 1", "only the fields of one event"),
+        ("x contains y", "a text in quotes"),
+    ):
+        with pytest.raises(weft.ProgramError, match=message) as caught:
+            running.subscribe("q", print, where=wrong)
+        assert "^" in str(caught.value)
+    with pytest.raises(weft.UsageError, match="deploy it first; did you mean 'q'"):
+        running.subscribe("Q", print)
+    with pytest.raises(weft.UsageError, match="not to a int"):
+        running.subscribe("q", 3)  # type: ignore[arg-type]
+
+
+def test_every_kind_of_match_can_be_filtered() -> None:
+    running = weft.live()
+    running.deploy(FOLLOWED, name="followed", language="eql")
+    running.deploy("pattern P sequence(A a, B b) derive x = a.x")
+    got: list[str] = []
+    for name, field in (("followed", "a.x"), ("P", "x")):
+        where = f"({field} = 2 or {field} = 3) and ts < 4 and end > 1"
+        running.subscribe(name, lambda match: got.append(match.query), where)
+    running.push([a(1), a(2, x=2), b(3)])
+    running.push([a(4, x=2), b(5)])
+    running.finish()
+    assert sorted(got) == ["P", "followed"]
+
+
+def test_warnings_of_a_deployed_program_are_shown() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        weft.live().deploy("SELECT * FROM S WHERE A AS a ; B AS b")
+    assert [warning.category for warning in caught] == [weft.ProgramWarning]
+    assert isinstance(weft.live().program, Program)
