@@ -66,6 +66,9 @@ class Stream:
     def end(self) -> None:
         self.take(pa.Table.from_batches([FileWork(self.job, {}).end(0)]))
 
+    def silence(self, ticks: int) -> None:
+        self.take(pa.Table.from_batches([FileWork(self.job, {}).silence(0, ticks)]))
+
     def take(self, runs: pa.Table) -> None:
         for lane in self.job.lanes:
             mine = runs.filter(pa.compute.equal(runs["lane"], lane.id))

@@ -136,6 +136,8 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
         run_of(tmp_path, ("nowhere",))
     with pytest.raises(UsageError, match="nothing else can be read yet"):
         ContinuousRun(api.compile(QUERY), [("k", "kafka://host/topic")], options(tmp_path), ENDINGS, READERS)
+    with pytest.raises(UsageError, match="runs that go on until they are stopped"):
+        run_of(tmp_path, until="read", idle_after=1)
     run_of(tmp_path)._job(spark)
     other = optimize(api.compile("SELECT * FROM S WHERE A"))
     with pytest.raises(UsageError, match="belongs to a run with other queries"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.property.test_composites_equal_meaning import compiled, programs
 from tests.spark.pipeline import Event, Stream, cut, job_for, matches_in, reasons_in
 from tests.strategies_composite import composite_streams, eql_programs
@@ -17,6 +19,7 @@ from weft.algebra import meaning
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.runtime.matches import Match
+from weft.runtime.spark.source import FileStream, Folder, FolderReader, Part, Silence
 
 SOME = settings(max_examples=40, deadline=None)
 DELAY = 3
@@ -140,3 +143,39 @@ def test_deferred_sets_are_selected_when_time_has_passed() -> None:
     of_one = [{"type": "A", "ts": 1, "k": 1}, {"type": "B", "ts": 2, "k": 1}]
     found = in_triggers(text, "epn", of_one, [{"type": "A", "ts": 9, "k": 2}], [{"type": "A", "ts": 10, "k": 2}])
     assert found == [[], [], [(1, 2)]]
+
+
+def test_time_moves_on_without_events() -> None:
+    program, _ = compile_text("SELECT a.k FROM A a @ 10", language="eql")
+    stream = Stream(job_for(program, 2, streaming=True), delay=DELAY)
+    stream.silence(100)  # before any event there is no time that could move on
+    stream.trigger([[{"type": "A", "ts": 1, "k": 1}]])
+    found = []
+    for ticks in (13, 1):
+        stream.silence(ticks)
+        stream.forget()
+        found.append([match.end for match in matches_in(stream.table())])
+    assert found == [[], [11]]
+    stream.trigger([[{"type": "A", "ts": 11, "k": 1}, {"type": "A", "ts": 12, "k": 1}]])
+    assert reasons_in(stream.table()) == ["late: it ended at 11, and the watermark was at 12 already"]
+
+
+def test_silence_is_given_out_once_it_is_long_enough() -> None:
+    now = [0]
+    silence = Silence(2, lambda: now[0])
+    passed = []
+    for seconds, heard in [(1, False), (2.5, False), (3, False), (4, True), (5.5, False), (6, False)]:
+        now[0] = int(seconds * 10**9)
+        passed.append(silence.passed(heard=heard) / 10**9)
+    assert passed == [0, 2.5, 0, 0, 0, 2]
+
+
+def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
+    stream = FileStream((Folder("S", str(tmp_path), None),), {}, b"", str(tmp_path / "log"), idle_after=1e-9, tick=1000)
+    reader = FolderReader(stream)
+    begin = {"files": 0, "ended": 0, "idle": 0}
+    idle = reader.latestOffset(begin, ReadAllAvailable())["idle"]
+    assert idle > 0
+    assert reader.partitions(begin, {**begin, "idle": 2500}) == [Part(0, ticks=2)]
+    assert reader.partitions({**begin, "idle": 2500}, {**begin, "idle": 3000}) == [Part(0, ticks=1)]
+    assert reader.partitions({"files": 0, "ended": 0}, {**begin, "idle": 999}) == []

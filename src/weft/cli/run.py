@@ -43,6 +43,10 @@ def run(
     delay: Delay = 0,
     until: Until = "stopped",
     every: Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")] = "1 second",
+    idle_after: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Without new files for so long, let event time move on by as much."),
+    ] = None,
     lanes: Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")] = None,
     output_format: Annotated[StreamFormat, typer.Option("--format", "-f", help="How matches are written.")] = "jsonl",
     rejects: Annotated[
@@ -75,6 +79,7 @@ def run(
         lanes=lanes,
         until=until,
         every=every,
+        idle_after=idle_after,
         format=output_format,
     )
     started = clock.perf_counter()

@@ -16,7 +16,7 @@ from weft.runtime.events import Rejected
 from weft.runtime.order import EventSource
 from weft.runtime.spark.files import Reader, pieces_of, read
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_state import END_OF_STREAM
+from weft.runtime.spark.lane_state import END_OF_STREAM, SILENCE
 from weft.runtime.spark.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.times import encode_times
 
@@ -52,7 +52,11 @@ class FileWork:
         """The rows that tell every lane that no event comes any more."""
         return self._without_events(Place(0, number, END_OF_STREAM), None)
 
-    def _without_events(self, place: Place, rejects: bytes | None) -> pa.RecordBatch:
+    def silence(self, number: int, ticks: int) -> pa.RecordBatch:
+        """The rows that tell every lane by how much time has moved on without events."""
+        return self._without_events(Place(0, number, SILENCE), None, ticks)
+
+    def _without_events(self, place: Place, rejects: bytes | None, first: int | None = None) -> pa.RecordBatch:
         none = np.empty(0, np.int64)
         lanes = self.job.lanes
-        return run_rows(lanes, place, None, encode_times(none, none), [b""] * len(lanes), rejects)
+        return run_rows(lanes, place, first, encode_times(none, none), [b""] * len(lanes), rejects)

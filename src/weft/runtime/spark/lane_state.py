@@ -22,7 +22,8 @@ from weft.runtime.spark.sequencer import Sequencer
 from weft.runtime.spark.watermark import END_OF_TIME
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
-END_OF_STREAM = -1  # the chunk of a row that says: no event comes any more
+# Chunks of rows without events: no event comes any more; time has moved on, by `first` ticks.
+END_OF_STREAM, SILENCE = -1, -2
 _REMEMBERED = 16
 
 
@@ -49,7 +50,7 @@ class Head:
     trigger: int = 0
     taken: int = 0  # events of the whole stream that were not late
     released: int = 0  # those that have a position
-    largest: int | None = None  # end of any event so far
+    largest: int | None = None  # end of any event so far, and the time that passed without events since
     watermark: int | None = None
     finished: bool = False  # the matcher has been told of the end
     timer: int | None = None
@@ -100,7 +101,9 @@ class LaneState:
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield rejects_as_output(record_batch_of(row.rejects))
-            if row.first is not None:
+            if row.chunk == SILENCE and head.largest is not None:
+                head.largest += row.first or 0
+            elif row.chunk >= 0 and row.first is not None:
                 yield from self._hold(row)
         head.trigger += 1
         if delay is not None and head.largest is not None and head.watermark != END_OF_TIME:

@@ -19,6 +19,7 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
+from weft.runtime.kinds import NANOSECONDS
 from weft.runtime.order import Reading
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
@@ -40,6 +41,8 @@ class RunOptions:
     `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
     behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
     are matched too: after that every event is late.
+    `idle_after`: when no file has come for so many seconds, event time moves on by as much, so that an absence is
+    decided though nothing more arrives; events that come later with earlier times are late.
     """
 
     sink: str
@@ -51,6 +54,7 @@ class RunOptions:
     lanes: int | None = None
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
+    idle_after: float | None = None
     files_per_trigger: int | None = None
     format: Literal["jsonl", "parquet"] = "jsonl"
 
@@ -66,6 +70,8 @@ class ContinuousRun:
         formats: Mapping[str, str],
         readers: Mapping[str, Reader],
     ) -> None:
+        if options.idle_after is not None and (options.idle_after <= 0 or options.until != "stopped"):
+            raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
         self.options = options
         self._program = program
         self._folders = folders_of(sources, program)
@@ -91,6 +97,8 @@ class ContinuousRun:
             str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl"),
             options.files_per_trigger,
             options.until == "complete",
+            options.idle_after,
+            NANOSECONDS[self._program.time_unit],
         )
         runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
         matches = match_run_stream(runs, job, Lateness(options.delay, self._program.time_unit))

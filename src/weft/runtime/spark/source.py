@@ -6,7 +6,8 @@ import base64
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ class FileStream:
     log: str  # the file in which the files found are kept, in their order
     files_per_trigger: int | None = None
     ending: bool = False  # declare the stream complete when all files have been read
+    idle_after: float | None = None  # seconds without a new file after which event time moves on by as much
+    tick: int = 10**6  # nanoseconds
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -48,11 +51,12 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) the end of the stream."""
+    """One file to read, or (no path) ticks that passed without one, or (none) the end of the stream."""
 
     number: int
     source: int = 0
     path: str | None = None
+    ticks: int = 0
 
 
 class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
@@ -72,17 +76,41 @@ class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
         return FolderReader(cloudpickle.loads(base64.b64decode(self.options["stream"])))
 
 
+class Silence:
+    """The time since something was heard, given out in nanoseconds once it is long enough. Here a clock is read."""
+
+    def __init__(self, after: float | None, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._after = after
+        self._clock = clock
+        self._since = clock()
+
+    def passed(self, *, heard: bool) -> int:
+        """How much longer it has been silent than was known."""
+        now = self._clock()
+        silent = now - self._since
+        if heard:
+            self._since = now
+        if heard or self._after is None or silent < self._after * 1e9:
+            return 0
+        self._since = now
+        return silent
+
+
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # pyspark is not checked
-    """Offsets count the files found so far, in the order of the log, which outlives the process."""
+    """Offsets count the files found so far, in the order of the log, which outlives the process.
+
+    They also say how long there were none, so that a trigger that is tried again moves time on by the same.
+    """
 
     def __init__(self, stream: FileStream) -> None:
         self._stream = stream
         self._target: int | None = None
+        self._silence = Silence(stream.idle_after)
 
     def initialOffset(self) -> dict[str, int]:
         """Before the first file."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
-        return {"files": 0, "ended": 0}
+        return {"files": 0, "ended": 0, "idle": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As many files as there are, unless a number is given."""
@@ -99,19 +127,23 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         wanted = limit.max_files if isinstance(limit, ReadMaxFiles) else total
         files = max(start["files"], min(total, start["files"] + wanted))
         complete = self._stream.ending and start["files"] == total
-        return {"files": files, "ended": 1 if complete else start["ended"]}
+        idle = start.get("idle", 0) + self._silence.passed(heard=files > start["files"])
+        return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Part]:
-        """One for each file."""
+        """One for each file, for the end, and for silence."""
         files = found_files(self._stream, look=False)[start["files"] : end["files"]]
         parts = [Part(start["files"] + at, source, path) for at, (source, path) in enumerate(files)]
-        return [*parts, Part(end["files"])] if end["ended"] > start["ended"] else parts
+        if end["ended"] > start["ended"]:
+            parts.append(Part(end["files"]))
+        ticks = end.get("idle", 0) // self._stream.tick - start.get("idle", 0) // self._stream.tick
+        return [*parts, Part(end["files"], ticks=ticks)] if ticks else parts
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of one file."""
         work = cloudpickle.loads(self._stream.work)
         if partition.path is None:
-            yield work.end(partition.number)
+            yield work.silence(partition.number, partition.ticks) if partition.ticks else work.end(partition.number)
             return
         form = self._stream.formats[_ending(partition.path)]
         stream = self._stream.folders[partition.source].stream
