@@ -11,8 +11,8 @@ import lark
 from weft.cache import cache_folder
 
 
-def load_parser(package: str, transformer: Any) -> lark.Lark:
-    """The parser of a language's `grammar.lark`, which makes syntax nodes as it goes."""
+def load_parser(package: str, transformer: Any = None) -> lark.Lark:
+    """The parser of a language's `grammar.lark`, which makes syntax nodes as it goes (without a transformer, trees)."""
     grammar = files(package).joinpath("grammar.lark").read_text(encoding="utf-8")
     digest = hashlib.sha256((lark.__version__ + grammar).encode()).hexdigest()[:16]
     folder = cache_folder()

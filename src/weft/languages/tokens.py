@@ -25,8 +25,9 @@ def place(token: Token) -> Span:
 
 def from_to(first: Child, last: Child) -> Span:
     """The text from one token or node to another."""
-    start, end = (place(part) if isinstance(part, Token) else part.span for part in (first, last))
-    return Span(start.start, end.end)
+    start: int = first.start_pos if isinstance(first, Token) else first.span.start  # type: ignore[assignment]
+    end: int = last.end_pos if isinstance(last, Token) else last.span.end  # type: ignore[assignment]
+    return Span(start, end)
 
 
 def number_of(token: Token) -> int | float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 
 from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
 from weft.languages.expressions import Name
+from weft.languages.forms import Forms, Misplaced, Placed
 from weft.languages.grammars import load_parser
 from weft.languages.stops import explain
 from weft.languages.tesla import syntax
@@ -22,18 +22,54 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 
 
+_FREE = ("NAME", "NUMBER", "STRING", "PARAMETER")
+_HEADS = frozenset({"rule", "assign", "define"})
+
+
 def parse(source: SourceText) -> syntax.Program:
     """The syntax tree of a program; raises ProgramError at the first place that is no TESLA."""
     try:
-        program: syntax.Program = _parser().parse(source.text)  # type: ignore[assignment]
+        rules = _parse_rules(source.text)
+    except (UnexpectedInput, Misplaced, RecursionError):
+        rules = _parse_whole(source).rules
+    return syntax.Program(rules, span=Span(0, len(source.text)))
+
+
+def _parse_whole(source: SourceText) -> syntax.Program:
+    """The text as one: what is wrong with it is said here, and what `_parse_rules` cuts in the wrong place is right."""
+    try:
+        return _parser().parse(source.text)  # type: ignore[return-value]
     except UnexpectedInput as unexpected:
         raise ProgramError([explain(source, unexpected, TESLA)]) from None
-    return replace(program, span=Span(0, len(source.text)))
+
+
+def _parse_rules(text: str) -> tuple[syntax.Rule, ...]:
+    """The text rule by rule, as long as words of its headers are no names elsewhere."""
+    rules: list[syntax.Rule] = []
+    form: list[str] = []
+    part: list[Placed] = []
+    is_defined = False
+    for share, token in _forms().tokens(text):
+        if share in _HEADS:
+            if is_defined:
+                rules += _forms().parse(text, form, part).rules
+                form, part = [], []
+            is_defined = share == "define"
+        form.append(share)
+        part.append(token)
+    if part:
+        rules += _forms().parse(text, form, part).rules
+    return tuple(rules)
 
 
 @cache
 def _parser() -> Lark:
     return load_parser("weft.languages.tesla", _Nodes())
+
+
+@cache
+def _forms() -> Forms:
+    return Forms(load_parser("weft.languages.tesla"), _Nodes(), _FREE)
 
 
 class _Nodes(ExpressionRules):
