@@ -21,29 +21,20 @@ def growing() -> Iterator[None]:
             gc.enable()
 
 
-_names: dict[type, tuple[str, ...]] = {}
-
-
-def _field_names(kind: type) -> tuple[str, ...]:
-    """The fields of a node class; `dataclasses.fields` builds them anew each time, and trees are walked a lot."""
-    names = _names.get(kind)
-    if names is None:
-        names = _names[kind] = tuple(field.name for field in dataclasses.fields(kind))
-    return names
-
-
 @dataclasses.dataclass(frozen=True)
 class Node:
     """An immutable, hashable tree node. Children are the fields that hold nodes or tuples of nodes."""
 
-    def children(self) -> Iterator[Node]:
+    def children(self) -> list[Node]:
         """The direct children, in field order."""
-        for name in _field_names(type(self)):
+        found: list[Node] = []
+        for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, Node):
-                yield value
+                found.append(value)
             elif isinstance(value, tuple):
-                yield from (item for item in value if isinstance(item, Node))
+                found += [item for item in value if isinstance(item, Node)]
+        return found
 
     def walk(self, within: type[Node] | None = None) -> Iterator[Node]:
         """This node and all below it, parents first; with `within`, only through nodes of that class."""
@@ -51,8 +42,10 @@ class Node:
         while waiting:
             node = waiting.pop()
             yield node
-            below = [child for child in node.children() if within is None or isinstance(child, within)]
-            waiting.extend(reversed(below))
+            below = node.children()
+            if within is not None:
+                below = [child for child in below if isinstance(child, within)]
+            waiting += below[::-1]
 
     def transform(self, rewrite: Callable[[Node], Node], within: type[Node] | None = None) -> Node:
         """Apply `rewrite` to every node, children first; with `within`, only to nodes of that class."""
@@ -65,7 +58,7 @@ class Node:
     def map_children(self, change: Callable[[Node], Node]) -> Self:
         """A copy with each child replaced; this very node when nothing changed."""
         changed: dict[str, object] = {}
-        for name in _field_names(type(self)):
+        for name in self.__dataclass_fields__:
             value = getattr(self, name)
             new: object = value
             if isinstance(value, Node):
