@@ -20,6 +20,7 @@ from weft.runtime.spark.lane_worker import match_runs
 from weft.runtime.spark.packing import Place, pack_chunk
 from weft.runtime.spark.runs import run_rows_of
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
+from weft.runtime.spark.watermark import Lateness
 
 Event = dict[str, object]
 
@@ -54,27 +55,27 @@ class PageDict(dict[str, bytes]):
 class Stream:
     """All lanes of a stream, with their pages; `forget` makes them read those again."""
 
-    def __init__(self, job: Job, delay: int) -> None:
+    def __init__(self, job: Job, delay: int, sources: int = 1) -> None:
         self.job = job
-        self.delay = delay
+        self.lateness = Lateness(delay, sources=sources)
         self.pages = {lane.id: PageDict() for lane in job.lanes}
         self.output: list[pa.RecordBatch] = []
 
-    def trigger(self, parts: Iterable[Sequence[Event]]) -> None:
-        self.take(pa.Table.from_batches([packed(part, number, self.job) for number, part in enumerate(parts)]))
+    def trigger(self, parts: Iterable[Sequence[Event]], source: int = 0) -> None:
+        self.take(pa.Table.from_batches([packed(part, number, self.job, source) for number, part in enumerate(parts)]))
 
     def end(self) -> None:
         self.take(pa.Table.from_batches([FileWork(self.job, {}).end(0)]))
 
-    def silence(self, ticks: int) -> None:
-        self.take(pa.Table.from_batches([FileWork(self.job, {}).silence(0, ticks)]))
+    def silence(self, ticks: int, source: int = 0) -> None:
+        self.take(pa.Table.from_batches([FileWork(self.job, {}).silence(source, 0, ticks)]))
 
     def take(self, runs: pa.Table) -> None:
         for lane in self.job.lanes:
             mine = runs.filter(pa.compute.equal(runs["lane"], lane.id))
             state = LaneState.load(self.pages[lane.id], self.job, lane.id)
             rows = [row for batch in mine.to_batches() for row in run_rows_of(batch)]
-            self.output += [*state.take(rows, self.delay), *state.go_on()]
+            self.output += [*state.take(rows, self.lateness), *state.go_on()]
             state.store(self.pages[lane.id])
 
     def forget(self) -> None:

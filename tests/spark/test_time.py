@@ -171,11 +171,34 @@ def test_silence_is_given_out_once_it_is_long_enough() -> None:
 
 
 def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
-    stream = FileStream((Folder("S", str(tmp_path), None),), {}, b"", str(tmp_path / "log"), idle_after=1e-9, tick=1000)
+    folders = (Folder("S", str(tmp_path / "S"), None), Folder("T", str(tmp_path / "T"), None))
+    stream = FileStream(folders, {".csv": "csv"}, b"", str(tmp_path / "log"), idle_after=1e-9, tick=1000)
     reader = FolderReader(stream)
-    begin = {"files": 0, "ended": 0, "idle": 0}
-    idle = reader.latestOffset(begin, ReadAllAvailable())["idle"]
-    assert idle > 0
-    assert reader.partitions(begin, {**begin, "idle": 2500}) == [Part(0, ticks=2)]
-    assert reader.partitions({**begin, "idle": 2500}, {**begin, "idle": 3000}) == [Part(0, ticks=1)]
-    assert reader.partitions({"files": 0, "ended": 0}, {**begin, "idle": 999}) == []
+    begin = reader.initialOffset()
+    for folder in ("S", "T"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "T" / "a.csv").write_text("")
+    latest = reader.latestOffset(begin, ReadAllAvailable())
+    assert (latest["files"], latest["idle"][0] > 0, latest["idle"][1]) == (1, True, 0)
+    assert reader.partitions(begin, {**begin, "idle": [0, 2500]}) == [Part(0, 1, ticks=2)]
+    assert reader.partitions({**begin, "idle": [0, 2500]}, {**begin, "idle": [999, 3000]}) == [Part(0, 1, ticks=1)]
+
+
+def ends_in(stream: Stream) -> list[int]:
+    return sorted(match.end for match in matches_in(stream.table()))
+
+
+def test_an_event_waits_until_every_source_has_passed_its_time() -> None:
+    program, _ = compile_text("SELECT * FROM A a", language="eql")
+    stream = Stream(job_for(program, 1, streaming=True), delay=0, sources=2)
+    found = []
+    for source, time in [(0, 5), (0, 9), (1, 2), (1, 7), (0, 9)]:
+        stream.trigger([[{"type": "A", "ts": time}]], source)
+        found.append(ends_in(stream))
+    assert found == [[], [], [], [2, 5], [2, 5]]
+    stream.silence(1, source=1)  # it has come as far as the other
+    assert ends_in(stream) == [2, 5, 7]
+    stream.silence(1, source=0)
+    stream.silence(1, source=1)
+    assert ends_in(stream) == [2, 5, 7, 9, 9]
+    assert reasons_in(stream.table()) == []

@@ -45,7 +45,7 @@ def run(
     every: Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")] = "1 second",
     idle_after: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Without new files for so long, let event time move on by as much."),
+        typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
     ] = None,
     lanes: Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")] = None,
     output_format: Annotated[StreamFormat, typer.Option("--format", "-f", help="How matches are written.")] = "jsonl",

@@ -52,9 +52,9 @@ class FileWork:
         """The rows that tell every lane that no event comes any more."""
         return self._without_events(Place(0, number, END_OF_STREAM), None)
 
-    def silence(self, number: int, ticks: int) -> pa.RecordBatch:
-        """The rows that tell every lane by how much time has moved on without events."""
-        return self._without_events(Place(0, number, SILENCE), None, ticks)
+    def silence(self, source: int, number: int, ticks: int) -> pa.RecordBatch:
+        """The rows that tell every lane how long a source has sent nothing."""
+        return self._without_events(Place(source, number, SILENCE), None, ticks)
 
     def _without_events(self, place: Place, rejects: bytes | None, first: int | None = None) -> pa.RecordBatch:
         none = np.empty(0, np.int64)

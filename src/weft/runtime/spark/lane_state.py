@@ -19,10 +19,10 @@ from weft.runtime.spark.late import late_rows
 from weft.runtime.spark.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.schema import counters_as_output, record_batch_of, rejects_as_output
 from weft.runtime.spark.sequencer import Sequencer
-from weft.runtime.spark.watermark import END_OF_TIME
+from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
-# Chunks of rows without events: no event comes any more; time has moved on, by `first` ticks.
+# Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
 END_OF_STREAM, SILENCE = -1, -2
 _REMEMBERED = 16
 
@@ -50,7 +50,7 @@ class Head:
     trigger: int = 0
     taken: int = 0  # events of the whole stream that were not late
     released: int = 0  # those that have a position
-    largest: int | None = None  # end of any event so far, and the time that passed without events since
+    reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
     watermark: int | None = None
     finished: bool = False  # the matcher has been told of the end
     timer: int | None = None
@@ -91,23 +91,22 @@ class LaneState:
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
         return cls(job, head, Sequencer(head.released, held), Matcher.restore(job.plan, kept, queries))
 
-    def take(self, rows: Sequence[RunRow], delay: int | None) -> Iterator[pa.RecordBatch]:
+    def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
         """Hold the runs of one trigger; give what is late or could not be read as rejects.
 
-        With a delay the watermark follows the largest end seen; without one it is set from outside.
+        With a delay the watermark follows the slowest source; without one it is set from outside.
         """
         head = self.head
         before = head.taken
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield rejects_as_output(record_batch_of(row.rejects))
-            if row.chunk == SILENCE and head.largest is not None:
-                head.largest += row.first or 0
-            elif row.chunk >= 0 and row.first is not None:
+            if row.chunk >= 0 and row.first is not None:
                 yield from self._hold(row)
         head.trigger += 1
-        if delay is not None and head.largest is not None and head.watermark != END_OF_TIME:
-            head.watermark = head.largest - delay
+        self._pass_silence([row for row in rows if row.chunk == SILENCE])
+        if lateness.delay is not None and head.watermark != END_OF_TIME and len(head.reached) >= lateness.sources:
+            head.watermark = min(head.reached.values()) - lateness.delay
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
         if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
@@ -116,8 +115,7 @@ class LaneState:
     def _hold(self, row: RunRow) -> Iterator[pa.RecordBatch]:
         head = self.head
         run = row.run(head.trigger)
-        last = int(run.ends[-1])
-        head.largest = last if head.largest is None else max(head.largest, last)
+        self._reach(row.source, int(run.ends[-1]))
         if head.watermark is not None:
             late = int(np.searchsorted(run.ends, head.watermark, side="left"))
             rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
@@ -126,6 +124,19 @@ class LaneState:
             run = cut_run(run, late)
         head.taken += len(run)
         self.sequencer.add(run)
+
+    def _reach(self, source: int, time: int) -> None:
+        reached = self.head.reached
+        reached[str(source)] = max(time, reached.get(str(source), time))
+
+    def _pass_silence(self, rows: Sequence[RunRow]) -> None:
+        """A silent source has come as far as the others, and further by the time that it was silent."""
+        reached = dict(self.head.reached)
+        furthest = max(reached.values(), default=None)
+        if furthest is not None:
+            for row in rows:
+                own = reached.get(str(row.source), furthest) + (row.first or 0)
+                self._reach(row.source, max(own, furthest))
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
         """Match the events that the watermark has passed, and what waited for time to pass.

@@ -64,7 +64,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         """All rows of one trigger for this lane."""
         state = self._load(key[0])
         self._follow_spark(state, timerValues)
-        rejects = state.take([run_row(row) for row in rows], self._lateness.delay)
+        rejects = state.take([run_row(row) for row in rows], self._lateness)
         yield from self._finish(state, rejects)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:

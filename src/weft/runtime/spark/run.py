@@ -41,8 +41,9 @@ class RunOptions:
     `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
     behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
     are matched too: after that every event is late.
-    `idle_after`: when no file has come for so many seconds, event time moves on by as much, so that an absence is
-    decided though nothing more arrives; events that come later with earlier times are late.
+    An event waits until every source has passed its time. `idle_after`: a source without a new file for so many
+    seconds is taken to have passed what the others have sent, and its time moves on by as much, so that nothing
+    waits for ever and an absence is decided though nothing more arrives; earlier events that come later are late.
     """
 
     sink: str
@@ -101,7 +102,8 @@ class ContinuousRun:
             NANOSECONDS[self._program.time_unit],
         )
         runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
-        matches = match_run_stream(runs, job, Lateness(options.delay, self._program.time_unit))
+        lateness = Lateness(options.delay, self._program.time_unit, len(self._folders))
+        matches = match_run_stream(runs, job, lateness)
         trigger: dict[str, Any] = (
             {"processingTime": options.every} if options.until == "stopped" else {"availableNow": True}
         )

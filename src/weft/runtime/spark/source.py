@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from weft.runtime.spark.schema import RUN_DDL
 
 FORMAT = "weft-files"
+Offset = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class FileStream:
     log: str  # the file in which the files found are kept, in their order
     files_per_trigger: int | None = None
     ending: bool = False  # declare the stream complete when all files have been read
-    idle_after: float | None = None  # seconds without a new file after which event time moves on by as much
+    idle_after: float | None = None  # seconds without a new file after which a source's time moves on by as much
     tick: int = 10**6  # nanoseconds
 
     def packed(self) -> str:
@@ -51,7 +52,7 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) ticks that passed without one, or (none) the end of the stream."""
+    """One file to read, or (no path) ticks that a source sent none, or (none) the end of the stream."""
 
     number: int
     source: int = 0
@@ -99,18 +100,18 @@ class Silence:
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # pyspark is not checked
     """Offsets count the files found so far, in the order of the log, which outlives the process.
 
-    They also say how long there were none, so that a trigger that is tried again moves time on by the same.
+    They also say how long each source had none, so that a trigger that is tried again moves time on by the same.
     """
 
     def __init__(self, stream: FileStream) -> None:
         self._stream = stream
         self._target: int | None = None
-        self._silence = Silence(stream.idle_after)
+        self._silences = [Silence(stream.idle_after) for _ in stream.folders]
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> Offset:
         """Before the first file."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
-        return {"files": 0, "ended": 0, "idle": 0}
+        return {"files": 0, "ended": 0, "idle": [0] * len(self._stream.folders)}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As many files as there are, unless a number is given."""
@@ -121,29 +122,34 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         """Remember what is there now."""
         self._target = len(found_files(self._stream, look=True))
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The files to read next."""
-        total = len(found_files(self._stream, look=True)) if self._target is None else self._target
+        known = found_files(self._stream, look=self._target is None)
+        total = len(known) if self._target is None else self._target
         wanted = limit.max_files if isinstance(limit, ReadMaxFiles) else total
         files = max(start["files"], min(total, start["files"] + wanted))
         complete = self._stream.ending and start["files"] == total
-        idle = start.get("idle", 0) + self._silence.passed(heard=files > start["files"])
+        heard = {source for source, _ in known[start["files"] :]}
+        silences = enumerate(zip(start["idle"], self._silences, strict=True))
+        idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
         return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Part]:
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Part]:
         """One for each file, for the end, and for silence."""
         files = found_files(self._stream, look=False)[start["files"] : end["files"]]
         parts = [Part(start["files"] + at, source, path) for at, (source, path) in enumerate(files)]
         if end["ended"] > start["ended"]:
             parts.append(Part(end["files"]))
-        ticks = end.get("idle", 0) // self._stream.tick - start.get("idle", 0) // self._stream.tick
-        return [*parts, Part(end["files"], ticks=ticks)] if ticks else parts
+        tick = self._stream.tick
+        ticks = [after // tick - before // tick for before, after in zip(start["idle"], end["idle"], strict=True)]
+        return [*parts, *(Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count)]
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of one file."""
         work = cloudpickle.loads(self._stream.work)
         if partition.path is None:
-            yield work.silence(partition.number, partition.ticks) if partition.ticks else work.end(partition.number)
+            number, ticks = partition.number, partition.ticks
+            yield work.silence(partition.source, number, ticks) if ticks else work.end(number)
             return
         form = self._stream.formats[_ending(partition.path)]
         stream = self._stream.folders[partition.source].stream

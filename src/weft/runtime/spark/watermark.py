@@ -14,12 +14,14 @@ _MILLISECOND = NANOSECONDS["ms"]
 class Lateness:
     """Who decides what is late. An event that ends before the watermark is late; one that waits goes on once it does.
 
-    `delay` ticks: the watermark is the largest end seen so far less the delay; it moves when a trigger's events
-    are all in, so the order inside a trigger never makes an event late. `delay` None: Spark's watermark.
+    `delay` ticks: the watermark is the largest end seen so far less the delay, of the source that is behind the
+    others if there are several; it moves when a trigger's events are all in, so the order inside a trigger never
+    makes an event late. `delay` None: Spark's watermark.
     """
 
     delay: int | None
     time_unit: str = "ms"
+    sources: int = 1
 
     @property
     def by_spark(self) -> bool:
