@@ -29,7 +29,8 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 @kernel
 def identify(
-    seed: UInt64s,
+    seeds: UInt64s,
+    queries: Int32s,
     firsts: Int64s,
     lasts: Int64s,
     offsets: Int64s,
@@ -41,7 +42,7 @@ def identify(
 ) -> None:
     """Fill `high` and `low` with the two halves of each match's id.
 
-    `seed` holds two words made from the query's name, `label_words[l]` one word made from the names of label l.
+    `seeds` holds two words made from the name of each query, `label_words[l]` one word made from the names of label l.
     """
     for match in range(len(firsts)):
         begin = offsets[match]
@@ -49,8 +50,9 @@ def identify(
         first = np.uint64(firsts[match])
         last = np.uint64(lasts[match])
         size = np.uint64(end - begin)
-        above = _mixed(_mixed(_mixed(seed[0] * _STEP_HIGH + first) * _STEP_HIGH + last) * _STEP_HIGH + size)
-        below = _mixed(_mixed(_mixed(seed[1] * _STEP_LOW + first) * _STEP_LOW + last) * _STEP_LOW + size)
+        seed, seed_too = seeds[2 * queries[match]], seeds[2 * queries[match] + 1]
+        above = _mixed(_mixed(_mixed(seed * _STEP_HIGH + first) * _STEP_HIGH + last) * _STEP_HIGH + size)
+        below = _mixed(_mixed(_mixed(seed_too * _STEP_LOW + first) * _STEP_LOW + last) * _STEP_LOW + size)
         for at in range(begin, end):
             position = np.uint64(positions[at])
             word = label_words[labels[at]]

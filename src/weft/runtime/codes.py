@@ -135,8 +135,8 @@ class NumberCoder:
     def _sorted(self) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
         if self._arrays is None:
             self._cuts = {cut: place for place, cut in enumerate(sorted(self._cuts))}
-            wholes = [_whole_cut(*cut) for cut in self._cuts]
-            floats = [_float_cut(*cut) for cut in self._cuts]
+            wholes = [whole_cut(*cut) for cut in self._cuts]
+            floats = [float_cut(*cut) for cut in self._cuts]
             self._arrays = {
                 "int64": _layouts(np.array([w for w in wholes if w is not None], np.int64), INT64.max),
                 "float64": _layouts(np.array([f for f in floats if f is not None], np.float64), np.inf),
@@ -185,7 +185,7 @@ class NumberCoder:
         return truth
 
 
-def _whole_cut(value: int | float, side: int) -> int | None:
+def whole_cut(value: int | float, side: int) -> int | None:
     """The smallest 64-bit integer at (beyond) a constant; None when there is none. The lowest reaches all below it."""
     if isinstance(value, float) and math.isinf(value):
         return None if value > 0 else int(INT64.min)
@@ -193,7 +193,7 @@ def _whole_cut(value: int | float, side: int) -> int | None:
     return None if cut > INT64.max else max(cut, int(INT64.min))
 
 
-def _float_cut(value: int | float, side: int) -> float | None:
+def float_cut(value: int | float, side: int) -> float | None:
     """The smallest float at (beyond) a constant; None when there is none."""
     try:
         near = float(value)

@@ -75,7 +75,7 @@ class LocalRun:
                     totals.update(counts)
                 self._note(matcher, totals.total())
         for rest in matcher.finish():
-            totals[rest.query] += len(rest)
+            totals.update(rest.counts)
         self._note(matcher, totals.total())
         return dict(totals)
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Match:
 
 @dataclass(frozen=True)
 class MatchBatch:
-    """Matches of one query, ordered by end position (not yet by start and positions).
+    """Matches of one query, or of `queries`, ordered by end position (not yet by start and positions).
 
     Match i covers the times `starts[i]..ends[i]` and the positions `firsts[i]..lasts[i]`; it is made of
     `positions[offsets[i]:offsets[i+1]]`, ascending. `labels` runs parallel to `positions`: `names[label]`
@@ -78,6 +79,26 @@ class MatchBatch:
     keys: UInt64s
     fields: Mapping[str, pa.Array] = field(default_factory=dict)  # selected attributes, one value per match
     events: pa.Array | None = None  # instead of `fields`: a JSON object per match
+    queries: tuple[str, ...] = ()  # instead of `query`: match i is of queries[codes[i]]
+    codes: Int32s | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many matches there are of each query."""
+        if self.codes is None:
+            return {self.query: len(self)}
+        found = np.bincount(self.codes, minlength=len(self.queries)).tolist()
+        return {name: count for name, count in zip(self.queries, found, strict=True) if count}
+
+    @property
+    def query_names(self) -> tuple[str, ...]:
+        """The names of its queries."""
+        return (self.query,) if self.codes is None else self.queries
+
+    @property
+    def query_codes(self) -> Int32s:
+        """Which of the names each match has."""
+        return np.zeros(len(self), np.int32) if self.codes is None else self.codes
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -97,6 +118,7 @@ class MatchBatch:
             keys=self.keys[begin:end],
             fields={name: values.slice(begin, end - begin) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.slice(begin, end - begin),
+            codes=None if self.codes is None else self.codes[begin:end],
         )
 
     def take(self, rows: Int64s) -> MatchBatch:
@@ -173,7 +195,7 @@ def to_record_batches(
     present = [batch for batch in batches if len(batch)]
     if not present:
         return
-    flat = _Flat(present, query_order or [batch.query for batch in present])
+    flat = _Flat(present, query_order or [name for batch in present for name in batch.query_names])
     for begin in range(0, len(flat.order), ROWS):
         yield flat.rows(flat.order[begin : begin + ROWS])
 
@@ -198,7 +220,6 @@ class _Flat:
 
     def __init__(self, batches: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         rank = {name: at for at, name in reversed(list(enumerate(query_order)))}
-        sizes = [len(batch) for batch in batches]
         words = [_id_words(batch) for batch in batches]
         self.starts = np.concatenate([batch.starts for batch in batches])
         self.ends = np.concatenate([batch.ends for batch in batches])
@@ -207,13 +228,17 @@ class _Flat:
         self.low = np.concatenate([low for _, low in words])
         lengths = np.concatenate([np.diff(batch.offsets) for batch in batches])
         self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        self.queries = pa.array([batch.query for batch in batches])
-        self.query_codes = np.repeat(np.arange(len(batches), dtype=np.int32), sizes)
-        ranks = np.array([rank.get(batch.query, len(rank)) for batch in batches], np.int32)
+        names = [name for batch in batches for name in batch.query_names]
+        bases = np.cumsum([0, *(len(batch.query_names) for batch in batches)])
+        self.queries = pa.array(names, pa.string())
+        self.query_codes = np.concatenate(
+            [batch.query_codes + np.int32(base) for batch, base in zip(batches, bases, strict=False)]
+        )
+        ranks = np.array([rank.get(name, len(rank)) for name in names], np.int32)
         self._lay_labels(batches)
         self.events = pa.concat_arrays([_event_texts(batch) for batch in batches])
         self.order = match_order(
-            self.ends, self.starts, self.offsets, self.positions, np.repeat(ranks, sizes), self.high, self.low
+            self.ends, self.starts, self.offsets, self.positions, ranks[self.query_codes], self.high, self.low
         )
 
     def _lay_labels(self, batches: Sequence[MatchBatch]) -> None:
@@ -272,7 +297,8 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     low = np.empty(len(batch), np.uint64)
     label_words = np.array([_word(*sorted(names))[0] for names in batch.names] or [0], np.uint64)
     identify(
-        np.array(_word(batch.query), np.uint64),
+        np.array([_word(name) for name in batch.query_names], np.uint64).ravel(),
+        batch.query_codes,
         batch.firsts,
         batch.lasts,
         batch.offsets,
@@ -285,6 +311,7 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     return high, low
 
 
+@lru_cache(maxsize=1 << 16)
 def _word(*texts: str) -> tuple[int, int]:
     digest = hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")

@@ -78,7 +78,7 @@ def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
         for events in lane.events():
             totals.update(lane.matcher.count(events))
         for last in lane.matcher.finish():
-            totals[last.query] += len(last)
+            totals.update(last.counts)
         yield counts_as_output(totals)
         yield from lane.rest()
 

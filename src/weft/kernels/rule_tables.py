@@ -1,0 +1,158 @@
+"""The tables that rules are run from: what their numbers are. Rows of a table are of one width, in one flat array."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# A rule. Steps are the terminator and the look-backs. The extents of summaries are those that conditions need, up to
+# SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1.
+STEPS_AT, STEPS, CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(7)
+FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES = range(7, 13)
+ROW = 13
+# A step. LISTED is the chain its events are found by, or -1; events before number FLOOR are not seen.
+TYPE, ANCHOR, TICKS, PICK, COUNT, LISTED, KEYS_AT, KEYS_END, TESTS_AT, TESTS_END = range(10)
+ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR = range(10, 14)
+STEP = 14
+EACH, FIRST, LAST = range(3)
+# An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none).
+E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_AT, E_TESTS_END = range(9)
+E_FUNCTION, E_COLUMN, E_FLOOR = range(9, 12)
+EXTENT = 12
+EXISTS, NUMBER, PRESENT, SUM, AVERAGE, LEAST, GREATEST = range(7)
+# A test: a comparison of a column of the event at hand with an operand, or a piece of code.
+# An operand is a column of a step's event, or a constant (CONSTANT, kind, word).
+T_OPERATOR, T_COLUMN, T_SOURCE, T_A, T_B = range(5)
+TEST = 5
+BY_CODE = 6  # as the operator: the code from T_A to T_B
+CONSTANT, AT_HAND = -1, -2  # as the source of an operand
+KEY = 3  # an operand
+# An instruction. PUSH takes an operand, RESULT a summary by number.
+PUSH, RESULT, CALCULATE, NEGATE, COMPARE, ALL, ANY, NOT, TRUTH = range(9)
+INSTRUCTION = 4
+# A field: its kind, and code or an operand (SOURCE >= 0).
+F_KIND, F_SOURCE, F_COLUMN, F_CODE_AT, F_CODE_END = range(5)
+FIELD = 5
+# Where a kept column of a defined event comes from: a field by number, or one of these.
+FROM_NOTHING, FROM_TIME, FROM_NAME = -1, -2, -3
+
+# A type of events in the store: where its events are (BASE), how many (HELD), how many there were before (GONE).
+BASE, HELD, GONE, ROOM, CHAINS_AT, CHAINS_END, REACH, COLUMNS_AT, COLUMNS_END, ACCESS_AT, ACCESS_END, ORDERED = range(12)
+KIND_OF_EVENT = 12
+# A chain: its id, and where its columns are, which make up its key.
+C_ID, C_BEGIN, C_END = range(3)
+CHAIN = 3
+# A list of the events of one chain and one key: the word it is found by, and the key's last value.
+WORD, OF_CHAIN, KEY_KIND, KEY_WORD, BEGIN, LENGTH, CAPACITY, OF_TYPE = range(8)
+HEAD = 8
+ENTRY = 2  # time and number
+# An access to the rules that start at a type: all of them, or by a column.
+A_KIND, A_COLUMN, A_BEGIN, A_END, A_CUTS, A_WHOLES, A_FLOATS, A_LEAVES, A_NODES = range(9)
+ACCESS = 9
+ALWAYS, BY_KEY, BY_CUTS = range(3)
+P_ACCESS, P_KIND, P_WORD, P_BEGIN, P_END = range(5)  # a place of the table for BY_KEY; the access and 1
+PLACE = 5
+USED = 3  # of the table of consumed events: step + 1, number, and the terminator that consumed it
+
+# A frame: what a step is bound to, and where its search stands.
+BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, LOW, FLOOR_AT = range(10)
+FRAME = 10
+DOWN, UP, COUNTING = -1, 1, -2
+
+# Of a defined event that waits to be seen: type, start, place of its positions; then its values.
+Q_TYPE, Q_START, Q_POSITIONS = range(3)
+QUEUED = 3
+
+# The control array.
+EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, DEPTH, MODE, NOW = range(10)
+ENTRIES, LISTS, USES, POSITIONS, OUT, OUT_POSITIONS, OUT_FIELDS, WANTED, LISTED_TO = range(10, 19)
+CONTROLS = 19
+FETCH, START, OPEN, ADVANCE, EMIT = range(5)  # modes
+# Why the kernel returns.
+DONE, OUTPUT_FULL, STORE_FULL, LISTS_FULL, USES_FULL, QUEUE_FULL, POSITIONS_FULL = range(7)
+
+
+class Batch(NamedTuple):
+    """Events that some rule looks at: their types by number, times, and values, one column after the other in a row."""
+
+    types: Int32s
+    times: Int64s
+    starts: Int64s
+    positions: Int64s
+    values: Int64s
+    width: int  # words of a row
+
+
+class Rules(NamedTuple):
+    """What rules say."""
+
+    rows: Int64s
+    steps: Int64s
+    extents: Int64s
+    tests: Int64s
+    keys: Int64s
+    code: Int64s
+    fields: Int64s
+    feeds: Int64s
+
+
+class Index(NamedTuple):
+    """Which rules start at an event."""
+
+    access: Int64s
+    wholes: Int64s
+    floats: Floats
+    nodes: Int64s
+    members: Int32s
+    places: Int64s
+
+
+class Store(NamedTuple):
+    """Events that were seen, by type; `values` has `width` words for each."""
+
+    types: Int64s
+    columns: Int64s
+    chains: Int64s
+    chain_columns: Int64s
+    times: Int64s
+    starts: Int64s
+    origins: Int64s  # a position, or -1 - place of the positions of a defined event
+    values: Int64s
+    heads: Int64s
+    entries: Int64s
+    positions: Int64s  # a number, and so many positions
+    used: Int64s
+    texts: Bytes
+    text_offsets: Int64s
+
+
+class Work(NamedTuple):
+    """Room to work in."""
+
+    frames: Int64s
+    picked: Int32s
+    queue: Int64s
+    stack: Int64s
+    results: Int64s
+    partials: Floats
+    counts: Int64s
+
+
+class Output(NamedTuple):
+    """Firings: the rule, times, the positions with codes of their variables, and the fields."""
+
+    rows: Int32s
+    starts: Int64s
+    ends: Int64s
+    offsets: Int64s
+    positions: Int64s
+    labels: Int64s
+    fields_at: Int64s
+    fields: Int64s

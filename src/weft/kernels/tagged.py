@@ -1,0 +1,188 @@
+"""Values with their kinds: two words each, a kind and what it says: a whole number, the bits of a float, a text's id.
+
+Numbers compare by what they are worth, exactly; values of different kinds never compare, and none does with a missing one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, spliced
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+
+MISSING, TEXT, INTEGER, FLOAT, BOOLEAN = range(5)
+VALUE = 2  # words of a value
+LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
+ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(5)
+BEYOND = 2.0**63  # the first float that no word holds
+NOT_COMPARED = 2
+
+
+@spliced
+def float_of(word: Any) -> Any:
+    """The float whose bits these are."""
+    return np.int64(word).view(np.float64)
+
+
+@spliced
+def bits_of(number: Any) -> Any:
+    """The bits of a float."""
+    return np.float64(number).view(np.int64)
+
+
+@inlined
+def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
+    """-1, 0 or 1 by the order of bytes, which is that of characters."""
+    if one == other:
+        return 0
+    a, b = offsets[one], offsets[other]
+    size, other_size = offsets[one + 1] - a, offsets[other + 1] - b
+    for k in range(min(size, other_size)):
+        if pool[a + k] != pool[b + k]:
+            return -1 if pool[a + k] < pool[b + k] else 1
+    return -1 if size < other_size else 1
+
+
+@inlined
+def _order_mixed(whole: int, number: float) -> int:
+    """-1, 0 or 1: a whole number and a float, without rounding either."""
+    if number >= BEYOND:
+        return -1
+    if number < -BEYOND:
+        return 1
+    near = np.int64(number)  # cut off towards zero
+    if whole != near:
+        return -1 if whole < near else 1
+    rest = number - np.float64(near)
+    return -1 if rest > 0.0 else 1 if rest < 0.0 else 0
+
+
+@inlined
+def order_of(kind: int, word: int, other_kind: int, other_word: int, pool: Bytes, offsets: Int64s) -> int:
+    """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
+    if kind == MISSING or other_kind == MISSING:
+        return NOT_COMPARED
+    if kind == other_kind:
+        if kind == FLOAT:
+            x, y = float_of(word), float_of(other_word)
+            return -1 if x < y else 1 if x > y else 0
+        if kind == TEXT:
+            return _order_texts(word, other_word, pool, offsets)
+        return -1 if word < other_word else 1 if word > other_word else 0
+    if kind == INTEGER and other_kind == FLOAT:
+        return _order_mixed(word, float_of(other_word))
+    if kind == FLOAT and other_kind == INTEGER:
+        return -_order_mixed(other_word, float_of(word))
+    return NOT_COMPARED
+
+
+@spliced
+def satisfies(operator: Any, order: Any) -> bool:
+    """Whether an order of two values is what a comparison asks for."""
+    # For each operator a bit for each order: less, equal, greater.
+    masks = 0b101_010_110_100_011_001
+    return order != NOT_COMPARED and ((masks >> (3 * operator + order + 1)) & 1) != 0
+
+
+@inlined
+def calculated(operation: int, kind: int, word: int, other_kind: int, other_word: int) -> tuple[int, int]:
+    """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
+    if (kind != INTEGER and kind != FLOAT) or (other_kind != INTEGER and other_kind != FLOAT):
+        return MISSING, np.int64(0)
+    x = np.float64(word) if kind == INTEGER else float_of(word)
+    y = np.float64(other_word) if other_kind == INTEGER else float_of(other_word)
+    whole = kind == INTEGER and other_kind == INTEGER
+    if operation == ADD:
+        result = x + y
+        if whole and abs(result) < BEYOND:
+            return INTEGER, word + other_word
+    elif operation == SUBTRACT:
+        result = x - y
+        if whole and abs(result) < BEYOND:
+            return INTEGER, word - other_word
+    elif operation == MULTIPLY:
+        result = x * y
+        if whole and abs(result) < BEYOND:
+            return INTEGER, word * other_word
+    elif y == 0.0:
+        return MISSING, np.int64(0)
+    elif operation == DIVIDE:
+        result = x / y
+    else:
+        if whole:
+            rest = abs(word) % abs(other_word)
+            return INTEGER, -rest if word < 0 else rest
+        result = np.fmod(x, y)
+    if np.isnan(result):
+        return MISSING, np.int64(0)
+    return FLOAT, bits_of(result)
+
+
+@spliced
+def normal(kind: Any, word: Any) -> Any:
+    """The value by which it is looked up: numbers that are equal have the same."""
+    if kind == FLOAT:
+        value = float_of(word)
+        if abs(value) < BEYOND and np.floor(value) == value:
+            kind, word = np.int64(INTEGER), np.int64(value)
+    return kind, word
+
+
+@spliced
+def mixed_in(state: Any, kind: Any, word: Any) -> Any:
+    """A hash with one more value."""
+    state = (state ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(kind)
+    state ^= state >> np.uint64(29)
+    state *= np.uint64(0xBF58476D1CE4E5B9)
+    return state ^ (state >> np.uint64(32))
+
+
+# ---------------------------------------------------------------- exact sums
+
+
+@inlined
+def add_exactly(partials: Floats, count: int, number: float) -> int:
+    """Add to a sum that is kept as parts that do not overlap; how many there are. A sum that overflows is NaN."""
+    kept = 0
+    x = number
+    for k in range(count):
+        y = partials[k]
+        if abs(x) < abs(y):
+            x, y = y, x
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            partials[kept] = low
+            kept += 1
+        x = high
+    partials[kept] = x
+    return kept + 1
+
+
+@inlined
+def rounded_sum(partials: Floats, count: int) -> float:
+    """The sum of the parts, rounded once, half to even."""
+    if count == 0:
+        return 0.0
+    at = count - 1
+    high, low = partials[at], 0.0
+    while at > 0:
+        x = high
+        at -= 1
+        y = partials[at]
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            break
+    if at > 0 and ((low < 0.0 and partials[at - 1] < 0.0) or (low > 0.0 and partials[at - 1] > 0.0)):
+        y = low * 2.0
+        x = high + y
+        if y == x - high:
+            high = x
+    return high

@@ -1,0 +1,289 @@
+"""Rules to rows of the tables they are run from (`weft.kernels.rule_tables`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.algebra.predicates import (
+    Always,
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Predicate,
+    Value,
+)
+from weft.algebra.rules import Absence, Between, DefinedField, Events, LookBack, Rule, Summary, Terminator, Within, summaries
+from weft.errors import UsageError
+from weft.kernels import rule_tables as t
+from weft.kernels import tagged
+from weft.runtime.rules.layout import Layout
+from weft.schema import Kind
+
+OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
+_ARITHMETIC = {"+": 0, "-": 1, "*": 2, "/": 3, "%": 4}
+_PICKS = {"each": t.EACH, "first": t.FIRST, "last": t.LAST}
+_FUNCTIONS = {"SUM": t.SUM, "AVG": t.AVERAGE, "MIN": t.LEAST, "MAX": t.GREATEST, "COUNT": t.PRESENT}
+_KINDS = {Kind.TEXT: tagged.TEXT, Kind.INT: tagged.INTEGER, Kind.FLOAT: tagged.FLOAT, Kind.BOOL: tagged.BOOLEAN}
+ENDLESS = 1 << 62
+Tagged = tuple[int, int]
+Operand = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A comparison of a terminator's column with a constant, which the index may answer."""
+
+    column: int
+    operator: str
+    value: Value
+    test: tuple[int, ...]
+
+
+@dataclass
+class Tables:
+    """Flat tables that grow rule by rule."""
+
+    rows: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    extents: list[int] = field(default_factory=list)
+    tests: list[int] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+    fields: list[int] = field(default_factory=list)
+
+
+class RuleCompiler:
+    """Compiles one rule after the other into the tables."""
+
+    def __init__(self, layout: Layout, tag: Callable[[Value], Tagged]) -> None:
+        self.tables = Tables()
+        self.deepest = 1  # of the frames, of the stack, and of the results of summaries
+        self.stack = 1
+        self.summarized = 0
+        self._layout = layout
+        self._tag = tag
+        self._steps: dict[str, int] = {}  # variable -> its step in the rule
+        self._types: list[int] = []  # of the steps
+        self._results: dict[Summary, int] = {}
+        self._floors: Mapping[int, int] = {}
+
+    def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> list[Guard]:
+        """Add a rule; what its terminator compares with constants, for the index.
+
+        `labels` is the code of no variables; of a type's events those before its floor are not seen.
+        """
+        self._floors = floors
+        self._steps = {name: number for number, name in enumerate(rule.variables)}
+        self._types = [self._layout.type(step.events.type) for step in rule.steps]
+        tables = self.tables
+        guards, code_tests = self._guards(rule.terminator)
+        steps_at = len(tables.steps) // t.STEP
+        lines = [self._terminator(rule.terminator, code_tests)]
+        lines += [self._look_back(step, number, rule) for number, step in enumerate(rule.lookbacks, start=1)]
+        for line in lines:
+            tables.steps += line
+        conditions_at, conditions_end, tested_at, shown_at, shown_end = self._summarized(rule)
+        fields_at, fields_end = self._fields(rule.fields)
+        tables.rows += [steps_at, len(lines), conditions_at, conditions_end, tested_at, shown_at, shown_end]
+        tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes))]
+        self.deepest = max(self.deepest, len(lines))
+        self.summarized = max(self.summarized, shown_end - tested_at)
+        return guards
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def _guards(self, terminator: Terminator) -> tuple[list[Guard], list[tuple[int, ...]]]:
+        """The terminator's conditions: those the index may answer, and the tests for the others."""
+        guards: list[Guard] = []
+        others: list[tuple[int, ...]] = []
+        for condition in terminator.events.static:
+            test = self._test(condition, self._types[0])
+            match condition:
+                case Comparison(operator, Attribute(name, None), Literal(value)):
+                    guards.append(Guard(self._layout.column(self._types[0], name), operator, value, test))
+                case _:
+                    others.append(test)
+        return guards, others
+
+    def _terminator(self, terminator: Terminator, tests: Sequence[tuple[int, ...]]) -> list[int]:
+        absences = self._absences(terminator.absences)
+        self.stack = max(self.stack, 1)
+        at = len(self.tables.tests) // t.TEST
+        for test in tests:
+            self.tables.tests += test
+        return [self._types[0], 0, 0, t.EACH, ENDLESS, -1, 0, 0, at, len(self.tables.tests) // t.TEST, *absences, 0, 0]
+
+    def _look_back(self, step: LookBack, number: int, rule: Rule) -> list[int]:
+        type_ = self._types[number]
+        chain, keys_at, keys_end, tests_at, tests_end = self._events(step.events, type_)
+        anchor = self._steps[step.within.anchor]
+        count = ENDLESS if step.count is None else step.count
+        absences = self._absences(step.absences)
+        consumed = int(step.variable in rule.consumes)
+        line = [type_, anchor, step.within.ticks, _PICKS[step.pick], count, chain, keys_at, keys_end]
+        return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0)]
+
+    def _absences(self, absences: Iterable[Absence]) -> tuple[int, int]:
+        lines = [self._extent(absence, t.EXISTS, None) for absence in absences]
+        at = len(self.tables.extents) // t.EXTENT
+        for line in lines:
+            self.tables.extents += line
+        return at, at + len(lines)
+
+    def _extent(self, node: Absence | Summary, function: int, attribute: str | None) -> list[int]:
+        type_ = self._layout.type(node.events.type)
+        chain, keys_at, keys_end, tests_at, tests_end = self._events(node.events, type_)
+        match node.extent:
+            case Within(anchor, ticks):
+                where = [0, self._steps[anchor], ticks]
+            case Between(first, second):
+                where = [1, self._steps[first], self._steps[second]]
+            case _:
+                raise TypeError(f"not an extent: {node.extent!r}")
+        column = -1 if attribute is None else self._layout.column(type_, attribute)
+        line = [type_, *where, chain, keys_at, keys_end, tests_at, tests_end]
+        return [*line, function, column, self._floors.get(type_, 0)]
+
+    def _events(self, events: Events, type_: int) -> tuple[int, int, int, int, int]:
+        """Where the events are found (chain and key), and the tests that are left."""
+        equal: dict[int, tuple[Operand, Predicate]] = {}
+        for condition in (*events.related, *events.static):
+            operand = self._equal_operand(condition)
+            if operand is None or (equal and condition in events.static):
+                continue  # what is joined tells more apart than a constant does
+            assert isinstance(condition, Comparison)
+            assert isinstance(condition.left, Attribute)
+            equal.setdefault(self._layout.column(type_, condition.left.name), (operand, condition))
+        chain, keys_at = -1, len(self.tables.keys) // t.KEY
+        if equal:
+            columns = tuple(sorted(equal))
+            chain = self._layout.chain(type_, columns)
+            for column in columns:
+                self.tables.keys += equal[column][0]
+        answered = [condition for _, condition in equal.values()] if len(equal) == 1 else []
+        tests = [
+            self._test(condition, type_)
+            for condition in (*events.static, *events.related)
+            if not any(condition is known for known in answered)
+        ]
+        tests_at = len(self.tables.tests) // t.TEST
+        for test in tests:
+            self.tables.tests += test
+        return chain, keys_at, len(self.tables.keys) // t.KEY, tests_at, len(self.tables.tests) // t.TEST
+
+    def _equal_operand(self, condition: Predicate) -> Operand | None:
+        match condition:
+            case Comparison("=", Attribute(_, None), (Literal() | Attribute(_, str())) as right):
+                return self._operand(right, 0)
+        return None
+
+    # -- tests and code -------------------------------------------------------------------------
+
+    def _operand(self, expression: Literal | Attribute, hand_type: int) -> Operand:
+        match expression:
+            case Literal(value):
+                return t.CONSTANT, *self._tag(value)
+            case Attribute(name, None):
+                return t.AT_HAND, self._layout.column(hand_type, name), 0
+            case Attribute(name, variable):
+                step = self._steps[str(variable)]
+                return step, self._layout.column(self._types[step], name), 0
+        raise TypeError(f"not an operand: {expression!r}")
+
+    def _test(self, condition: Predicate, type_: int) -> tuple[int, ...]:
+        match condition:
+            case Comparison(operator, Attribute(name, None), (Literal() | Attribute(_, str())) as right):
+                return OPERATORS[operator], self._layout.column(type_, name), *self._operand(right, type_)
+        at = len(self.tables.code) // t.INSTRUCTION
+        self._predicate(condition, type_, 1)
+        return t.BY_CODE, 0, 0, at, len(self.tables.code) // t.INSTRUCTION
+
+    def _emit(self, operation: int, x: int = 0, y: int = 0, z: int = 0) -> None:
+        self.tables.code += (operation, x, y, z)
+
+    def _predicate(self, predicate: Predicate, type_: int, depth: int) -> None:
+        """Code that leaves a truth; `depth` values are on the stack then."""
+        self.stack = max(self.stack, depth + 1)
+        match predicate:
+            case Always():
+                self._emit(t.TRUTH, 1)
+            case And(operands) | Or(operands):
+                for place, operand in enumerate(operands):
+                    self._predicate(operand, type_, depth + place)
+                self._emit(t.ALL if isinstance(predicate, And) else t.ANY, len(operands))
+            case Not(operand):
+                self._predicate(operand, type_, depth)
+                self._emit(t.NOT)
+            case In(operand, values):
+                equal = tuple(Comparison("=", operand, Literal(value)) for value in values)
+                self._predicate(Or(equal), type_, depth)
+            case Comparison(operator, left, right):
+                self._expression(left, type_, depth)
+                self._expression(right, type_, depth + 1)
+                self._emit(t.COMPARE, OPERATORS[operator])
+            case _:
+                raise UsageError(f"rules cannot test {type(predicate).__name__} on this engine: ask for engine='meaning'")
+
+    def _expression(self, expression: Expression, type_: int, depth: int) -> None:
+        self.stack = max(self.stack, depth + 1)
+        match expression:
+            case Literal() | Attribute():
+                self._emit(t.PUSH, *self._operand(expression, type_))
+            case Summary():
+                self._emit(t.RESULT, self._results[expression])
+            case Negative(operand):
+                self._expression(operand, type_, depth)
+                self._emit(t.NEGATE)
+            case Arithmetic(operator, left, right):
+                self._expression(left, type_, depth)
+                self._expression(right, type_, depth + 1)
+                self._emit(t.CALCULATE, _ARITHMETIC[operator])
+            case _:
+                raise TypeError(f"not an expression of a rule: {expression!r}")
+
+    # -- what a combination gives ---------------------------------------------------------------
+
+    def _summarized(self, rule: Rule) -> tuple[int, int, int, int, int]:
+        """The extents of summaries, those that conditions need first; and the code of the conditions."""
+        tested = dict.fromkeys(found for condition in rule.conditions for found in summaries(condition))
+        shown = dict.fromkeys(found for part in rule.fields for found in summaries(part) if found not in tested)
+        lines = [self._extent(found, self._function(found), found.attribute) for found in (*tested, *shown)]
+        at = len(self.tables.extents) // t.EXTENT
+        for line in lines:
+            self.tables.extents += line
+        self._results = {found: number for number, found in enumerate((*tested, *shown))}
+        code_at = len(self.tables.code) // t.INSTRUCTION
+        if rule.conditions:
+            self._predicate(And(rule.conditions), 0, 1)
+        code_end = len(self.tables.code) // t.INSTRUCTION
+        return code_at, code_end, at, at + len(tested), at + len(lines)
+
+    def _function(self, summary: Summary) -> int:
+        return t.NUMBER if summary.attribute is None else _FUNCTIONS[summary.function]
+
+    def _fields(self, fields: Iterable[DefinedField]) -> tuple[int, int]:
+        lines: list[int] = []
+        for defined in fields:
+            kind = _KINDS[defined.kind]
+            code_at = len(self.tables.code) // t.INSTRUCTION
+            match defined.value:
+                case Attribute(name, str(variable)):
+                    step = self._steps[variable]
+                    lines += [kind, step, self._layout.column(self._types[step], name), code_at, code_at]
+                    continue
+                case None:
+                    pass
+                case value:
+                    self._expression(value, 0, 1)
+            lines += [kind, -1, 0, code_at, len(self.tables.code) // t.INSTRUCTION]
+        at = len(self.tables.fields) // t.FIELD
+        self.tables.fields += lines
+        return at, at + len(lines) // t.FIELD

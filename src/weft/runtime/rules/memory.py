@@ -1,0 +1,156 @@
+"""The memory of rules: events by type, lists of them by key, what was consumed; it grows, and forgets what is old."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.predicates import Value
+from weft.kernels import rule_memory, tagged
+from weft.kernels import rule_tables as t
+from weft.runtime.events import Int64s
+from weft.runtime.rules.compile import Tagged
+from weft.runtime.rules.layout import Layout
+from weft.runtime.texts import TextTable
+
+LEAST_EVENTS = 16  # room for events of a type, at least
+
+
+class Memory:
+    """The arrays of the store, and the control array of the kernel."""
+
+    def __init__(self) -> None:
+        self.control = np.zeros(t.CONTROLS, np.int64)
+        self.control[t.MODE] = t.FETCH
+        self.control[t.TIME] = -(1 << 61)
+        self.texts = TextTable()
+        self.width = 0
+        self.types: Int64s = np.zeros(0, np.int64)
+        self.columns = self.chains = self.chain_columns = np.zeros(0, np.int64)
+        self.times, self.starts, self.origins, self.values = (np.zeros(0, np.int64) for _ in range(4))
+        self.heads: Int64s = np.zeros(64 * t.HEAD, np.int64)
+        self.entries: Int64s = np.zeros(256 * t.ENTRY, np.int64)
+        self.positions: Int64s = np.zeros(256, np.int64)
+        self.used: Int64s = np.zeros(64 * t.USED, np.int64)
+        self.queue: Int64s = np.zeros(0, np.int64)
+
+    def tag(self, value: Value) -> Tagged:
+        """A constant as kind and word."""
+        if isinstance(value, bool):
+            return tagged.BOOLEAN, int(value)
+        if isinstance(value, str):
+            return tagged.TEXT, int(self.texts.ids(pa.array([value], pa.string()), add=True)[0])
+        if isinstance(value, int) and -(2**63) <= value < 2**63:
+            return tagged.INTEGER, value
+        try:
+            number = float(value)
+        except OverflowError:
+            number = np.inf if value > 0 else -np.inf
+        return tagged.FLOAT, int(np.float64(number).view(np.int64))
+
+    @property
+    def table(self) -> Int64s:
+        """The table of types, a row for each."""
+        return self.types.reshape(-1, t.KIND_OF_EVENT)
+
+    def lay(self, layout: Layout, reaches: Sequence[int]) -> None:
+        """Take in new types, columns and chains; events that are held keep what they have."""
+        old = self.table
+        types = np.zeros((len(layout.types), t.KIND_OF_EVENT), np.int64)
+        types[: len(old)] = old
+        if len(old) < len(types) or layout.width != self.width:
+            before = self.width
+            self.types = types.ravel()
+            self._move(np.zeros(len(types), np.int64), layout.width, before)
+            types = self.table
+        self.types = types.ravel()
+        self.columns, self.chains, self.chain_columns = layout.lay(self.types)
+        self.table[:, t.REACH] = reaches
+
+    def store(self) -> t.Store:
+        """All arrays, as the kernel takes them."""
+        pool, offsets = self.texts.buffers
+        return t.Store(
+            self.types,
+            self.columns,
+            self.chains,
+            self.chain_columns,
+            self.times,
+            self.starts,
+            self.origins,
+            self.values,
+            self.heads,
+            self.entries,
+            self.positions,
+            self.used,
+            pool,
+            offsets,
+        )
+
+    # -- room -----------------------------------------------------------------------------------
+
+    def reserve(self, counts: Int64s) -> None:
+        """Make room for so many more events of each type."""
+        if (self.table[:, t.HELD] + counts > self.table[:, t.ROOM]).any():
+            self._move(counts, self.width, self.width)
+
+    def make_room(self, reason: int, steps: Int64s) -> None:
+        """Make room for what the kernel stopped for."""
+        wanted = int(self.control[t.WANTED])
+        if reason == t.STORE_FULL:
+            counts = np.zeros(len(self.table), np.int64)
+            counts[wanted] = max(LEAST_EVENTS, int(self.table[wanted, t.HELD]))
+            self._move(counts, self.width, self.width)
+        elif reason == t.LISTS_FULL:
+            self._move_lists()
+        elif reason == t.USES_FULL:
+            self._move_uses(steps)
+        elif reason == t.QUEUE_FULL:
+            self.queue = np.concatenate([self.queue, np.zeros(len(self.queue) + 16 * (t.QUEUED + self.width), np.int64)])
+        elif reason == t.POSITIONS_FULL:
+            self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + wanted, np.int64)])
+
+    def _move(self, counts: Int64s, width: int, old_width: int) -> None:
+        """Put all events in reach into new arrays with room for so many more of each type."""
+        table = self.table
+        dead = np.zeros(len(table), np.int64)
+        rule_memory.count_dead(self.types, self.times, int(self.control[t.TIME]), dead)
+        live = table[:, t.HELD] - dead
+        rooms = np.maximum(np.where(live + counts > 0, 2 * (live + counts), 0), LEAST_EVENTS)
+        bases = np.cumsum(rooms) - rooms
+        total = int(rooms.sum())
+        old = self.store()
+        self.times, self.starts, self.origins = (np.empty(total, np.int64) for _ in range(3))
+        self.values = np.empty(total * width, np.int64)
+        self.positions = np.empty(len(self.positions), np.int64)
+        used = rule_memory.move_events(old, self.store(), old_width, width, dead, bases, rooms)
+        queued = t.QUEUED + old_width
+        used = rule_memory.move_queued(self.queue, self.control, queued, old.positions, self.positions, used)
+        self.control[t.POSITIONS] = used
+        self.width = width
+
+    def _move_lists(self) -> None:
+        lists, total = rule_memory.count_listed(self.heads, self.entries, self.types)
+        slots = 64
+        while slots < 4 * (lists + 1):
+            slots *= 2
+        heads = np.zeros(slots * t.HEAD, np.int64)
+        entries = np.empty((4 * (total + lists) + 1024) * t.ENTRY, np.int64)
+        self.control[t.ENTRIES] = rule_memory.move_lists(self.heads, self.entries, heads, entries)
+        self.control[t.LISTS] = lists
+        self.heads, self.entries = heads, entries
+
+    def _move_uses(self, steps: Int64s) -> None:
+        larger = np.zeros(2 * len(self.used), np.int64)
+        count = rule_memory.move_uses(self.used, larger, steps, self.types)
+        self.control[t.USES] = count
+        size = 64
+        while size < 8 * (count + 1):
+            size *= 2
+        if size * t.USED == len(larger):
+            self.used = larger
+            return
+        self.used = np.zeros(size * t.USED, np.int64)
+        rule_memory.move_uses(larger, self.used, steps, self.types)

@@ -1,0 +1,187 @@
+"""Rules over a stream: batches of events in, matches of all rules out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from weft.algebra.rule_reach import joint_reach
+from weft.algebra.rules import Rule
+from weft.kernels import rule_tables as t
+from weft.kernels.look_back import fire
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.matches import MatchBatch
+from weft.runtime.rules.compile import Guard, RuleCompiler
+from weft.runtime.rules.index import IndexBuilder, choose
+from weft.runtime.rules.inputs import TypeCoder, taken
+from weft.runtime.rules.layout import Layout
+from weft.runtime.rules.memory import Memory
+from weft.runtime.rules.outputs import Outputs
+
+
+class RuleRun:
+    """The rules of a program over one stream of events."""
+
+    safe: int | None = None  # nothing waits: matches come with the events that end them
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules: list[Rule | None] = []
+        self._layout = Layout()
+        self.memory = Memory()
+        self._outputs = Outputs()
+        self._compiler = RuleCompiler(self._layout, self.memory.tag)
+        self._guards: list[list[Guard]] = []
+        self.extend(rules)
+
+    # -- rules ----------------------------------------------------------------------------------
+
+    def extend(self, rules: Sequence[Rule]) -> range:
+        """Add rules, which see the events that come from now on; their numbers."""
+        first = len(self.rules)
+        table = self.memory.table
+        floors = {type_: int(table[type_, t.GONE] + table[type_, t.HELD]) for type_ in range(len(table))}
+        for rule in rules:
+            self._guards.append(self._compiler.add(rule, self._outputs.add(rule), floors))
+            self.rules.append(rule)
+        self._lay()
+        return range(first, len(self.rules))
+
+    def reduce(self, numbers: Iterable[int]) -> None:
+        """Take rules away."""
+        steps = self._compiler.tables.steps
+        for number in numbers:
+            self.rules[number] = None
+            begin, count = self._compiler.tables.rows[number * t.ROW : number * t.ROW + 2]
+            for step in range(begin, begin + count):
+                steps[step * t.STEP + t.CONSUMED] = 0
+        self._lay()
+
+    def _lay(self) -> None:
+        """Lay out all tables anew."""
+        tables, layout, memory = self._compiler.tables, self._layout, self.memory
+        rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
+        steps = np.array(tables.steps, np.int64).reshape(-1, t.STEP)
+        feeds, guards_left = self._feeds(rows), self._ways(steps)
+        reach = joint_reach(rule for rule in self.rules if rule is not None)
+        memory.lay(layout, [reach.get(name, 0) for name in layout.types])
+        self._builder_types(rows)
+        self._index = self._builder.build(memory.types)
+        self._tables = t.Rules(
+            rows.ravel(),
+            steps.ravel(),
+            np.array(tables.extents, np.int64),
+            np.array(tables.tests + guards_left, np.int64),
+            np.array(tables.keys, np.int64),
+            np.array(tables.code, np.int64),
+            np.array(tables.fields, np.int64),
+            feeds,
+        )
+        self._types = TypeCoder(layout.types)
+        queued = t.QUEUED + memory.width
+        if len(memory.queue) < 16 * queued:
+            memory.queue = np.zeros(16 * queued, np.int64)
+        compiler = self._compiler
+        self._work = t.Work(
+            np.zeros(compiler.deepest * t.FRAME, np.int64),
+            np.zeros(len(rows) + 1, np.int32),
+            memory.queue,
+            np.zeros(2 * compiler.stack + 4, np.int64),
+            np.zeros(2 * compiler.summarized + 2, np.int64),
+            np.zeros(2200, np.float64),
+            np.zeros(len(rows), np.int64),
+        )
+
+    def _feeds(self, rows: Int64s) -> Int64s:
+        """Which defined events are kept, and where their values come from."""
+        feeds: list[int] = []
+        for number, rule in enumerate(self.rules):
+            type_ = None if rule is None else self._layout.types.get(rule.name)
+            if rule is None or type_ is None:
+                continue
+            rows[number, t.FEEDS], rows[number, t.FEED_AT] = type_, len(feeds)
+            places = {field.name: place for place, field in enumerate(rule.fields)}
+            for name in self._layout.kept[type_].columns:
+                if name in places:
+                    feeds += [places[name], 0]
+                elif name == "type":
+                    feeds += [t.FROM_NAME, self.memory.tag(rule.name)[1]]
+                else:
+                    feeds += [t.FROM_TIME if name == "ts" else t.FROM_NOTHING, 0]
+        return np.array(feeds, np.int64)
+
+    def _ways(self, steps: Int64s) -> list[int]:
+        """How each rule is found; the tests of terminators that this does not answer, which are put at the end."""
+        tables = self._compiler.tables
+        self._builder = IndexBuilder(self.memory.tag)
+        tests: list[int] = []
+        for number, rule in enumerate(self.rules):
+            if rule is None:
+                continue
+            guards = self._guards[number]
+            way = choose(guards)
+            left = [guard for guard in guards if guard not in way[2]]
+            step = tables.rows[number * t.ROW]
+            self._builder.add(number, int(steps[step, t.TYPE]), way)
+            if left:
+                begin, end = steps[step, t.TESTS_AT], steps[step, t.TESTS_END]
+                at = (len(tables.tests) + len(tests)) // t.TEST
+                tests += tables.tests[begin * t.TEST : end * t.TEST]
+                for guard in left:
+                    tests += guard.test
+                steps[step, t.TESTS_AT], steps[step, t.TESTS_END] = at, (len(tables.tests) + len(tests)) // t.TEST
+        return tests
+
+    def _builder_types(self, rows: Int64s) -> None:
+        """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
+        names = [rule.name for rule in self.rules if rule is not None]
+        shared = {name for name in names if names.count(name) > 1} if len(names) > len(set(names)) else set()
+        for number, rule in enumerate(self.rules):
+            if rule is not None and (rows[number, t.FEEDS] >= 0 or rule.name in shared):
+                self.memory.table[self._layout.types[rule.terminator.events.type], t.ORDERED] = 1
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that end in a batch, in pieces, by end."""
+        for _ in self._run(batch, counting=False):
+            yield from self._outputs.take(self.memory.control, self.memory.texts)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query end in a batch."""
+        self._work.counts[:] = 0
+        for _ in self._run(batch, counting=True):
+            list(self._outputs.take(self.memory.control, self.memory.texts))
+        return self._outputs.counts(self._work.counts)
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """Nothing waits for time to pass."""
+        return iter(())
+
+    def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[None]:
+        """Drive the kernel over a batch; give control back each time there is output."""
+        memory = self.memory
+        if not len(batch):
+            return
+        events = taken(batch, self._types.code(batch.types), self._layout.attributes, memory.texts)
+        memory.reserve(np.bincount(events.types, minlength=len(memory.table)))
+        memory.control[t.EVENT] = 0
+        while True:
+            work = self._work._replace(queue=memory.queue)
+            status = fire(
+                events,
+                self._tables,
+                self._index,
+                memory.store(),
+                memory.width,
+                work,
+                self._outputs.buffer,
+                memory.control,
+                counting,
+            )
+            if status in (t.DONE, t.OUTPUT_FULL):
+                yield
+            else:
+                memory.make_room(status, self._tables.steps)
+            if status == t.DONE:
+                return
