@@ -7,10 +7,11 @@ import pytest
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule, Within
-from weft.errors import ProgramError, UsageError
+from weft.errors import ProgramError
 from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.tesla.printer import to_source
 from weft.plan.planner import plan
+from weft.plan.text import plan_dot, plan_text
 
 FIRE = """
 -- fire, as a rule
@@ -84,9 +85,19 @@ def test_keywords_are_read_in_any_case() -> None:
     assert compiled(FIRE.replace("from", "FROM").replace("each", "Each")).queries == compiled(FIRE).queries
 
 
-def test_other_engines_refuse_rules() -> None:
-    with pytest.raises(UsageError, match="tesla programs run on the engine 'meaning'"):
-        plan(compiled(FIRE))
+def test_a_plan_says_how_rules_run() -> None:
+    alarm = "define Alarm() from Fire(area = $b) and last Fire(area = $b) as Before within 1 min from Fire"
+    text = plan_text(plan(compiled(FIRE + FIRE.replace("45", "55").replace("R1", "R2") + alarm)))
+    assert "3 rules of 2 shapes, from one table" in text
+    assert "shape 0: 2 × Fire" in text
+    assert "Fire feeds Alarm" in text
+    assert "by key [area], which is equal in all events of a rule" in text
+
+
+def test_a_drawing_shows_what_is_made_of_what() -> None:
+    drawn = plan_dot(plan(compiled(FIRE)))
+    assert '"type Smoke" -> "type Fire" [style=bold]' in drawn
+    assert '"type Temp" -> "type Fire"\n' in drawn
 
 
 def test_rules_that_fire_for_ever_are_refused_without_the_language_too() -> None:

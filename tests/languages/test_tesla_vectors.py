@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.harness import Case, Record, difference, load_own_vectors, load_vectors, run_engine
 
-# The engines that run these rules so far; the others refuse them (test_tesla_programs.py).
-ENGINES = ("meaning",)
+# The engines that run these rules here; Spark has tests of its own.
+ENGINES = ("meaning", "local")
 NOT_OURS = {
     "tesla-040": "T-Rex takes a late event in as it arrives; here events are put into stream order first",
 }

@@ -15,7 +15,7 @@ import numpy as np
 from weft.kernels import rule_tables as t
 from weft.kernels.borrow import borrowed
 from weft.kernels.jit import inlined, kernel, spliced
-from weft.kernels.rule_scan import Seen, evaluate, first_from, list_of, passes, scan, slot_of, use_slot
+from weft.kernels.rule_scan import Seen, evaluate, first_from, list_of, passes, place_in_list, scan, use_slot
 from weft.kernels.tagged import (
     BEYOND,
     FLOAT,
@@ -29,8 +29,9 @@ from weft.kernels.tagged import (
     normal,
 )
 
+
 @inlined
-def place_of(places: t.Int64s, access: int, kind: int, word: int) -> int:
+def place_of(places: t.Int64s, access: int, kind: Any, word: Any) -> Any:
     """The place of the rules that an access finds by a value, or the empty one where it would be."""
     kind, word = normal(kind, word)
     mask = len(places) // t.PLACE - 1
@@ -109,54 +110,7 @@ def _starting(index: t.Index, begin: int, end: int, event: int, values: t.Int64s
 
 
 @inlined
-def _place_in_list(
-    chain: int, event: int, number: int, type_: int, store: t.Store, width: int, control: t.Int64s
-) -> bool:
-    """Put an event at the end of its list; False when there is no room for that."""
-    heads, entries = store.heads, store.entries
-    id_ = store.chains[chain * t.CHAIN + t.C_ID]
-    state = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
-    kind, word = np.int64(0), np.int64(0)
-    for k in range(store.chains[chain * t.CHAIN + t.C_BEGIN], store.chains[chain * t.CHAIN + t.C_END]):
-        place = event * width + VALUE * store.chain_columns[k]
-        if store.values[place] == MISSING:
-            return True
-        kind, word = normal(store.values[place], store.values[place + 1])
-        state = mixed_in(state, kind, word)
-    at = slot_of(heads, id_, state, kind, word) * t.HEAD
-    if heads[at + t.WORD] == 0:
-        if 2 * (control[t.LISTS] + 1) * t.HEAD > len(heads):
-            return False
-        control[t.LISTS] += 1
-        heads[at + t.WORD], heads[at + t.OF_CHAIN] = np.int64(state | np.uint64(1)), id_
-        heads[at + t.KEY_KIND], heads[at + t.KEY_WORD] = kind, word
-        heads[at + t.BEGIN] = heads[at + t.LENGTH] = heads[at + t.CAPACITY] = 0
-        heads[at + t.OF_TYPE] = type_
-    length, begin = heads[at + t.LENGTH], heads[at + t.BEGIN]
-    if length == heads[at + t.CAPACITY]:
-        gone = store.types[type_ * t.KIND_OF_EVENT + t.GONE]
-        dead = 0
-        while dead < length and entries[(begin + dead) * t.ENTRY + 1] < gone:
-            dead += 1
-        room, target = length, begin
-        if 2 * dead <= length:
-            room = max(2 * length, 4)
-            target = control[t.ENTRIES]
-            if (target + room) * t.ENTRY > len(entries):
-                return False
-            control[t.ENTRIES] += room
-        for k in range((length - dead) * t.ENTRY):
-            entries[target * t.ENTRY + k] = entries[(begin + dead) * t.ENTRY + k]
-        begin, length = target, length - dead
-        heads[at + t.BEGIN], heads[at + t.CAPACITY] = begin, room
-    entries[(begin + length) * t.ENTRY] = store.times[event]
-    entries[(begin + length) * t.ENTRY + 1] = number
-    heads[at + t.LENGTH] = length + 1
-    return True
-
-
-@inlined
-def _use(used: t.Int64s, step: int, number: int) -> int:
+def _use(used: t.Int64s, step: int, number: int) -> Any:
     """The place where it is noted that a step's event was consumed, or where that would be."""
     mask = len(used) // t.USED - 1
     slot = use_slot(step, number, mask)
@@ -182,7 +136,7 @@ def _as_kind(wanted: Any, kind: Any, word: Any) -> Any:
 
 
 @inlined
-def _write_positions(bound: int, bit: int, store: t.Store, output: t.Output, begin: int, end: int) -> int:
+def _write_positions(bound: int, bit: Any, store: t.Store, output: t.Output, begin: Any, end: Any) -> Any:
     """Add the positions of a bound event to those of a firing, in order, each with the bits of its variables."""
     origin = store.origins[bound]
     first, count = np.int64(0), np.int64(1)
@@ -321,7 +275,7 @@ def fire(
             placed = True
             # When room ran out for one of its lists, the event is in those before it.
             for chain in range(max(types[of + t.CHAINS_AT], control[t.LISTED_TO]), types[of + t.CHAINS_END]):
-                placed = _place_in_list(chain, now, number, type_, store, width, control)
+                placed = place_in_list(chain, now, number, type_, store, width, control)
                 if not placed:
                     control[t.LISTED_TO] = chain
                     break
@@ -352,7 +306,9 @@ def fire(
                 continue
             row = np.int64(work.picked[picked_at]) * t.ROW
             step = rows[row + t.STEPS_AT] * t.STEP
-            fits = passes(tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen, frames, values)
+            fits = passes(
+                tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen, frames, values
+            )
             if fits:
                 for k in range(steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]):
                     _, there = scan(k, rules.extents, tests, keys, types, times, heads, entries, work.partials, seen)

@@ -1,10 +1,10 @@
-"""Giving up what rules can no longer reach, and making room: events, lists of events, and notes of what was consumed."""
+"""Giving up what rules can no longer reach, and making room: events, lists of them, notes of what was consumed."""
 
 from __future__ import annotations
 
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import kernel
-from weft.kernels.rule_scan import first_from, use_slot
+from weft.kernels.rule_scan import first_from, place_in_list, use_slot
 from weft.kernels.tagged import VALUE
 
 
@@ -106,6 +106,31 @@ def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entr
         new_heads[place * t.HEAD + t.CAPACITY] = length + length // 2 + 1
         used += length + length // 2 + 1
     return used
+
+
+@kernel
+def list_all(store: t.Store, width: int, control: t.Int64s) -> bool:
+    """Put all events into their lists, which are empty; False when there is no room for that."""
+    for type_ in range(len(store.types) // t.KIND_OF_EVENT):
+        of = type_ * t.KIND_OF_EVENT
+        for chain in range(store.types[of + t.CHAINS_AT], store.types[of + t.CHAINS_END]):
+            for k in range(store.types[of + t.HELD]):
+                event, number = store.types[of + t.BASE] + k, store.types[of + t.GONE] + k
+                if not place_in_list(chain, event, number, type_, store, width, control):
+                    return False
+    return True
+
+
+@kernel
+def enter_uses(notes: t.Int64s, used: t.Int64s) -> None:
+    """Enter notes of what was consumed; there is room."""
+    mask = len(used) // t.USED - 1
+    for at in range(0, len(notes), t.USED):
+        place = use_slot(notes[at] - 1, notes[at + 1], mask)
+        while used[place * t.USED] != 0:
+            place = (place + 1) & mask
+        for field in range(t.USED):
+            used[place * t.USED + field] = notes[at + field]
 
 
 @kernel

@@ -50,7 +50,7 @@ class Seen(NamedTuple):
 
 
 @inlined
-def evaluate(seen: Seen, begin: int, end: int, hand: int) -> tuple[int, int]:
+def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
     """The value that a piece of code leaves; `hand` is the event at hand."""
     code, stack, width = seen.code, seen.stack, seen.width
     top = 0
@@ -74,9 +74,7 @@ def evaluate(seen: Seen, begin: int, end: int, hand: int) -> tuple[int, int]:
             stack[top - 2], stack[top - 1] = calculated(SUBTRACT, INTEGER, 0, stack[top - 2], stack[top - 1])
         elif operation == t.COMPARE:
             top -= 2
-            order = order_of(
-                stack[top - 2], stack[top - 1], stack[top], stack[top + 1], seen.texts, seen.text_offsets
-            )
+            order = order_of(stack[top - 2], stack[top - 1], stack[top], stack[top + 1], seen.texts, seen.text_offsets)
             stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(satisfies(x, order))
         elif operation == t.TRUTH:
             stack[top], stack[top + 1] = BOOLEAN, x
@@ -194,7 +192,7 @@ def scan(
     entries: Int64s,
     partials: Floats,
     seen: Seen,
-) -> tuple[int, int]:
+) -> Any:
     """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
     at *= t.EXTENT
     frames, values, width = seen.frames, seen.values, seen.width
@@ -287,3 +285,50 @@ def scan(
     if np.isnan(total) or np.isnan(infinite):
         return MISSING, np.int64(0)
     return FLOAT, bits_of(total if function == t.SUM else total / np.float64(numbers))
+
+
+@inlined
+def place_in_list(
+    chain: int, event: int, number: int, type_: int, store: t.Store, width: int, control: t.Int64s
+) -> bool:
+    """Put an event at the end of its list; False when there is no room for that."""
+    heads, entries = store.heads, store.entries
+    id_ = store.chains[chain * t.CHAIN + t.C_ID]
+    state = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
+    kind, word = np.int64(0), np.int64(0)
+    for k in range(store.chains[chain * t.CHAIN + t.C_BEGIN], store.chains[chain * t.CHAIN + t.C_END]):
+        place = event * width + VALUE * store.chain_columns[k]
+        if store.values[place] == MISSING:
+            return True
+        kind, word = normal(store.values[place], store.values[place + 1])
+        state = mixed_in(state, kind, word)
+    at = slot_of(heads, id_, state, kind, word) * t.HEAD
+    if heads[at + t.WORD] == 0:
+        if 2 * (control[t.LISTS] + 1) * t.HEAD > len(heads):
+            return False
+        control[t.LISTS] += 1
+        heads[at + t.WORD], heads[at + t.OF_CHAIN] = np.int64(state | np.uint64(1)), id_
+        heads[at + t.KEY_KIND], heads[at + t.KEY_WORD] = kind, word
+        heads[at + t.BEGIN] = heads[at + t.LENGTH] = heads[at + t.CAPACITY] = 0
+        heads[at + t.OF_TYPE] = type_
+    length, begin = heads[at + t.LENGTH], heads[at + t.BEGIN]
+    if length == heads[at + t.CAPACITY]:
+        gone = store.types[type_ * t.KIND_OF_EVENT + t.GONE]
+        dead = 0
+        while dead < length and entries[(begin + dead) * t.ENTRY + 1] < gone:
+            dead += 1
+        room, target = length, begin
+        if 2 * dead <= length:
+            room = max(2 * length, 4)
+            target = control[t.ENTRIES]
+            if (target + room) * t.ENTRY > len(entries):
+                return False
+            control[t.ENTRIES] += room
+        for k in range((length - dead) * t.ENTRY):
+            entries[target * t.ENTRY + k] = entries[(begin + dead) * t.ENTRY + k]
+        begin, length = target, length - dead
+        heads[at + t.BEGIN], heads[at + t.CAPACITY] = begin, room
+    entries[(begin + length) * t.ENTRY] = store.times[event]
+    entries[(begin + length) * t.ENTRY + 1] = number
+    heads[at + t.LENGTH] = length + 1
+    return True

@@ -44,7 +44,9 @@ FIELD = 5
 FROM_NOTHING, FROM_TIME, FROM_NAME = -1, -2, -3
 
 # A type of events in the store: where its events are (BASE), how many (HELD), how many there were before (GONE).
-BASE, HELD, GONE, ROOM, CHAINS_AT, CHAINS_END, REACH, COLUMNS_AT, COLUMNS_END, ACCESS_AT, ACCESS_END, ORDERED = range(12)
+BASE, HELD, GONE, ROOM, CHAINS_AT, CHAINS_END, REACH, COLUMNS_AT, COLUMNS_END, ACCESS_AT, ACCESS_END, ORDERED = range(
+    12
+)
 KIND_OF_EVENT = 12
 # A chain: its id, and where its columns are, which make up its key.
 C_ID, C_BEGIN, C_END = range(3)

@@ -1,6 +1,6 @@
 """Values with their kinds: two words each, a kind and what it says: a whole number, the bits of a float, a text's id.
 
-Numbers compare by what they are worth, exactly; values of different kinds never compare, and none does with a missing one.
+Numbers compare by what they are worth, exactly; values of different kinds never compare, nor does a missing one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _order_mixed(whole: int, number: float) -> int:
 
 
 @inlined
-def order_of(kind: int, word: int, other_kind: int, other_word: int, pool: Bytes, offsets: Int64s) -> int:
+def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
     if kind == MISSING or other_kind == MISSING:
         return NOT_COMPARED
@@ -83,7 +83,7 @@ def order_of(kind: int, word: int, other_kind: int, other_word: int, pool: Bytes
 
 
 @spliced
-def satisfies(operator: Any, order: Any) -> bool:
+def satisfies(operator: Any, order: Any) -> Any:
     """Whether an order of two values is what a comparison asks for."""
     # For each operator a bit for each order: less, equal, greater.
     masks = 0b101_010_110_100_011_001
@@ -91,7 +91,7 @@ def satisfies(operator: Any, order: Any) -> bool:
 
 
 @inlined
-def calculated(operation: int, kind: int, word: int, other_kind: int, other_word: int) -> tuple[int, int]:
+def calculated(operation: int, kind: int, word: int, other_kind: int, other_word: int) -> Any:
     """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
     if (kind != INTEGER and kind != FLOAT) or (other_kind != INTEGER and other_kind != FLOAT):
         return MISSING, np.int64(0)
@@ -166,7 +166,7 @@ def add_exactly(partials: Floats, count: int, number: float) -> int:
 
 
 @inlined
-def rounded_sum(partials: Floats, count: int) -> float:
+def rounded_sum(partials: Floats, count: int) -> Any:
     """The sum of the parts, rounded once, half to even."""
     if count == 0:
         return 0.0

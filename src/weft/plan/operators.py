@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import Program, Query
+from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.plan.graph import Graph
 from weft.tree import Node
@@ -33,6 +34,13 @@ class SituationOp(Node):
 
 
 @dataclass(frozen=True)
+class RuleOp(Node):
+    """One rule, which runs from the tables of all of them."""
+
+    query: Rule
+
+
+@dataclass(frozen=True)
 class Lanes(Node):
     """Queries that can be split over lanes by one key without changing the answer; no key: one lane."""
 
@@ -46,7 +54,7 @@ class Plan:
     """What runs: an operator for each query, the groups that are split alike, and what is read of the events."""
 
     program: Program
-    queries: tuple[AutomatonOp | GraphOp | SituationOp, ...]
+    queries: tuple[AutomatonOp | GraphOp | SituationOp | RuleOp, ...]
     lanes: tuple[Lanes, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may

@@ -1,4 +1,4 @@
-"""From the algebra to operators: an automaton per regular query, one graph for all composite ones, and their lanes."""
+"""From the algebra to operators: an automaton per regular query, one graph for all composite ones, tables for rules."""
 
 from __future__ import annotations
 
@@ -7,50 +7,43 @@ from weft.algebra.patterns import Event as EventPattern
 from weft.algebra.patterns import Other, Repeat, Sequence
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Consume, Program, Query, Strategy
+from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
-from weft.errors import UsageError
 from weft.plan.graph import build_graph, lane_key, source_types
-from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan, SituationOp
+from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan, RuleOp, SituationOp
+from weft.plan.rules import rule_columns, rule_lanes
 from weft.plan.situations import situation_columns, situation_lanes, situation_types
 
-Planned = Query | CompositeQuery | SituationQuery
+Planned = Query | CompositeQuery | SituationQuery | Rule
 
 
 def plan(program: Program) -> Plan:
     """Choose operators for every query of a program."""
-    queries = _supported(program)
+    queries = program.queries
     composites = [query for query in queries if isinstance(query, CompositeQuery)]
     columns = sorted({name for query in queries for name in _columns_of(query)})
     return Plan(
         program,
         tuple(map(_operator, queries)),
-        (*_plan_lanes(queries), *situation_lanes(program)),
+        (*_plan_lanes(queries), *situation_lanes(program), *rule_lanes(program)),
         tuple(columns),
         _relevant_types(queries),
         build_graph(composites) if composites else None,
     )
 
 
-def _operator(query: Planned) -> AutomatonOp | GraphOp | SituationOp:
+def _operator(query: Planned) -> AutomatonOp | GraphOp | SituationOp | RuleOp:
+    if isinstance(query, Rule):
+        return RuleOp(query)
     if isinstance(query, SituationQuery):
         return SituationOp(query)
     return GraphOp(query) if isinstance(query, CompositeQuery) else AutomatonOp(query)
 
 
-def _supported(program: Program) -> tuple[Planned, ...]:
-    """The program's queries, if there are operators for all: for other patterns there are none yet."""
-    queries = tuple(query for query in program.queries if isinstance(query, Planned))
-    if len(queries) < len(program.queries):
-        raise UsageError(
-            f"{program.language} programs run on the engine 'meaning' only so far: ask for engine='meaning'"
-        )
-    return queries
-
-
 def _plan_lanes(queries: tuple[Planned, ...]) -> tuple[Lanes, ...]:
     groups: dict[tuple[tuple[tuple[str, ...], ...], str], list[int]] = {}
     for number, query in enumerate(queries):
-        if not isinstance(query, SituationQuery):
+        if isinstance(query, Query | CompositeQuery):
             groups.setdefault(_lane_key(query), []).append(number)
     return tuple(Lanes(key, tuple(numbers), reason) for (key, reason), numbers in groups.items())
 
@@ -76,6 +69,8 @@ def _columns_of(query: Planned) -> set[str]:
     """The attributes a query reads."""
     if isinstance(query, SituationQuery):
         return situation_columns(query)
+    if isinstance(query, Rule):
+        return rule_columns(query)
     names = {node.name for node in query.walk() if isinstance(node, Attribute)}
     if isinstance(query, CompositeQuery):
         return names
@@ -90,6 +85,9 @@ def _relevant_types(queries: tuple[Planned, ...]) -> frozenset[str] | None:
     """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
     types: set[str] = set()
     for query in queries:
+        if isinstance(query, Rule):
+            types.update(query.types)
+            continue
         if isinstance(query, CompositeQuery | SituationQuery):
             own = source_types(query.pattern) if isinstance(query, CompositeQuery) else situation_types(query)
             if own is None:

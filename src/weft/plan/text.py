@@ -14,7 +14,8 @@ from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.graph_text import graph_dot, graph_lines
-from weft.plan.operators import AutomatonOp, Plan, SituationOp
+from weft.plan.operators import AutomatonOp, GraphOp, Plan, RuleOp, SituationOp
+from weft.plan.rules import rule_set_dot, rule_set_lines, rules_of
 from weft.plan.situations import situations_of, stage_lines
 from weft.tree import Node
 
@@ -41,13 +42,16 @@ def plan_text(plan: Plan) -> str:
     ]
     for lanes in plan.lanes:
         lines.append(f"  lanes     {lanes.reason}")
+        rules = [op.query for op in (plan.queries[number] for number in lanes.queries) if isinstance(op, RuleOp)]
+        if rules:
+            lines += (f"    {line}" for line in rule_set_lines(rules))
         for number in lanes.queries:
             operator = plan.queries[number]
             if isinstance(operator, AutomatonOp):
                 lines += (f"    {line}" for line in _query_lines(operator.query, automata[number]))
             elif isinstance(operator, SituationOp):
                 lines += (f"    {line}" for line in stage_lines(plan.program, number))
-            else:
+            elif isinstance(operator, GraphOp):
                 lines.append(f"    graph {operator.query.name}")
     if plan.graph is not None:
         lines += graph_lines(plan.graph)
@@ -122,6 +126,7 @@ def plan_dot(plan: Plan) -> str:
     if plan.graph is not None:
         lines += graph_dot(plan.graph)
     lines += network_lines(situations_of(plan.program))
+    lines += rule_set_dot(rules_of(plan.program))
     return "\n".join([*lines, "}"])
 
 
@@ -153,6 +158,9 @@ def tables_text(plan: Plan) -> str:
         parts.append("\n".join(graph_lines(plan.graph)))
     situations = [at for at, operator in enumerate(plan.queries) if isinstance(operator, SituationOp)]
     parts += ["\n".join(stage_lines(plan.program, number)) for number in situations]
+    rules = rules_of(plan.program)
+    if rules:
+        parts.append("\n".join(rule_set_lines(rules)))
     return "\n\n".join(parts)
 
 

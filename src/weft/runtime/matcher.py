@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.errors import UsageError
-from weft.plan.operators import AutomatonOp, GraphOp, Plan, SituationOp
+from weft.plan.operators import AutomatonOp, GraphOp, Plan, RuleOp, SituationOp
 from weft.runtime.events import EventBatch
 from weft.runtime.graph.run import GraphRun
 from weft.runtime.matches import MatchBatch
 from weft.runtime.regular import RegularRun
+from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import NetworkRun
 from weft.runtime.state import FORMAT, PageStore
@@ -22,6 +23,7 @@ _KINDS: dict[str, tuple[type, Callable[[Sequence[Any]], Run]]] = {
     "regular": (AutomatonOp, RegularRun),
     "graph": (GraphOp, GraphRun),
     "network": (SituationOp, NetworkRun),
+    "rules": (RuleOp, RuleRun),
 }
 
 

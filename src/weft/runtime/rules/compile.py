@@ -20,7 +20,18 @@ from weft.algebra.predicates import (
     Predicate,
     Value,
 )
-from weft.algebra.rules import Absence, Between, DefinedField, Events, LookBack, Rule, Summary, Terminator, Within, summaries
+from weft.algebra.rules import (
+    Absence,
+    Between,
+    DefinedField,
+    Events,
+    LookBack,
+    Rule,
+    Summary,
+    Terminator,
+    Within,
+    summaries,
+)
 from weft.errors import UsageError
 from weft.kernels import rule_tables as t
 from weft.kernels import tagged
@@ -230,7 +241,9 @@ class RuleCompiler:
                 self._expression(right, type_, depth + 1)
                 self._emit(t.COMPARE, OPERATORS[operator])
             case _:
-                raise UsageError(f"rules cannot test {type(predicate).__name__} on this engine: ask for engine='meaning'")
+                raise UsageError(
+                    f"rules cannot test {type(predicate).__name__} on this engine: ask for engine='meaning'"
+                )
 
     def _expression(self, expression: Expression, type_: int, depth: int) -> None:
         self.stack = max(self.stack, depth + 1)

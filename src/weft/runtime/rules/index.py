@@ -157,9 +157,7 @@ class IndexBuilder:
         return places
 
 
-def _cover(
-    low: Int64s, high: Int64s, rows: npt.NDArray[np.int32], leaves: int
-) -> tuple[Int64s, npt.NDArray[np.int32]]:
+def _cover(low: Int64s, high: Int64s, rows: npt.NDArray[np.int32], leaves: int) -> tuple[Int64s, npt.NDArray[np.int32]]:
     """The nodes of a tree that cover each interval of leaves (both ends included): members by node, ascending."""
     left, right = low + leaves, high + leaves + 1
     nodes: list[Int64s] = []

@@ -31,7 +31,8 @@ class TypeCoder:
         if self._dictionary is None or not self._dictionary.equals(types.dictionary):
             self._dictionary = types.dictionary
             self._codes = np.append(self._table.ids(types.dictionary, add=False), np.int32(-1))
-        return self._codes[np.asarray(types.indices.fill_null(len(self._codes) - 1))]
+        found: npt.NDArray[np.int32] = self._codes[np.asarray(types.indices.fill_null(len(self._codes) - 1))]
+        return found
 
 
 def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[str, int], texts: TextTable) -> t.Batch:
@@ -43,16 +44,13 @@ def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[s
         column = batch.columns.get(name)
         if column is not None:
             tag(column, rows, texts, values[:, 2 * number], values[:, 2 * number + 1])
-    parts = (types, batch.ends, batch.starts, batch.positions)
-    kinds, times, starts, positions = (part if rows is None else part[rows] for part in parts)
-    return t.Batch(
-        np.ascontiguousarray(kinds, np.int32), _own(times), _own(starts), _own(positions), values.ravel(), values.shape[1]
-    )
+    times, starts, positions = (_own(part, rows) for part in (batch.ends, batch.starts, batch.positions))
+    return t.Batch(types[chosen], times, starts, positions, values.ravel(), values.shape[1])
 
 
-def _own(array: Int64s) -> Int64s:
-    """An array of the one kind that the kernel is compiled for: contiguous, and not read-only."""
-    array = np.ascontiguousarray(array)
+def _own(array: Int64s, rows: Int64s | None) -> Int64s:
+    """The rows of an array, as the kernel is compiled for: contiguous, and not read-only."""
+    array = np.ascontiguousarray(array) if rows is None else array[rows]
     return array if array.flags.writeable else array.copy()
 
 

@@ -1,4 +1,4 @@
-"""What is kept of events: numbers for types, for the attributes of each type that rules read, and for keys they join by.
+"""What is kept of events: numbers for types, for the attributes of each that rules read, and for keys they join by.
 
 Numbers only grow: rules that are added later change none that were given before.
 """

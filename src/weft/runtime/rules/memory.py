@@ -16,6 +16,7 @@ from weft.runtime.rules.layout import Layout
 from weft.runtime.texts import TextTable
 
 LEAST_EVENTS = 16  # room for events of a type, at least
+LEAST_TEXTS = 1 << 12  # fewer texts are not worth a sweep
 
 
 class Memory:
@@ -35,6 +36,8 @@ class Memory:
         self.positions: Int64s = np.zeros(256, np.int64)
         self.used: Int64s = np.zeros(64 * t.USED, np.int64)
         self.queue: Int64s = np.zeros(0, np.int64)
+        self.floors: dict[int, dict[int, int]] = {}  # of rules that came later: by type the first event they see
+        self._texts_bound = LEAST_TEXTS
 
     def tag(self, value: Value) -> Tagged:
         """A constant as kind and word."""
@@ -89,6 +92,53 @@ class Memory:
             offsets,
         )
 
+    # -- what is loaded, and what is forgotten ---------------------------------------------------
+
+    def add_positions(self, positions: Int64s) -> int:
+        """Keep the positions of a defined event; their place."""
+        at, count = int(self.control[t.POSITIONS]), len(positions)
+        if at + count + 1 > len(self.positions):
+            self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + count + 1, np.int64)])
+        self.positions[at] = count
+        self.positions[at + 1 : at + 1 + count] = positions
+        self.control[t.POSITIONS] = at + 1 + count
+        return at
+
+    def enter_uses(self, notes: Int64s) -> None:
+        """Note what was consumed; there is room."""
+        rule_memory.enter_uses(notes, self.used)
+        self.control[t.USES] = len(notes) // t.USED
+
+    def list_anew(self) -> None:
+        """Make all lists by key from the events."""
+        self.control[[t.ENTRIES, t.LISTS]] = 0
+        self.heads[:] = 0
+        while not rule_memory.list_all(self.store(), self.width, self.control):
+            self.heads = np.zeros(2 * len(self.heads), np.int64)
+            self.entries = np.zeros(2 * len(self.entries), np.int64)
+            self.control[[t.ENTRIES, t.LISTS]] = 0
+
+    @property
+    def has_old_texts(self) -> bool:
+        """Whether there are so many texts that it is worth to look for those that no event has."""
+        return len(self.texts) > self._texts_bound
+
+    def renumber_texts(self) -> None:
+        """Forget the texts that no event in reach has; constants must be tagged anew, and lists made anew."""
+        self._move(np.zeros(len(self.table), np.int64), self.width, self.width)
+        table = self.table
+        held = np.repeat(table[:, t.BASE], table[:, t.HELD]) + _counted(table[:, t.HELD])
+        places = (held[:, None] * self.width + np.arange(0, self.width, 2)).ravel()
+        places = places[self.values[places] == tagged.TEXT] + 1
+        present = np.zeros(len(self.texts), bool)
+        present[self.values[places]] = True
+        texts = self.texts.texts()
+        kept = np.flatnonzero(present)
+        numbers = np.cumsum(present) - 1
+        self.texts = TextTable([texts[number] for number in kept.tolist()])
+        self.values[places] = numbers[self.values[places]]
+        self._texts_bound = max(LEAST_TEXTS, 2 * len(self.texts))
+
     # -- room -----------------------------------------------------------------------------------
 
     def reserve(self, counts: Int64s) -> None:
@@ -108,7 +158,9 @@ class Memory:
         elif reason == t.USES_FULL:
             self._move_uses(steps)
         elif reason == t.QUEUE_FULL:
-            self.queue = np.concatenate([self.queue, np.zeros(len(self.queue) + 16 * (t.QUEUED + self.width), np.int64)])
+            self.queue = np.concatenate(
+                [self.queue, np.zeros(len(self.queue) + 16 * (t.QUEUED + self.width), np.int64)]
+            )
         elif reason == t.POSITIONS_FULL:
             self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + wanted, np.int64)])
 
@@ -123,7 +175,7 @@ class Memory:
         total = int(rooms.sum())
         old = self.store()
         self.times, self.starts, self.origins = (np.empty(total, np.int64) for _ in range(3))
-        self.values = np.empty(total * width, np.int64)
+        self.values = np.zeros(total * width, np.int64)
         self.positions = np.empty(len(self.positions), np.int64)
         used = rule_memory.move_events(old, self.store(), old_width, width, dead, bases, rooms)
         queued = t.QUEUED + old_width
@@ -154,3 +206,9 @@ class Memory:
             return
         self.used = np.zeros(size * t.USED, np.int64)
         rule_memory.move_uses(larger, self.used, steps, self.types)
+
+
+def _counted(counts: Int64s) -> Int64s:
+    """0, 1, … up to each count, one after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)

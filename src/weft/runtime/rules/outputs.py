@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +64,11 @@ class Outputs:
         room, positions, fields = len(full.rows), len(full.positions), len(full.fields)
         wanted = int(control[t.WANTED])
         if 2 * count > room or 2 * used > positions or wanted > positions:
-            self.buffer = empty_output(min(2 * room, FIRINGS), max(positions, 4 * FIRINGS, 2 * wanted), max(fields, 4 * FIRINGS))
+            self.buffer = empty_output(
+                min(2 * room, FIRINGS), max(positions, 4 * FIRINGS, 2 * wanted), max(fields, 4 * FIRINGS)
+            )
         elif count:
-            full = t.Output(*(part.copy() for part in full))
+            full = _copied(full)
         if not count:
             return
         rows = full.rows[:count]
@@ -151,6 +154,11 @@ def field_values(fields: Int64s, places: Int64s, kind: Kind, texts: TextTable) -
     if beyond.any():
         return pa.array(np.where(beyond, words.view(np.float64), words.astype(np.float64)), mask=mask)
     return pa.array(words, mask=mask)
+
+
+def _copied(output: t.Output) -> t.Output:
+    parts: list[Any] = [part.copy() for part in output]
+    return t.Output(*parts)
 
 
 def empty_output(firings: int, positions: int, fields: int) -> t.Output:

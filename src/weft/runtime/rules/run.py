@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,43 +18,59 @@ from weft.runtime.rules.inputs import TypeCoder, taken
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
+from weft.runtime.rules.state import load_memory, memory_pages
+from weft.runtime.state import PageStore
 
 
 class RuleRun:
     """The rules of a program over one stream of events."""
 
-    safe: int | None = None  # nothing waits: matches come with the events that end them
-
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules: list[Rule | None] = []
+        self._all: list[Rule] = []  # also those that were taken away: the tables keep their rows
+        self._labels: list[int] = []
         self._layout = Layout()
         self.memory = Memory()
         self._outputs = Outputs()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
         self._guards: list[list[Guard]] = []
+        self._pages = PageStore()
         self.extend(rules)
 
     # -- rules ----------------------------------------------------------------------------------
 
     def extend(self, rules: Sequence[Rule]) -> range:
         """Add rules, which see the events that come from now on; their numbers."""
-        first = len(self.rules)
-        table = self.memory.table
-        floors = {type_: int(table[type_, t.GONE] + table[type_, t.HELD]) for type_ in range(len(table))}
-        for rule in rules:
-            self._guards.append(self._compiler.add(rule, self._outputs.add(rule), floors))
+        first, memory = len(self.rules), self.memory
+        seen = memory.table[:, t.GONE] + memory.table[:, t.HELD]
+        floors = {type_: int(seen[type_]) for type_ in np.flatnonzero(seen).tolist()}
+        for number, rule in enumerate(rules, start=first):
+            if floors:
+                memory.floors[number] = floors
+            self._labels.append(self._outputs.add(rule))
             self.rules.append(rule)
+            self._all.append(rule)
+            self._compile(number, rule)
         self._lay()
         return range(first, len(self.rules))
 
+    def _compile(self, number: int, rule: Rule) -> None:
+        floors = self.memory.floors.get(number, {})
+        self._guards.append(self._compiler.add(rule, self._labels[number], floors))
+
+    def _compile_anew(self) -> None:
+        """Make all tables again, with constants as they are tagged now."""
+        self._compiler = RuleCompiler(self._layout, self.memory.tag)
+        self._guards.clear()
+        for number, rule in enumerate(self._all):
+            self._compile(number, rule)
+        self._lay()
+        self.memory.list_anew()
+
     def reduce(self, numbers: Iterable[int]) -> None:
         """Take rules away."""
-        steps = self._compiler.tables.steps
         for number in numbers:
             self.rules[number] = None
-            begin, count = self._compiler.tables.rows[number * t.ROW : number * t.ROW + 2]
-            for step in range(begin, begin + count):
-                steps[step * t.STEP + t.CONSUMED] = 0
         self._lay()
 
     def _lay(self) -> None:
@@ -62,6 +78,9 @@ class RuleRun:
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
         rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
         steps = np.array(tables.steps, np.int64).reshape(-1, t.STEP)
+        for number in (number for number, rule in enumerate(self.rules) if rule is None):
+            begin, count = rows[number, t.STEPS_AT], rows[number, t.STEPS]
+            steps[begin : begin + count, t.CONSUMED] = 0
         feeds, guards_left = self._feeds(rows), self._ways(steps)
         reach = joint_reach(rule for rule in self.rules if rule is not None)
         memory.lay(layout, [reach.get(name, 0) for name in layout.types])
@@ -154,9 +173,50 @@ class RuleRun:
             list(self._outputs.take(self.memory.control, self.memory.texts))
         return self._outputs.counts(self._work.counts)
 
-    def finish(self) -> Iterator[MatchBatch]:
-        """Nothing waits for time to pass."""
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """Nothing waits for time to pass: matches come with the events that end them."""
         return iter(())
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """Nothing waits for the end."""
+        return iter(())
+
+    @property
+    def queries(self) -> tuple[Rule | None, ...]:
+        """The rules, by number; None where one was taken away."""
+        return tuple(self.rules)
+
+    @property
+    def safe(self) -> int | None:
+        """Matches that come later do not end before the last event."""
+        return None
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Nothing is counted."""
+        return {}
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Forget texts that no event in reach has."""
+        if self.memory.has_old_texts:
+            self.forget_texts()
+
+    def forget_texts(self) -> None:
+        """Keep only the texts of events in reach, and of constants."""
+        self.memory.renumber_texts()
+        self._compile_anew()
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages that changed since the last snapshot."""
+        return self._pages.changes(memory_pages(self.memory), ())
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        load_memory(self.memory, pages)
+        self._pages.load(pages)
+        self._compile_anew()
 
     def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[None]:
         """Drive the kernel over a batch; give control back each time there is output."""

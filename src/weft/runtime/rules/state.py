@@ -1,0 +1,109 @@
+"""The memory of rules as pages of bytes: events by type and number, so that a full page never changes again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from weft.kernels import rule_tables as t
+from weft.runtime.events import Int64s
+from weft.runtime.rules.memory import Memory
+from weft.runtime.texts import TextTable
+
+EVENTS = 512  # of a page
+TEXTS = 1024
+_HEADER = 2  # words: number of the first event, how many
+
+
+def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
+    """All state. The lists by key are made anew from the events."""
+    table = memory.table
+    for type_ in range(len(table)):
+        first, end = int(table[type_, t.GONE]), int(table[type_, t.GONE] + table[type_, t.HELD])
+        for number in range(first // EVENTS, -(-end // EVENTS)):
+            low, high = max(first, number * EVENTS), min(end, (number + 1) * EVENTS)
+            yield f"events/{type_}/{number}", _events_page(memory, type_, low, high)
+    texts = memory.texts.texts()
+    for begin in range(0, len(texts), TEXTS):
+        yield f"texts/{begin // TEXTS}", json.dumps(texts[begin : begin + TEXTS]).encode()
+    used = memory.used.reshape(-1, t.USED)
+    notes = used[used[:, 0] != 0]
+    yield "used", notes[np.lexsort(notes.T)].tobytes()
+    summary = {
+        "time": int(memory.control[t.TIME]),
+        "serial": int(memory.control[t.SERIAL]),
+        "numbers": (table[:, t.GONE] + table[:, t.HELD]).tolist(),
+        "floors": memory.floors,
+    }
+    yield "summary", json.dumps(summary).encode()
+
+
+def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
+    """Some events of a type: times, starts, origins and values; then the positions of defined ones, by length."""
+    row = memory.table[type_]
+    begin = int(row[t.BASE] - row[t.GONE]) + low
+    places = slice(begin, begin + high - low)
+    origins = memory.origins[places].copy()
+    defined = np.flatnonzero(origins < 0)
+    lists: list[Int64s] = []
+    for event in defined.tolist():
+        at = -1 - int(origins[event])
+        length = int(memory.positions[at])
+        lists.append(memory.positions[at + 1 : at + 1 + length])
+        origins[event] = -1 - length
+    columns = 2 * int(row[t.COLUMNS_END] - row[t.COLUMNS_AT])
+    values = memory.values[begin * memory.width : (begin + high - low) * memory.width]
+    kept = values.reshape(high - low, memory.width)[:, :columns]
+    parts = [np.array([low, high - low], np.int64), memory.times[places], memory.starts[places], origins]
+    return b"".join(part.tobytes() for part in (*parts, kept, *lists))
+
+
+def load_memory(memory: Memory, pages: Mapping[str, bytes]) -> None:
+    """Go on from pages; the tables must be those of the rules whose pages they are."""
+    summary = json.loads(pages["summary"])
+    texts = [text for page in _numbered(pages, "texts/") for text in json.loads(page)]
+    memory.texts = TextTable(texts)
+    memory.control[t.TIME], memory.control[t.SERIAL] = summary["time"], summary["serial"]
+    memory.floors = {int(rule): {int(a): b for a, b in floors.items()} for rule, floors in summary["floors"].items()}
+    table = memory.table
+    found = [[np.frombuffer(page, np.int64) for page in _numbered(pages, f"events/{at}/")] for at in range(len(table))]
+    counts = np.array([sum(int(page[1]) for page in own) for own in found], np.int64)
+    memory.reserve(counts)
+    for type_, own in enumerate(found):
+        table = memory.table
+        table[type_, t.HELD] = counts[type_]
+        table[type_, t.GONE] = summary["numbers"][type_] - counts[type_]
+        at = int(table[type_, t.BASE])
+        for page in own:
+            _load_events(memory, type_, at, page)
+            at += int(page[1])
+    notes = np.frombuffer(pages["used"], np.int64)
+    size = 64
+    while size * t.USED < 4 * len(notes):
+        size *= 2
+    memory.used = np.zeros(size * t.USED, np.int64)
+    memory.enter_uses(notes)
+
+
+def _load_events(memory: Memory, type_: int, at: int, page: Int64s) -> None:
+    row = memory.table[type_]
+    count, columns = int(page[1]), 2 * int(row[t.COLUMNS_END] - row[t.COLUMNS_AT])
+    begin = _HEADER
+    for array in (memory.times, memory.starts, memory.origins):
+        array[at : at + count] = page[begin : begin + count]
+        begin += count
+    values = memory.values[at * memory.width : (at + count) * memory.width].reshape(count, memory.width)
+    values[:, :columns] = page[begin : begin + count * columns].reshape(count, columns)
+    begin += count * columns
+    for event in range(at, at + count):
+        if memory.origins[event] < 0:
+            length = -1 - int(memory.origins[event])
+            memory.origins[event] = -1 - memory.add_positions(page[begin : begin + length])
+            begin += length
+
+
+def _numbered(pages: Mapping[str, bytes], prefix: str) -> list[bytes]:
+    names = [name for name in pages if name.startswith(prefix)]
+    return [pages[name] for name in sorted(names, key=lambda name: int(name.rpartition("/")[2]))]
