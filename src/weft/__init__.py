@@ -5,12 +5,14 @@ from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, ex
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
 from weft.live_program import Deployment, LiveProgram, Matches, live
 from weft.runtime.events import Rejected
+from weft.runtime.live import Heartbeat
 from weft.runtime.matches import Match
 from weft.runtime.subscriptions import Subscription
 
 __all__ = [
     "Deployment",
     "Diagnostic",
+    "Heartbeat",
     "InputError",
     "LiveProgram",
     "Match",

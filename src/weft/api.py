@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import engines, stages
+from weft import engines, inputs, stages
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, InputError, UsageError
 from weft.languages import LANGUAGES, compile_text
@@ -100,7 +100,7 @@ def match(
     over how many tasks the keys of a partitioned query are spread; `delay`, for a stream without a watermark,
     how many ticks later than its successors an event may come.
     """
-    if engines.is_spark_frame(frame) or engines.paths_of(frame) is not None:
+    if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         return engines.match_on_spark(frame, together(program), time=time, type=type, rejects=rejects, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
@@ -116,13 +116,20 @@ def detect(
     time: str = "ts",
     type: str = "type",
     rejects: list[Rejected] | None = None,
+    delay: int | None = None,
+    idle_after: float | None = None,
 ) -> Iterator[Match]:
     """The matches in events, in match order.
 
-    `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files.
-    Events that cannot be read take no part: they are appended to `rejects`, or warned about if it is None.
+    `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
+    several such sources by name. Events that cannot be read take no part: they are appended to `rejects`, or warned
+    about if it is None.
+
+    A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
+    batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
+    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
     """
-    run = engines.start(events, together(program), engine, time=time, type=type)
+    run = engines.start(events, together(program), engine, time=time, type=type, arrival=_arrival(delay, idle_after))
     return _objects(run, rejects)
 
 
@@ -140,12 +147,18 @@ def count(
     time: str = "ts",
     type: str = "type",
     rejects: list[Rejected] | None = None,
+    delay: int | None = None,
+    idle_after: float | None = None,
 ) -> dict[str, int]:
-    """The number of matches of each query, by name, without making match objects."""
-    run = engines.start(events, together(program), engine, time=time, type=type)
+    """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
+    run = engines.start(events, together(program), engine, time=time, type=type, arrival=_arrival(delay, idle_after))
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     return counts
+
+
+def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | None:
+    return None if delay is None and idle_after is None else inputs.Arrival(delay or 0, idle_after)
 
 
 def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:

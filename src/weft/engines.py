@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -12,14 +11,14 @@ import pyarrow as pa
 
 from weft.algebra import meaning
 from weft.algebra.query import Program
-from weft.connectors.files import ENDINGS, READERS, find_files, format_of, open_events
+from weft.connectors.files import ENDINGS, READERS
 from weft.errors import UsageError, did_you_mean
+from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.local import LocalRun
+from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch, to_record_batches
-from weft.runtime.order import EventSource, read_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,36 +48,30 @@ class Run(Protocol):
         """The number of matches of each query."""
 
 
-def start(events: Any, program: Program, engine: str, *, time: str, type: str) -> Run:
+def start(events: Any, program: Program, engine: str, *, time: str, type: str, arrival: Arrival | None = None) -> Run:
     """Set up a run; nothing is read yet."""
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
-        return SparkRun(spark_input(events), optimize(program), time=time, type=type)
+        if arrival is not None:
+            raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
+        return SparkRun(spark_input(events, program, time=time, type=type), optimize(program), time=time, type=type)
     if engine == "meaning":
-        return MeaningRun(program, open_source(events, program, time=time, type=type))
+        return MeaningRun(program, open_input(events, program, time=time, type=type, arrival=arrival))
     chosen = plan(optimize(program))
-    return LocalRun(chosen, open_source(events, program, time=time, type=type, columns=chosen.columns))
+    source = open_input(events, program, time=time, type=type, columns=chosen.columns, arrival=arrival)
+    return LocalRun(chosen, source)
 
 
-def spark_input(events: Any) -> Any:
-    """Events as the Spark engine takes them: files are found here, and read in Spark's tasks."""
-    paths = paths_of(events)
-    if paths is None:
-        return events
-    from weft.runtime.spark.files import Files
-
-    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
-
-
-def match_on_spark(frame: Any, program: Program, **options: Any) -> DataFrame:
+def match_on_spark(frame: Any, program: Program, *, time: str, type: str, **options: Any) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
 
     on_spark = match_frame if paths_of(frame) is None else match_files
-    return on_spark(spark_input(frame), optimize(program), **options)
+    events = spark_input(frame, program, time=time, type=type)
+    return on_spark(events, optimize(program), time=time, type=type, **options)
 
 
 def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:
@@ -86,38 +79,6 @@ def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: 
     from weft.runtime.spark.run import ContinuousRun, RunOptions
 
     return ContinuousRun(optimize(program), sources, RunOptions(**options), ENDINGS, READERS)
-
-
-def open_source(
-    events: Any,
-    program: Program,
-    *,
-    time: str,
-    type: str,
-    columns: Collection[str] | None = None,
-) -> EventSource:
-    """Events in stream order from data in memory or from files."""
-    paths = paths_of(events)
-    read: Callable[..., EventSource] = read_events if paths is None else open_events
-    data = events if paths is None else paths
-    return read(
-        data,
-        time=time,
-        type=type,
-        catalog=program.catalog,
-        time_unit=program.time_unit,
-        columns=columns,
-        sources=[source.type for source in program.inputs],
-    )
-
-
-def paths_of(events: Any) -> list[str] | None:
-    """The files that are meant, None for data in memory."""
-    if isinstance(events, str | Path):
-        return [str(events)]
-    if isinstance(events, list | tuple) and events and all(isinstance(item, str | Path) for item in events):
-        return [str(path) for path in events]
-    return None
 
 
 def is_spark_frame(events: Any) -> bool:
@@ -128,7 +89,7 @@ def is_spark_frame(events: Any) -> bool:
 class MeaningRun:
     """One pass by the definition of what a program means: slow, and right."""
 
-    def __init__(self, program: Program, source: EventSource) -> None:
+    def __init__(self, program: Program, source: Events) -> None:
         self.counters: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
         self._program = program

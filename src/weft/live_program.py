@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
-from weft import engines
+from weft import inputs
 from weft.algebra.outputs import field_kinds
 from weft.algebra.query import Program, is_called
 from weft.api import Programs, Schema, compile_with_findings, report_rejected, together, warn_of
@@ -100,7 +100,7 @@ class LiveProgram:
         they are rejected. Subscribers have their matches when this returns.
         """
         with self._at_work():
-            source = engines.open_source(
+            source = inputs.open_source(
                 events, self.program, time=self._time, type=self._type, columns=self._deployments.columns
             ).continued(self.events, self._since)
             found: list[MatchBatch] = []

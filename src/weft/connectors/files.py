@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,19 @@ def open_events(
     """
     kept = None if columns is None else frozenset(columns)
     reading = Reading(time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered, tuple(sources))
-    files = [(path, format or format_of(path)) for path in find_files(paths)]
-
-    def chunks() -> Iterator[Chunk]:
-        for path, kind in files:
-            try:
-                yield from READERS[kind](path, reading)
-            except OSError as problem:
-                raise InputError(f"cannot read {path}: {problem.strerror or problem}") from None
-
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; known are {', '.join(READERS)}")
-    return EventSource(chunks, reading)
+    files = [(path, format or format_of(path)) for path in find_files(paths)]
+    return EventSource(partial(file_chunks, files, reading), reading)
+
+
+def file_chunks(files: Sequence[tuple[str, str]], reading: Reading) -> Iterator[Chunk]:
+    """The rows of files, each a path and a format, one file after the other."""
+    for path, kind in files:
+        try:
+            yield from READERS[kind](path, reading)
+        except OSError as problem:
+            raise InputError(f"cannot read {path}: {problem.strerror or problem}") from None
 
 
 def find_files(paths: Paths) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import engines
+from weft import engines, inputs
 from weft.api import detect
 from weft.errors import Diagnostic, ProgramError, WeftError
 from weft.rule_tests.cases import Case, RuleTests, read_file
@@ -101,7 +101,7 @@ def compared(case: Case, events: Sequence[PlacedEvent], found: Sequence[Match]) 
 def _place(file: RuleTests, case: Case) -> list[PlacedEvent]:
     """The events by position, as the engines read them; one that cannot be read is a mistake in the case."""
     notation = file.notation
-    source = engines.open_source(case.events, file.program, time=notation.time, type=notation.type)
+    source = inputs.open_source(case.events, file.program, time=notation.time, type=notation.type)
     hidden = {notation.time, notation.type, "start", "end", engines.TICKS}
     placed: list[PlacedEvent] = []
     for batch in source:

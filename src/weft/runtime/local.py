@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +13,29 @@ from weft.plan.operators import Plan
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_record_batches
-from weft.runtime.order import EventSource
+from weft.runtime.order import Reading
 from weft.runtime.stopwatch import Stopwatch
+
+
+class Events(Protocol):
+    """Events in stream order, batch by batch."""
+
+    reading: Reading
+    rejected: list[Rejected]
+    counters: dict[str, int]
+
+    @property
+    def safe(self) -> int | None:
+        """All events that end before this time have been given; None: it is the last one's end."""
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        """The batches; one may be empty when time has passed without events."""
 
 
 class LocalRun:
     """One pass of a plan over a source of events, in this process."""
 
-    def __init__(self, plan: Plan, source: EventSource) -> None:
+    def __init__(self, plan: Plan, source: Events) -> None:
         self.counters: dict[str, int] = {}
         self._watch = Stopwatch()
         self.seconds: dict[str, float] = self._watch.seconds
@@ -38,8 +54,6 @@ class LocalRun:
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._source):
-            if len(batch) == 0:
-                continue
             for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
                 ready, held = settle([*held, *fresh], time)
                 for rows in self._watch.around("order", to_record_batches(ready, self._order)):
@@ -57,23 +71,28 @@ class LocalRun:
         One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
         queries' come one query after the other, so they are complete only together.
         """
-        if len(self._order) == 1:
+        if len(batch) and len(self._order) == 1:
             for piece in matcher.push(batch):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
             yield [], _until(matcher, int(batch.ends[-1]))
-        else:
+        elif len(batch):
             found = list(matcher.push(batch))
             yield found, _until(matcher, int(batch.ends[-1]))
+        if self._source.safe is not None:
+            decided = list(matcher.advance(self._source.safe))
+            yield decided, _until(matcher, self._source.safe)
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
         matcher = Matcher(self._plan)
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._source):
-            if len(batch):
-                for counts in self._watch.around("match", map(matcher.count, [batch])):
-                    totals.update(counts)
-                self._note(matcher, totals.total())
+            for counts in self._watch.around("match", map(matcher.count, [batch] if len(batch) else [])):
+                totals.update(counts)
+            if self._source.safe is not None:
+                for decided in matcher.advance(self._source.safe):
+                    totals[decided.query] += len(decided)
+            self._note(matcher, totals.total())
         for rest in matcher.finish():
             totals.update(rest.counts)
         self._note(matcher, totals.total())

@@ -92,16 +92,20 @@ class Segment:
 class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
+    safe: int | None = None  # how far time has come is told by the events alone
+
     def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
         self.reading = reading
         self.first = 0  # the position of the first event
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
+        self.row = 0  # rows of the input that have been read
         self._chunks = chunks
 
     def __iter__(self) -> Iterator[EventBatch]:
         self.rejected.clear()
         self.counters.update(events=0, rejected=0)
+        self.row = 0
         segments = self._segments()
         position = self.first
         for batch in self._streamed(segments) if self.reading.ordered else self._sorted(list(segments)):
@@ -116,17 +120,18 @@ class EventSource:
         return self
 
     def _segments(self) -> Iterator[Segment]:
-        row = 0
         for chunk in self._chunks():
-            if chunk.tabular:
-                _check_columns(chunk.names, self.reading)
-            segment = self._read(chunk, row)
-            row += chunk.length
+            segment = self.read(chunk)
             if len(segment):
                 yield segment
 
-    def _read(self, chunk: Chunk, first_row: int) -> Segment:
+    def read(self, chunk: Chunk) -> Segment:
+        """The events of the next chunk of the input."""
         reading = self.reading
+        if chunk.tabular:
+            _check_columns(chunk.names, reading)
+        first_row = self.row
+        self.row += chunk.length
         starts, ends, problems = read_times(
             chunk.column(reading.time),
             chunk.column(START),

@@ -64,6 +64,7 @@ class Source:
     passed: int = BEGINNING  # no event comes that ends before
     ended: bool = False
     waiting: deque[Waiting] = field(default_factory=deque)
+    count: int = 0  # events that wait
 
     def share(self, bound: int) -> Iterator[Share]:
         """The events that end before the bound, batch by batch as they came."""
@@ -74,15 +75,11 @@ class Source:
             stop = batch.size if batch.last < bound else int(batch.events.ends.searchsorted(bound))
             if stop > batch.begin:
                 yield share_of(batch, stop)
+                self.count -= stop - batch.begin
                 batch.begin = stop
             used += stop == batch.size
         if used:
             self.waiting = deque(batch for batch in self.waiting if batch.begin < batch.size)
-
-    @property
-    def count(self) -> int:
-        """How many events wait."""
-        return sum(batch.size - batch.begin for batch in self.waiting)
 
 
 def share_of(batch: Waiting, stop: int) -> Share:
@@ -143,6 +140,7 @@ class Stabiliser:
             last = int(events.ends[-1])
             self._largest = max(self._largest, last)
             origin.waiting.append(Waiting(events, first, last, size))
+            origin.count += size
 
     def heartbeat(self, source: str, time: int) -> None:
         """A source says that it will send no event that ends before `time`."""
@@ -152,6 +150,10 @@ class Stabiliser:
     def close(self, source: str) -> None:
         """A source has ended."""
         self._heard(source).ended = True
+
+    def hear(self, source: str) -> None:
+        """A source is there, though it sends nothing."""
+        self._heard(source)
 
     def _heard(self, name: str) -> Source:
         source = self._sources.get(name)
@@ -213,6 +215,19 @@ class Stabiliser:
     def waiting(self) -> int:
         """How many events wait."""
         return sum(source.count for source in self._sources.values())
+
+    def ahead(self, source: str) -> int:
+        """How many events of a source wait for slower ones."""
+        origin = self._sources[source]
+        return origin.count if origin.passed > self.safe else 0
+
+    def patience(self) -> float | None:
+        """How many seconds it takes until one more source is idle; None: for ever."""
+        if self.idle_after is None:
+            return None
+        since = self._clock() - self.idle_after
+        left = [s.heard - since for s in self._sources.values() if not s.ended and s.heard > since]
+        return min(left, default=None)
 
     def _bound(self) -> int:
         """The time that all sources have passed, the idle ones aside."""

@@ -19,6 +19,7 @@ from weft.runtime.chunks import Chunk, chunks_of
 from weft.runtime.events import Rejected
 from weft.runtime.matches import MATCH_SCHEMA, ROWS
 from weft.runtime.order import EventSource, Reading
+from weft.runtime.sources import NamedSource
 from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.collected import in_match_order
 from weft.runtime.spark.failures import own_error
@@ -83,9 +84,16 @@ class SparkRun:
             if self._events.isStreaming:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
             return run_frame(self._events, job)
-        chunks = chunks_of(self._events, _PARTS, job.reading.time_unit)
-        runs = [pack_chunk(_source(chunk, job), Place(0, part, 0), job) for part, chunk in enumerate(chunks)]
+        chunks = enumerate(self._chunks(job.reading.time_unit))
+        runs = [pack_chunk(_source(chunk, job), Place(source, part, 0), job) for part, (source, chunk) in chunks]
         return session.createDataFrame(pa.Table.from_batches(runs, RUN_SCHEMA))
+
+    def _chunks(self, time_unit: str) -> Iterator[tuple[int, Chunk]]:
+        """The rows of data in this process, each piece with the number of its source."""
+        events = self._events
+        if isinstance(events, tuple) and events and all(isinstance(item, NamedSource) for item in events):
+            return ((number, chunk) for number, source in enumerate(events) for chunk in source.whole())
+        return ((0, chunk) for chunk in chunks_of(events, _PARTS, time_unit))
 
     def _note(self, output: pa.Table) -> None:
         """Take counters and rejects out of the output."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
 from weft.runtime import blocks
-from weft.runtime.events import STREAM, EventBatch
-from weft.runtime.order import Reading
+from weft.runtime.shown import as_dicts
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.packing import event_text, reject_rows
 from weft.runtime.spark.runs import Run, RunRow
 from weft.runtime.spark.watermark import END_OF_TIME
 from weft.runtime.spark.wire import unpack_events
-from weft.runtime.times import END, START
 
 
 def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
@@ -28,7 +24,7 @@ def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa
     rows = []
     for events in batches:
         late = blocks.slice(events, 0, int(np.searchsorted(events.positions, count)))
-        for at, event in _events(late, job.reading):
+        for at, event in enumerate(as_dicts(late, job.reading)):
             start, end = int(late.starts[at]), int(late.ends[at])
             rows.append((None, start, end, event_text(event), _reason(end, watermark)))
     return reject_rows(rows) if rows else None
@@ -38,14 +34,3 @@ def _reason(end: int, watermark: int) -> str:
     if watermark == END_OF_TIME:
         return "late: the stream had been declared complete"
     return f"late: it ended at {end}, and the watermark was at {watermark} already"
-
-
-def _events(events: EventBatch, reading: Reading) -> Iterator[tuple[int, dict[str, object]]]:
-    for at in range(len(events)):
-        start, end = int(events.starts[at]), int(events.ends[at])
-        event: dict[str, object] = {reading.type: events.types[at].as_py()}
-        event |= {reading.time: end} if start == end else {START: start, END: end}
-        if events.streams is not None and events.streams[at].is_valid:
-            event[STREAM] = events.streams[at].as_py()
-        values = {name: column.value(at) for name, column in events.columns.items() if name not in event}
-        yield at, event | {name: value for name, value in values.items() if value is not None}

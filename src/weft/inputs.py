@@ -1,0 +1,141 @@
+"""What a user gives as events, as the engines take it: data in memory, files, and named sources of either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from weft.algebra.query import Program
+from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_events
+from weft.errors import UsageError
+from weft.runtime.chunks import chunks_of
+from weft.runtime.events import STREAM
+from weft.runtime.live import LiveEvents
+from weft.runtime.local import Events
+from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.sources import NamedSource, whole_source
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How live sources are merged: ticks by which a source's events may be out of order, and when one is idle."""
+
+    delay: int = 0
+    idle_after: float | None = None  # seconds
+
+
+def open_input(
+    events: Any,
+    program: Program,
+    *,
+    time: str,
+    type: str,
+    columns: Collection[str] | None = None,
+    arrival: Arrival | None = None,
+) -> Events:
+    """Events in stream order from data in memory, from files, or from named sources."""
+    if isinstance(events, Mapping) and not is_event(events, time, type):
+        return _merged(events, _reading(program, time, type, columns), program, arrival or Arrival())
+    if arrival is not None:
+        raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
+    return open_source(events, program, time=time, type=type, columns=columns)
+
+
+def open_source(
+    events: Any, program: Program, *, time: str, type: str, columns: Collection[str] | None = None
+) -> EventSource:
+    """Events in stream order from data in memory or from files."""
+    paths = paths_of(events)
+    read: Callable[..., EventSource] = read_events if paths is None else open_events
+    return read(
+        events if paths is None else paths,
+        time=time,
+        type=type,
+        catalog=program.catalog,
+        time_unit=program.time_unit,
+        columns=columns,
+        sources=[source.type for source in program.inputs],
+    )
+
+
+def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
+    """Events as the Spark engine takes them: files are found here, and read in Spark's tasks."""
+    if isinstance(events, Mapping) and not is_event(events, time, type):
+        sources = named_sources(events, _reading(program, time, type, None), program)
+        live = [source.name for source in sources if source.items is not None]
+        if live:
+            raise UsageError(
+                f"the source {live[0]!r} is an iterator, whose events are matched as they come: "
+                "that is for engine='local'; for engine='spark' make it a list"
+            )
+        return sources
+    paths = paths_of(events)
+    if paths is None:
+        return events
+    from weft.runtime.spark.files import Files
+
+    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
+
+
+def named_sources(events: Mapping[str, Any], reading: Reading, program: Program) -> tuple[NamedSource, ...]:
+    """Sources by their names, those that the program declares in its order.
+
+    The name is the stream of events that name none, when there are several sources or the program declares such a
+    stream, and the type of events without one when the program declares such a type.
+    """
+    if not events or not all(isinstance(name, str) and name for name in events):
+        raise UsageError("sources are given by name, as in {'quotes': quotes, 'news': 'news.jsonl'}")
+    declared = [source.type for source in program.inputs]
+    streams = {stream.name for stream in program.catalog.streams}
+    sources = []
+    for name in sorted(events, key=lambda name: declared.index(name) if name in declared else len(declared)):
+        defaults = {STREAM: name} if len(events) > 1 or name in streams else {}
+        if name in declared:
+            defaults[reading.type] = name
+        data = events[name]
+        if isinstance(data, Iterator):
+            sources.append(NamedSource(name, items=data, defaults=defaults))
+            continue
+        paths = paths_of(data)
+        if paths is None:
+            chunks = partial(chunks_of, data, reading.batch_size, reading.time_unit)
+        else:
+            files = [(path, format_of(path)) for path in find_files(paths)]
+            chunks = partial(file_chunks, files, reading)
+        sources.append(NamedSource(name, chunks, defaults=defaults))
+    return tuple(sources)
+
+
+def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arrival: Arrival) -> Events:
+    sources = named_sources(events, reading, program)
+    if any(source.items is not None for source in sources):
+        return LiveEvents(sources, reading, delay=arrival.delay, idle_after=arrival.idle_after)
+    return whole_source(sources, reading)
+
+
+def _reading(program: Program, time: str, type: str, columns: Collection[str] | None) -> Reading:
+    return Reading(
+        time,
+        type,
+        program.catalog,
+        program.time_unit,
+        columns=None if columns is None else frozenset(columns),
+        sources=tuple(source.type for source in program.inputs),
+    )
+
+
+def is_event(events: Mapping[Any, Any], time: str, type: str) -> bool:
+    """Whether this is one event rather than sources by name."""
+    return type in events or time in events
+
+
+def paths_of(events: Any) -> list[str] | None:
+    """The files that are meant, None for data in memory."""
+    if isinstance(events, str | Path):
+        return [str(events)]
+    if isinstance(events, list | tuple) and events and all(isinstance(item, str | Path) for item in events):
+        return [str(path) for path in events]
+    return None
