@@ -12,11 +12,10 @@ from weft.algebra.query import Program
 from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_events
 from weft.errors import UsageError
 from weft.runtime.chunks import chunks_of
-from weft.runtime.events import STREAM
 from weft.runtime.live import LiveEvents
 from weft.runtime.local import Events
 from weft.runtime.order import EventSource, Reading, read_events
-from weft.runtime.sources import NamedSource, whole_source
+from weft.runtime.sources import NamedSource, defaults_of, whole_source
 
 
 @dataclass(frozen=True)
@@ -81,20 +80,13 @@ def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
 
 
 def named_sources(events: Mapping[str, Any], reading: Reading, program: Program) -> tuple[NamedSource, ...]:
-    """Sources by their names, those that the program declares in its order.
-
-    The name is the stream of events that name none, when there are several sources or the program declares such a
-    stream, and the type of events without one when the program declares such a type.
-    """
+    """Sources by their names, those that the program declares in its order."""
     if not events or not all(isinstance(name, str) and name for name in events):
         raise UsageError("sources are given by name, as in {'quotes': quotes, 'news': 'news.jsonl'}")
     declared = [source.type for source in program.inputs]
-    streams = {stream.name for stream in program.catalog.streams}
     sources = []
     for name in sorted(events, key=lambda name: declared.index(name) if name in declared else len(declared)):
-        defaults = {STREAM: name} if len(events) > 1 or name in streams else {}
-        if name in declared:
-            defaults[reading.type] = name
+        defaults = defaults_of(name, len(events), program, reading.type)
         data = events[name]
         if isinstance(data, Iterator):
             sources.append(NamedSource(name, items=data, defaults=defaults))

@@ -97,7 +97,8 @@ def reasons_in(output: pa.Table) -> list[str]:
 
 
 def local(program: Program, events: Sequence[Event]) -> list[Match]:
-    source = read_events(list(events), catalog=program.catalog)
+    declared = [source.type for source in program.inputs]
+    source = read_events(list(events), catalog=program.catalog, sources=declared)
     return sorted((m for rows in LocalRun(plan(program), source).rows() for m in rows_to_matches(rows)), key=repr)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weft.runtime import blocks
 from weft.runtime.events import Column
-from weft.runtime.order import read_events
+from weft.runtime.order import ranks_of, read_events
 from weft.runtime.spark.lanes import Lane, partition_of, spread
 from weft.runtime.spark.runs import Run, cut_run, pack_run, unpack_run
 from weft.runtime.spark.sequencer import Sequencer
@@ -22,13 +22,15 @@ ticks = st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))
 
 
 @SOME
-@given(st.lists(st.tuples(ticks, st.integers(0, 300)), max_size=20), st.booleans())
-def test_times_survive_the_wire(times: list[tuple[int, int]], instant: bool) -> None:
-    ends = np.array(sorted(end for end, _ in times), np.int64)
-    starts = ends if instant else ends - np.array([span for _, span in times], np.int64)
-    found_ends, found_starts = decode_times(encode_times(ends, starts))
+@given(st.lists(st.tuples(ticks, st.integers(0, 300), st.integers(0, 2)), max_size=20), st.booleans())
+def test_times_survive_the_wire(times: list[tuple[int, int, int]], instant: bool) -> None:
+    ends = np.array(sorted(end for end, *_ in times), np.int64)
+    starts = ends if instant else ends - np.array([span for _, span, _ in times], np.int64)
+    ranks = np.array([rank for *_, rank in times], np.int64)
+    found_ends, found_starts, found_ranks = decode_times(encode_times(ends, starts, ranks))
     assert found_ends.tolist() == ends.tolist()
     assert found_starts.tolist() == starts.tolist()
+    assert np.broadcast_to(found_ranks, len(ends)).tolist() == ranks.tolist()
 
 
 values = st.sampled_from([None, 0, -7, 300, 70000, 2**40, 1.5, "text", "", True])
@@ -60,31 +62,34 @@ def test_lanes_land_on_their_own_partitions() -> None:
     assert sorted(partition_of(lane.id, 2) for lane in few) == [0, 0, 0, 1, 1]
 
 
-def run_of(times: list[tuple[int, int]], origin: int) -> Run:
+def run_of(times: list[tuple[int, ...]], origin: int) -> Run:
+    """A run of (end, length) or (end, length, rank of the source)."""
     events = [
-        {"start": end - span, "end": end, "type": "A", "x": f"{origin}/{i}"} for i, (end, span) in enumerate(times)
+        {"start": end - span, "end": end, "type": "ABC"[sum(rank)], "x": f"{origin}/{i}"}
+        for i, (end, span, *rank) in enumerate(times)
     ]
-    batch = blocks.concat(list(read_events(events)))
-    return Run((0, 0, origin, 0), batch.ends, batch.starts, batch)
+    batch = blocks.concat(list(read_events(events, sources="ABC")))
+    ranks = ranks_of(batch.types, "ABC") if len(batch) else 0
+    return unpack_run(pack_run(Run((0, 0, origin, 0), batch.ends, batch.starts, batch, ranks)))
 
 
-runs = st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=5), max_size=4)
+runs = st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 2)), max_size=5), max_size=4)
 
 
 @SOME
 @given(runs, st.lists(st.integers(0, 10), max_size=3))
-def test_a_sequencer_sorts_all_runs_into_stream_order(shapes: list[list[tuple[int, int]]], bounds: list[int]) -> None:
+def test_a_sequencer_sorts_all_runs_into_stream_order(shapes: list[list[tuple[int, ...]]], bounds: list[int]) -> None:
     sequencer = Sequencer()
     for number, shape in enumerate(shapes):
         sequencer.add(run_of(shape, number))
     found = [sequencer.release(bound) for bound in [*sorted(bounds), None]]
     got = [(int(b.positions[i]), b.columns["x"].value(i)) for b in found for i in range(len(b))]
     wanted = [
-        (end, end - span, number, at, f"{number}/{at}")
+        (end, end - span, rank, number, at, f"{number}/{at}")
         for number, shape in enumerate(shapes)
-        for at, (end, span) in enumerate(shape)
+        for at, (end, span, rank) in enumerate(shape)
     ]
-    # Equal times: by run, then by place in it.
+    # Equal times: by the source's rank, then by run, then by place in it.
     assert got == [(position, name) for position, (*_, name) in enumerate(sorted(wanted))]
     assert sequencer.waiting == 0
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.spark.pipeline import Stream, cut, in_batch, job_for, local, matches_in, packed, reasons_in
 from tests.strategies import Example, examples
 
+import weft
 from weft.algebra.patterns import Bind, Event, Sequence
 from weft.algebra.query import Program, Query
 
@@ -105,6 +106,35 @@ def test_equal_times_are_ordered_by_source_before_arrival() -> None:
     stream.end()
     keyed = [match for match in matches_in(stream.table()) if match.query == "keyed"]
     assert [match.bindings for match in keyed] == [{"a": (0,), "b": (1,)}]
+
+
+DECLARED = """topology "T"
+external A(k: int) < "a.jsonl" [1.0]
+external B(k: int) < "b.jsonl" [1.0]
+external C(k: int) < "c.jsonl" [1.0]
+Twice(*): A/A1 ;[A1.k = A2.k] A/A2
+Meet(*): B/B1 ,[B1.k = C1.k] C/C1
+Quiet(*): !C ; B/B2
+"""
+TIES = st.tuples(st.sampled_from("CBA"), st.integers(0, 3), st.integers(0, 1), st.integers(0, 1))
+
+
+@SOME
+@given(st.lists(TIES, max_size=12), st.integers(1, 2), st.randoms(use_true_random=False))
+def test_the_order_of_declaration_decides_between_equal_times(ties: list, lanes: int, rng: random.Random) -> None:
+    """Wherever events are read: in one part, in several, in a later trigger."""
+    program = weft.compile(DECLARED)
+    events = [{"type": t, "start": end - span, "end": end, "k": k} for t, end, span, k in ties]
+    parts = cut(events, (rng.randint(0, len(events)) for _ in range(3)))
+    expected = sorted(weft.detect(events, program, engine="meaning"), key=repr)
+    assert matches_in(in_batch(parts, job_for(program, lanes))) == local(program, events) == expected
+    stream = Stream(job_for(program, lanes, streaming=True), delay=5)
+    for part in parts:
+        stream.trigger([part])
+        if rng.random() < 0.5:
+            stream.forget()
+    stream.end()
+    assert matches_in(stream.table()) == expected
 
 
 def test_what_was_not_committed_is_not_remembered() -> None:

@@ -171,7 +171,7 @@ def test_silence_is_given_out_once_it_is_long_enough() -> None:
 
 
 def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
-    folders = (Folder("S", str(tmp_path / "S"), None), Folder("T", str(tmp_path / "T"), None))
+    folders = (Folder("S", str(tmp_path / "S"), {}), Folder("T", str(tmp_path / "T"), {}))
     stream = FileStream(folders, {".csv": "csv"}, b"", str(tmp_path / "log"), idle_after=1e-9, tick=1000)
     reader = FolderReader(stream)
     begin = reader.initialOffset()

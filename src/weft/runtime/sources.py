@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.query import Program
 from weft.runtime.chunks import Chunk
-from weft.runtime.events import Column
+from weft.runtime.events import STREAM, Column
 from weft.runtime.order import EventSource, Reading
 from weft.runtime.times import valid_mask
 
@@ -32,6 +33,17 @@ class NamedSource:
     def whole(self) -> Iterator[Chunk]:
         """All chunks, with the defaults."""
         return (with_defaults(chunk, self.defaults) for chunk in (self.chunks() if self.chunks else ()))
+
+
+def defaults_of(name: str, count: int, program: Program, type: str) -> dict[str, str]:
+    """What a source's name says of events that do not say it themselves, when there are so many sources.
+
+    It is their stream if there are several sources or the program declares such a stream, and their type (whose
+    column is called `type`) if the program declares such a type.
+    """
+    streams = {stream.name for stream in program.catalog.streams}
+    declared = {source.type for source in program.inputs}
+    return ({STREAM: name} if count > 1 or name in streams else {}) | ({type: name} if name in declared else {})
 
 
 def whole_source(sources: Sequence[NamedSource], reading: Reading) -> EventSource:

@@ -14,6 +14,7 @@ from weft.errors import InputError
 from weft.runtime.chunks import Chunk
 from weft.runtime.events import Rejected
 from weft.runtime.order import EventSource
+from weft.runtime.sources import with_defaults
 from weft.runtime.spark.files import Reader, pieces_of, read
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lane_state import END_OF_STREAM, SILENCE
@@ -28,25 +29,27 @@ class FileWork:
     job: Job
     readers: Mapping[str, Reader]
 
-    def runs(self, path: str, form: str, source: int, number: int, stream: str | None) -> Iterator[pa.RecordBatch]:
-        """The runs of a file, which is the `number`th of all."""
+    def runs(
+        self, path: str, form: str, source: int, number: int, defaults: Mapping[str, str]
+    ) -> Iterator[pa.RecordBatch]:
+        """The runs of a file, which is the `number`th of all; `defaults` are what its events do not say themselves."""
         job = self.job
         if not Path(path).exists():
             raise InputError(f"{path} is gone: a file must stay until its events have been matched")
         at = 0
         try:
-            for chunk in self._chunks(path, form):
+            for chunk in self._chunks(path, form, defaults):
                 events = EventSource(partial(list, (chunk,)), job.reading)
-                yield pack_chunk(events, Place(source, number, at), job, stream)
+                yield pack_chunk(events, Place(source, number, at), job)
                 at += 1
         except InputError as problem:
             # The stream goes on without the rest of a file that is not what it should be.
             rejects = pack_rejects([Rejected(0, str(problem), None, path, 0)])
             yield self._without_events(Place(source, number, at), rejects)
 
-    def _chunks(self, path: str, form: str) -> Iterator[Chunk]:
-        for piece in pieces_of(path, form, self.job.reading):
-            yield from read(piece, self.readers, self.job)
+    def _chunks(self, path: str, form: str, defaults: Mapping[str, str]) -> Iterator[Chunk]:
+        for piece in pieces_of(path, form, self.job.reading, defaults):
+            yield from (with_defaults(chunk, defaults) for chunk in read(piece, self.readers, self.job))
 
     def end(self, number: int) -> pa.RecordBatch:
         """The rows that tell every lane that no event comes any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -54,8 +54,8 @@ def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)
 
 
-def pieces_of(path: str, form: str, reading: Reading) -> list[Piece]:
-    """What can be read by itself of a file: row groups, or the whole."""
+def pieces_of(path: str, form: str, reading: Reading, known: Iterable[str] = ()) -> list[Piece]:
+    """What can be read by itself of a file: row groups, or the whole. It may lack columns that are `known`."""
     if form != "parquet":
         return [Piece(path, form)]
     try:
@@ -66,7 +66,7 @@ def pieces_of(path: str, form: str, reading: Reading) -> list[Piece]:
         raise InputError(f"no such file: {path}") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from None
-    check_columns(names, reading, f"{path}: ")
+    check_columns([*names, *known], reading, f"{path}: ")
     columns = tuple(name for name in names if reading.needed is None or name in reading.needed)
     befores = accumulate(sizes, initial=0)
     return [

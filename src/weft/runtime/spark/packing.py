@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.runtime import blocks
-from weft.runtime.events import STREAM, Column, EventBatch, Rejected
+from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.keys import lane_of
-from weft.runtime.order import EventSource
+from weft.runtime.order import EventSource, ranks_of
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes import Lane
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA, record_bytes
@@ -49,15 +49,13 @@ class Place:
     chunk: int
 
 
-def pack_chunk(events: EventSource, place: Place, job: Job, stream: str | None = None) -> pa.RecordBatch:
-    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk.
-
-    `stream` names the stream of events that do not say it themselves.
-    """
-    everything = in_stream(blocks.concat(list(events)), stream)
-    times = encode_times(everything.ends, everything.starts)
+def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
+    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
+    everything = blocks.concat(list(events))
+    ranks = ranks_of(everything.types, job.reading.sources) if len(job.reading.sources) > 1 else 0
+    times = encode_times(everything.ends, everything.starts, ranks)
     first = int(everything.ends[0]) if len(everything) else None
-    rejects = pack_rejects(events.rejected, stream) if events.rejected else None
+    rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
     others = pack_events(narrow(_others(everything, split, job))) if job.streaming else None
     packed = [pack_events(share) for share in split]
@@ -136,25 +134,9 @@ def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int
         first += int(size)
 
 
-def in_stream(events: EventBatch, name: str | None) -> EventBatch:
-    """The events with that stream where they name none."""
-    if name is None or not len(events):
-        return events
-    named = pa.array([name]).dictionary_encode().take(pa.array(np.zeros(len(events), np.int32)))
-    if events.streams is not None and events.streams.null_count < len(events):
-        streams = pc.coalesce(events.streams.cast(pa.string()), pa.scalar(name))
-    else:
-        streams = named
-    return replace(events, streams=streams, columns={**events.columns, STREAM: Column(texts=streams)})
-
-
-def pack_rejects(rejected: Sequence[Rejected], stream: str | None = None) -> bytes:
+def pack_rejects(rejected: Sequence[Rejected]) -> bytes:
     """Unreadable events as bytes."""
-    named = {} if stream is None else {STREAM: stream}
-    rows = [
-        (place_text(item), None, None, event_text(item.event and {**named, **item.event}), item.reason)
-        for item in rejected
-    ]
+    rows = [(place_text(item), None, None, event_text(item.event), item.reason) for item in rejected]
     return record_bytes(reject_rows(rows))
 
 

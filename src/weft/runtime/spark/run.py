@@ -21,6 +21,7 @@ from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.kinds import NANOSECONDS
 from weft.runtime.order import Reading
+from weft.runtime.sources import defaults_of
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
@@ -75,7 +76,7 @@ class ContinuousRun:
             raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
         self.options = options
         self._program = program
-        self._folders = folders_of(sources, program)
+        self._folders = folders_of(sources, program, options.type)
         self._formats = formats
         self._readers = readers
         self._sink = FileSink(options.sink, options.rejects, options.format, [q.name for q in program.queries])
@@ -167,14 +168,13 @@ class ContinuousRun:
         return int(kept["lanes"])
 
 
-def folders_of(sources: Sequence[tuple[str, str]], program: Program) -> tuple[Folder, ...]:
+def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -> tuple[Folder, ...]:
     """Sources as NAME and URI; the name is the events' stream when there are several, or when it is declared."""
     if not sources:
         raise UsageError("a run needs a source: --source NAME=FOLDER")
     names = [name for name, _ in sources]
     if len(set(names)) < len(names):
         raise UsageError("two sources have one name: give each its own")
-    declared = {stream.name for stream in program.catalog.streams}
     folders = []
     for name, uri in sources:
         path = uri.removeprefix("file://")
@@ -182,6 +182,6 @@ def folders_of(sources: Sequence[tuple[str, str]], program: Program) -> tuple[Fo
             raise UsageError(f"source {name}: {uri} is not a folder of files, and nothing else can be read yet")
         if not Path(path).exists():
             raise UsageError(f"source {name}: no such folder: {path}")
-        stream = name if len(sources) > 1 or name in declared else None
-        folders.append(Folder(name, str(Path(path).absolute()), stream))
+        defaults = defaults_of(name, len(sources), program, type)
+        folders.append(Folder(name, str(Path(path).absolute()), defaults))
     return tuple(folders)

@@ -12,23 +12,24 @@ import pyarrow as pa
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.spark.times import decode_times, encode_times
+from weft.runtime.spark.times import Ranks, decode_times, encode_times
 from weft.runtime.spark.wire import narrow, pack_events, unpack_events
 
 Bytes: TypeAlias = bytes | pa.Buffer
-# What decides between equal times: source, trigger (0 in batch), input partition, chunk of it.
+# What decides between equal times and ranks: source, trigger (0 in batch), input partition, chunk of it.
 Origin = tuple[int, int, int, int]
 _HEAD = struct.Struct("<qqqqq")  # origin, length of the times
 
 
 @dataclass(frozen=True)
 class Run:
-    """`ends` and `starts` are those of all events of the chunk, sorted; `events.positions` are places in them."""
+    """`ends`, `starts`, `ranks`: those of all events of the chunk, sorted; `events.positions` are places in them."""
 
     origin: Origin
     ends: Int64s
     starts: Int64s
     events: EventBatch
+    ranks: Ranks = 0
     used: int = 0  # events that were in front of these
 
     def __len__(self) -> int:
@@ -51,10 +52,9 @@ class RunRow:
 
     def run(self, trigger: int = 0) -> Run:
         """The run in it."""
-        ends, starts = decode_times(self.times)
-        return Run(
-            (self.source, trigger, self.part, self.chunk), ends, starts, unpack_events(self.events, ends, starts)
-        )
+        ends, starts, ranks = decode_times(self.times)
+        origin = (self.source, trigger, self.part, self.chunk)
+        return Run(origin, ends, starts, unpack_events(self.events, ends, starts), ranks)
 
 
 def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
@@ -78,7 +78,7 @@ def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
 
 def pack_run(run: Run) -> bytes:
     """The run as bytes, as it waits in the state of a stream."""
-    times = encode_times(run.ends, run.starts)
+    times = encode_times(run.ends, run.starts, run.ranks)
     return _HEAD.pack(*run.origin, len(times)) + times + pack_events(narrow(run.events))
 
 
@@ -86,8 +86,9 @@ def unpack_run(data: bytes) -> Run:
     """The run that `pack_run` made into these bytes."""
     *origin, length = _HEAD.unpack_from(data)
     split = _HEAD.size + length
-    ends, starts = decode_times(data[_HEAD.size : split])
-    return Run((origin[0], origin[1], origin[2], origin[3]), ends, starts, unpack_events(data[split:], ends, starts))
+    ends, starts, ranks = decode_times(data[_HEAD.size : split])
+    events = unpack_events(data[split:], ends, starts)
+    return Run((origin[0], origin[1], origin[2], origin[3]), ends, starts, events, ranks)
 
 
 def cut_run(run: Run, begin: int) -> Run:
@@ -97,7 +98,8 @@ def cut_run(run: Run, begin: int) -> Run:
     events = blocks.slice(run.events, int(np.searchsorted(run.events.positions, begin)))
     ends = run.ends[begin:]
     starts = ends if run.starts is run.ends else run.starts[begin:]
-    return Run(run.origin, ends, starts, move(events, events.positions - begin), run.used + begin)
+    ranks = run.ranks if isinstance(run.ranks, int) else run.ranks[begin:]
+    return Run(run.origin, ends, starts, move(events, events.positions - begin), ranks, run.used + begin)
 
 
 def move(events: EventBatch, positions: Int64s) -> EventBatch:

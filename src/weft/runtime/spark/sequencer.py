@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.order import stream_order
 from weft.runtime.spark.runs import Origin, Run, cut_run, move
 
 
@@ -15,7 +16,8 @@ class Sequencer:
     """Holds runs until event time has passed their events.
 
     All lanes are given the times of all events and the same bounds, so they count the same positions
-    without a word between them. Equal times are ordered by origin, then by place in the run.
+    without a word between them. Equal times are ordered by the rank of the source, then by origin, then by place in
+    the run.
     """
 
     def __init__(self, released: int = 0, held: Iterable[Run] = ()) -> None:
@@ -64,14 +66,20 @@ def _places(shares: list[tuple[Run, int]]) -> list[Int64s]:
     if len(shares) <= 1:
         return [np.arange(count) for count in counts]
     ends = np.concatenate([run.ends[:count] for run, count in shares])
-    if all(run.starts is run.ends for run, _ in shares):
-        order = np.argsort(ends, kind="stable")
-    else:
-        starts = np.concatenate([run.starts[:count] for run, count in shares])
-        order = np.lexsort((starts, ends))
+    instant = all(run.starts is run.ends for run, _ in shares)
+    starts = ends if instant else np.concatenate([run.starts[:count] for run, count in shares])
+    order = stream_order(starts, ends, _ranks(shares))
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return np.split(places, np.cumsum(counts)[:-1])
+
+
+def _ranks(shares: list[tuple[Run, int]]) -> Int64s | None:
+    """The ranks of the events' sources; None when they are all the same."""
+    ranks = [run.ranks for run, _ in shares]
+    if all(isinstance(rank, int) and rank == ranks[0] for rank in ranks):
+        return None
+    return np.concatenate([np.broadcast_to(run.ranks, len(run))[:count] for run, count in shares])
 
 
 def _in_position_order(batches: list[EventBatch]) -> EventBatch:

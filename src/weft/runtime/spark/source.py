@@ -25,11 +25,11 @@ Offset = dict[str, Any]
 
 @dataclass(frozen=True)
 class Folder:
-    """A source: a folder of files of events, or a single file; `stream` is what its events' stream is called."""
+    """A source: a folder of files of events, or a single file; `defaults` are what events do not say themselves."""
 
     name: str
     path: str
-    stream: str | None
+    defaults: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             yield work.silence(partition.source, number, ticks) if ticks else work.end(number)
             return
         form = self._stream.formats[_ending(partition.path)]
-        stream = self._stream.folders[partition.source].stream
-        yield from work.runs(partition.path, form, partition.source, partition.number, stream)
+        defaults = self._stream.folders[partition.source].defaults
+        yield from work.runs(partition.path, form, partition.source, partition.number, defaults)
 
 
 def found_files(stream: FileStream, *, look: bool) -> list[tuple[int, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +11,30 @@ import pyarrow as pa
 
 from weft.runtime.events import Int64s
 
-_HEAD = struct.Struct("<qqbb")  # count, first end, width of the steps between ends, of the spans (0: instants)
+# Count, first end, the rank if it is the same for all, and the widths of what follows: the steps between ends, the
+# spans (0: instants), the ranks (0: all the same).
+_HEAD = struct.Struct("<qqqbbb")
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
+Ranks: TypeAlias = Int64s | int  # of the sources of events; a number: the same for all
 
-def encode_times(ends: Int64s, starts: Int64s) -> bytes:
-    """Ends in ascending order with the starts beside them; `starts is ends` for instants."""
+
+def encode_times(ends: Int64s, starts: Int64s, ranks: Ranks = 0) -> bytes:
+    """Ends in ascending order with the starts and ranks beside them; `starts is ends` for instants."""
     if not len(ends):
-        return _HEAD.pack(0, 0, 1, 0)
+        return _HEAD.pack(0, 0, 0, 1, 0, 0)
     steps, width = _narrow(np.diff(ends.view(np.uint64)))
     spans, span_width = b"", 0
     if starts is not ends and not np.array_equal(starts, ends):
         spans, span_width = _narrow(ends.view(np.uint64) - np.ascontiguousarray(starts).view(np.uint64))
-    return _HEAD.pack(len(ends), int(ends[0]), width, span_width) + steps + spans
+    places, rank_width, rank = b"", 0, 0
+    if isinstance(ranks, int):
+        rank = ranks
+    elif bool((ranks == ranks[0]).all()):
+        rank = int(ranks[0])
+    else:
+        places, rank_width = _narrow(ranks)
+    return _HEAD.pack(len(ends), int(ends[0]), rank, width, span_width, rank_width) + steps + spans + places
 
 
 def _narrow(values: npt.NDArray[Any]) -> tuple[bytes, int]:
@@ -32,19 +43,24 @@ def _narrow(values: npt.NDArray[Any]) -> tuple[bytes, int]:
     return values.astype(_WIDTHS[width]).tobytes(), width
 
 
-def decode_times(data: bytes | pa.Buffer) -> tuple[Int64s, Int64s]:
-    """The ends and starts that `encode_times` was given; the same array twice for instants."""
-    count, first, width, span_width = _HEAD.unpack_from(data)
+def decode_times(data: bytes | pa.Buffer) -> tuple[Int64s, Int64s, Ranks]:
+    """The ends, starts and ranks that `encode_times` was given; the same array twice for instants."""
+    count, first, rank, width, span_width, rank_width = _HEAD.unpack_from(data)
     ends: Int64s = np.empty(count, np.int64)
     if not count:
-        return ends, ends
+        return ends, ends, 0
     ends[0] = 0
-    np.cumsum(np.frombuffer(data, _WIDTHS[width], count - 1, _HEAD.size), out=ends.view(np.uint64)[1:])
+    at = _HEAD.size
+    np.cumsum(np.frombuffer(data, _WIDTHS[width], count - 1, at), out=ends.view(np.uint64)[1:])
     ends += first
-    if not span_width:
-        return ends, ends
-    spans = np.frombuffer(data, _WIDTHS[span_width], count, _HEAD.size + (count - 1) * width)
-    return ends, ends - spans.astype(np.uint64).view(np.int64)
+    at += (count - 1) * width
+    starts, ranks = ends, rank
+    if span_width:
+        starts = ends - np.frombuffer(data, _WIDTHS[span_width], count, at).astype(np.uint64).view(np.int64)
+        at += count * span_width
+    if rank_width:
+        ranks = np.frombuffer(data, _WIDTHS[rank_width], count, at).astype(np.int64)
+    return ends, starts, ranks
 
 
 def time_count(data: bytes | pa.Buffer) -> int:
