@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Pattern
-from weft.algebra.rule_graph import instant_cycles
+from weft.algebra.rule_graph import behind, instant_cycles
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
@@ -106,12 +106,10 @@ class Program:
         if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")
         _check_names(self.queries, other.queries)
-        queries = (*self.queries, *other.queries)
-        if any(isinstance(query, Rule) for query in other.queries):
-            _check_cycles([query for query in queries if isinstance(query, Rule)])
+        _check_cycles(self.queries, [query for query in other.queries if isinstance(query, Rule)])
         return replace(
             self if self.queries else other,
-            queries=queries,
+            queries=(*self.queries, *other.queries),
             catalog=_joined(self.catalog, other.catalog),
             text="\n\n".join(text for text in (self.text, other.text) if text),
             inputs=(*self.inputs, *other.inputs),
@@ -155,8 +153,10 @@ def _joined(one: Catalog, other: Catalog) -> Catalog:
     return Catalog(streams, tuple(dict.fromkeys((*one.types, *other.types))))
 
 
-def _check_cycles(rules: list[Rule]) -> None:
-    for cycle in instant_cycles(rules):
+def _check_cycles(own: tuple[AnyQuery, ...], added: list[Rule]) -> None:
+    read = (type_ for rule in added for type_ in rule.types)
+    fed_by = behind(read, (query for query in own if isinstance(query, Rule))) if added else []
+    for cycle in instant_cycles([*fed_by, *added]):
         path = " <- ".join((*cycle, cycle[0]))
         raise UsageError(
             f"together these rules fire for ever, at one instant: {path}; start one of them at another event, "

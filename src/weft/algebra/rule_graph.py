@@ -25,6 +25,20 @@ def histories_without_end(rules: Sequence[Rule]) -> list[tuple[str, ...]]:
     return _cycles({rule.name: [] for rule in rules}, bound)
 
 
+def behind(types: Iterable[str], rules: Iterable[Rule]) -> list[Rule]:
+    """The rules that define events of these types, and those that define what these look at, and so on."""
+    by_name: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_name.setdefault(rule.name, []).append(rule)
+    waiting = [type_ for type_ in dict.fromkeys(types) if type_ in by_name]
+    found: list[Rule] = []
+    while waiting:
+        for rule in by_name.pop(waiting.pop(), ()):
+            found.append(rule)
+            waiting += (type_ for type_ in rule.types if type_ in by_name)
+    return found
+
+
 def _cycles(defined: dict[str, list[str]], dependencies: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
     """One shortest cycle for each group of types that depend on each other."""
     for name, other in dependencies:

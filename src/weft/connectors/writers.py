@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
+from weakref import finalize
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,6 +44,7 @@ class MatchFile:
         self._open = ExitStack()
         self._sink = self._open.enter_context(_opened(path))
         self._writer = self._open.enter_context(closing(make(self._sink)))
+        self._complete = finalize(self, self._open.close)  # also when it is forgotten
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Add rows of MATCH_SCHEMA. Lines are in the file at once, Parquet is readable when it is closed."""
@@ -51,7 +53,7 @@ class MatchFile:
 
     def close(self) -> None:
         """Complete the file; nothing can be added any more."""
-        self._open.close()
+        self._complete()
 
 
 def write_rejected(rejected: Iterable[Rejected], path: str | Path) -> int:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -209,10 +210,22 @@ def to_matches(batches: MatchBatch | Iterable[MatchBatch]) -> Iterator[Match]:
 
 def rows_to_matches(rows: pa.RecordBatch | pa.Table) -> Iterator[Match]:
     """The rows of a table with MATCH_SCHEMA as objects, in their order."""
-    columns = [rows.column(name).to_pylist() for name in MATCH_SCHEMA.names]
-    for query, id_, start, end, positions, bindings, event in zip(*columns, strict=True):
-        bound = {name: tuple(places) for name, places in bindings}
-        yield Match(query, id_, start, end, tuple(positions), bound, json.loads(event))
+    for part in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+        plain = (part.column(name).to_pylist() for name in ("query", "id", "start", "end"))
+        events = json.loads(f"[{','.join(part.column('event').to_pylist())}]")
+        positions = _tuples(part.column("positions"))
+        yield from map(Match, *plain, positions, _bindings(part.column("bindings")), events)
+
+
+def _tuples(lists: pa.ListArray) -> Iterator[tuple[int, ...]]:
+    """Lists of whole numbers, taken apart at once: one by one they would cost more than the rest of a match."""
+    values, offsets = lists.values.to_pylist(), lists.offsets.to_pylist()
+    return (tuple(values[begin:end]) for begin, end in pairwise(offsets))
+
+
+def _bindings(maps: pa.MapArray) -> Iterator[dict[str, tuple[int, ...]]]:
+    names, places, offsets = maps.keys.to_pylist(), list(_tuples(maps.items)), maps.offsets.to_pylist()
+    return (dict(zip(names[begin:end], places[begin:end], strict=True)) for begin, end in pairwise(offsets))
 
 
 class _Flat:

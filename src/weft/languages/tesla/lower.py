@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.algebra.query import AnyQuery, Program
+from weft.algebra.rule_graph import behind
 from weft.algebra.rules import Rule
 from weft.errors import Diagnostic
 from weft.languages.ceql.declarations import Schema, given_catalog
@@ -31,7 +32,7 @@ def lower(
     `running` are queries that it will be deployed beside: their rules define types, and may close cycles.
     """
     findings = Findings(source)
-    others = [query for query in running if isinstance(query, Rule)]
+    others = _behind(program, running)
     types = Types(program.rules, given_catalog(schema), others)
     if not program.rules:
         hint = "a rule looks like this: define Fire(area: string) from Smoke(value > 3) where area = Smoke.area"
@@ -48,6 +49,15 @@ def lower(
     check_cycles(lowered, findings, others)
     warnings = findings.conclude()
     return Program(LANGUAGE, tuple(rule for _, rule in lowered), text=source.text, time_unit=time_unit), warnings
+
+
+def _behind(program: syntax.Program, running: Sequence[AnyQuery]) -> list[Rule]:
+    """The running rules that define what the program speaks of, and what these are made of."""
+    if not running:
+        return []
+    named = (node.type.text for node in program.walk() if isinstance(node, syntax.Predicate | syntax.Aggregate))
+    types = (*named, *(rule.type.text for rule in program.rules))
+    return behind(types, (query for query in running if isinstance(query, Rule)))
 
 
 def _check_types(node: syntax.Rule, types: Types, findings: Findings) -> None:
