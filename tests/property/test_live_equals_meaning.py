@@ -10,16 +10,19 @@ from itertools import pairwise
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests import strategies, strategies_composite, strategies_epn
+from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
 from tests.harness import as_record
 from tests.property.test_composites_equal_meaning import programs as composite_programs
 
 import weft
 from weft.algebra.meaning import matches
+from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.algebra.query import Program
+from weft.algebra.rules import DefinedField, Events, Rule
 from weft.errors import InputError
 from weft.languages import compile_text
-from weft.schema import Catalog
+from weft.schema import Catalog, Kind
+from weft.tree import Node
 
 SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
 
@@ -138,3 +141,53 @@ def test_situations(story: Story) -> None:
         check(story, waits=True)
     except InputError:
         assume(False)
+
+
+# ---------------------------------------------------------------- rules, which see what other rules define
+
+
+@st.composite
+def rule_stories(draw: st.DrawFn) -> Story:
+    """Rules that feed each other, each with a life of its own."""
+    program, _ = compile_text(draw(strategies_tesla.texts(strategies_tesla.rule_sets())), language="tesla")
+    events = draw(strategies_tesla.rule_streams())
+    places = st.integers(0, len(events))
+    lives = []
+    for rule in program.queries:
+        since, until = sorted(draw(st.tuples(st.sampled_from([0, 0, *range(len(events) + 1)]), places)))
+        lives.append(Life(replace(program, queries=(rule,)), since, until if draw(st.booleans()) else None))
+    return Story(tuple(lives), events, frozenset(draw(st.sets(places, max_size=3))))
+
+
+def bounded(life: Life) -> Rule:
+    """The rule as one that lives for ever and asks each event for its place: `n`, which defined events hand on."""
+    (rule,) = life.program.queries
+    assert isinstance(rule, Rule)
+
+    def later(node: Node) -> Node:
+        if not isinstance(node, Events):
+            return node
+        return replace(node, static=(*node.static, Comparison(">=", Attribute("n"), Literal(life.since))))
+
+    lived = rule.transform(later)
+    assert isinstance(lived, Rule)
+    handed_on = DefinedField("n", Kind.INT, Attribute("n", rule.terminator.variable))
+    terminator = lived.terminator
+    if life.until is not None:
+        earlier = Comparison("<", Attribute("n"), Literal(life.until))
+        terminator = replace(terminator, events=replace(terminator.events, static=(*terminator.events.static, earlier)))
+    return replace(lived, terminator=terminator, fields=(*lived.fields, handed_on))
+
+
+@SOME
+@given(rule_stories())
+def test_rules(story: Story) -> None:
+    by_deployment = sorted(story.lives, key=lambda life: life.since)
+    program = replace(story.lives[0].program, queries=tuple(map(bounded, by_deployment)))
+    placed = [{**event, "n": place} for place, event in enumerate(story.events)]
+    expected = [
+        replace(match, event={name: value for name, value in match.event.items() if name != "n"})
+        for match in matches(program, placed)
+    ]
+    found = told(story)
+    assert sorted(key for name in set(names_of(story)) for key in found[name]) == keys(expected)

@@ -104,6 +104,15 @@ class MatchBatch:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def of(self, query: str) -> MatchBatch:
+        """The matches of one query."""
+        if query not in self.query_names:
+            return self.slice(0, 0)
+        if self.codes is None:
+            return self
+        own = self.take(np.flatnonzero(self.codes == self.queries.index(query)))
+        return replace(own, query=query, queries=(), codes=None)
+
     def slice(self, begin: int, end: int) -> MatchBatch:
         """Matches `begin` to `end` (not included), sharing memory with this batch."""
         low, high = self.offsets[begin], self.offsets[end]
@@ -138,6 +147,7 @@ class MatchBatch:
             positions=self.positions[places],
             labels=self.labels[places],
             keys=self.keys[rows],
+            codes=None if self.codes is None else self.codes[rows],
             fields={name: values.take(chosen) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.take(chosen),
         )

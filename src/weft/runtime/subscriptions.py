@@ -107,7 +107,7 @@ class Subscriptions:
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Deliver matches, to each receiver in match order."""
         for type_, audience in list(self._audiences.items()):
-            own = [batch for batch in found if type_ in (EVERY_TYPE, batch.query)]
+            own = found if type_ == EVERY_TYPE else [part for batch in found if len(part := batch.of(type_))]
             if own:
                 audience.deliver(own, query_order)
 
@@ -161,7 +161,7 @@ class Audience:
 
 def as_events(batch: MatchBatch) -> EventBatch:
     """Matches as the events they define: their fields as attributes, and `type`, `ts`, `start` and `end`."""
-    types = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(batch), np.int32)), pa.array([batch.query]))
+    types = pa.DictionaryArray.from_arrays(pa.array(batch.query_codes), pa.array(batch.query_names, pa.string()))
     ends = Column(numbers=pa.array(batch.ends))
     columns = {"type": Column(texts=types), "ts": ends, "start": Column(numbers=pa.array(batch.starts)), "end": ends}
     if batch.events is not None:
