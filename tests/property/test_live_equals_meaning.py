@@ -86,9 +86,10 @@ def names_of(story: Story) -> list[str]:
 
 
 def keys(found: object) -> list[str]:
-    """Matches as texts that can be sorted; a number is written the same whatever its kind."""
+    """Matches as texts that can be sorted; a number is written the same whatever its kind, and so are both zeros."""
     records = (json.dumps(as_record(match)) for match in found)  # type: ignore[attr-defined]
-    return sorted(json.dumps(json.loads(record, parse_int=float), sort_keys=True) for record in records)
+    alike = (json.loads(record, parse_int=float, parse_float=lambda text: float(text) + 0.0) for record in records)
+    return sorted(json.dumps(record, sort_keys=True) for record in alike)
 
 
 def meant(life: Life, events: Sequence[EventDict], name: str) -> list[str]:

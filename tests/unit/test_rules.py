@@ -124,7 +124,8 @@ def test_reach_adds_up_along_chains() -> None:
         "not N() between A and B and not M() within 4 from B where n = Count(D() within 10 from A)"
     )
     assert reach_of(found) == {"B": 3, "A": 8, "N": 8, "M": 7, "D": 18}
-    assert joint_reach([found, rule_of_text("define Y() from D() and last A() within 20 from D")])["A"] == 20
+    other = rule_of_text("define Y() from D() and last A() within 20 from D")
+    assert joint_reach([reach_of(found), reach_of(other)])["A"] == 20
 
 
 # ---------------------------------------------------------------- cycles

@@ -29,11 +29,11 @@ def reach_of(rule: Rule) -> dict[str, int]:
     return reaches
 
 
-def joint_reach(rules: Iterable[Rule]) -> dict[str, int]:
-    """For each type that any of the rules looks back at, the greatest age at which an event can still matter."""
+def joint_reach(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The reach of several rules together, from that of each: the greatest age at which an event can still matter."""
     reaches: dict[str, int] = {}
-    for rule in rules:
-        for type_, reach in reach_of(rule).items():
+    for part in parts:
+        for type_, reach in part.items():
             _raise(reaches, type_, reach)
     return reaches
 

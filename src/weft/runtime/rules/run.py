@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from weft.algebra.rule_reach import joint_reach
+from weft.algebra.rule_reach import joint_reach, reach_of
 from weft.algebra.rules import Rule
 from weft.kernels import rule_tables as t
 from weft.kernels.look_back import fire
@@ -29,12 +29,14 @@ class RuleRun:
         self.rules: list[Rule | None] = []
         self._all: list[Rule] = []  # also those that were taken away: the tables keep their rows
         self._labels: list[int] = []
+        self._reaches: list[dict[str, int]] = []  # of each rule
         self._layout = Layout()
         self.memory = Memory()
         self._outputs = Outputs()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
         self._guards: list[list[Guard]] = []
         self._pages = PageStore()
+        self._is_laid = False
         self.extend(rules)
 
     # -- rules ----------------------------------------------------------------------------------
@@ -50,8 +52,9 @@ class RuleRun:
             self._labels.append(self._outputs.add(rule))
             self.rules.append(rule)
             self._all.append(rule)
+            self._reaches.append(reach_of(rule))
             self._compile(number, rule)
-        self._lay()
+        self._is_laid = False
         return range(first, len(self.rules))
 
     def _compile(self, number: int, rule: Rule) -> None:
@@ -71,10 +74,10 @@ class RuleRun:
         """Take rules away."""
         for number in numbers:
             self.rules[number] = None
-        self._lay()
+        self._is_laid = False
 
     def _lay(self) -> None:
-        """Lay out all tables anew."""
+        """Lay out all tables anew: when they are needed, so that rules may come one by one."""
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
         rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
         steps = np.array(tables.steps, np.int64).reshape(-1, t.STEP)
@@ -82,7 +85,7 @@ class RuleRun:
             begin, count = rows[number, t.STEPS_AT], rows[number, t.STEPS]
             steps[begin : begin + count, t.CONSUMED] = 0
         feeds, guards_left = self._feeds(rows), self._ways(steps)
-        reach = joint_reach(rule for rule in self.rules if rule is not None)
+        reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         memory.lay(layout, [reach.get(name, 0) for name in layout.types])
         self._builder_types(rows)
         self._index = self._builder.build(memory.types)
@@ -110,6 +113,11 @@ class RuleRun:
             np.zeros(2200, np.float64),
             np.zeros(len(rows), np.int64),
         )
+        self._is_laid = True
+
+    def _require_laid(self) -> None:
+        if not self._is_laid:
+            self._lay()
 
     def _feeds(self, rows: Int64s) -> Int64s:
         """Which defined events are kept, and where their values come from."""
@@ -168,6 +176,7 @@ class RuleRun:
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query end in a batch."""
+        self._require_laid()
         self._work.counts[:] = 0
         for _ in self._run(batch, counting=True):
             list(self._outputs.take(self.memory.control, self.memory.texts))
@@ -210,10 +219,12 @@ class RuleRun:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages that changed since the last snapshot."""
+        self._require_laid()
         return self._pages.changes(memory_pages(self.memory), ())
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
+        self._require_laid()
         load_memory(self.memory, pages)
         self._pages.load(pages)
         self._compile_anew()
@@ -223,6 +234,7 @@ class RuleRun:
         memory = self.memory
         if not len(batch):
             return
+        self._require_laid()
         events = taken(batch, self._types.code(batch.types), self._layout.attributes, memory.texts)
         memory.reserve(np.bincount(events.types, minlength=len(memory.table)))
         memory.control[t.EVENT] = 0
