@@ -21,6 +21,7 @@ from weft.runtime.events import Int64s
 from weft.runtime.rules.compile import Guard, Tagged
 
 _BOUNDS = ("=", "<", "<=", ">", ">=")
+Way = tuple[str, int, list[Guard]]
 Interval = tuple[tuple[int | float, int] | None, tuple[int | float, int] | None]  # cuts to be reached, and not
 
 
@@ -33,7 +34,7 @@ class _Ways:
     by_cuts: dict[int, list[tuple[int, Interval]]] = field(default_factory=dict)
 
 
-def choose(guards: Sequence[Guard]) -> tuple[str, int, list[Guard]]:
+def choose(guards: Sequence[Guard]) -> Way:
     """How a rule is found: `key` or `cuts`, by which column, and the guards that this answers."""
     for guard in guards:
         if guard.operator == "=" and isinstance(guard.value, bool | str):
@@ -82,7 +83,7 @@ class IndexBuilder:
         self._member_count = 0
         self._keyed: list[tuple[int, int, int, int, int]] = []  # access, key, members
 
-    def add(self, row: int, type_: int, how: tuple[str, int, list[Guard]]) -> None:
+    def add(self, row: int, type_: int, how: Way) -> None:
         """Add a rule that starts at events of a type."""
         ways = self._ways.setdefault(type_, _Ways())
         kind, column, guards = how

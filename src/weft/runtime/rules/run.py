@@ -13,7 +13,7 @@ from weft.kernels.look_back import fire
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.compile import Guard, RuleCompiler
-from weft.runtime.rules.index import IndexBuilder, choose
+from weft.runtime.rules.index import IndexBuilder, Way, choose
 from weft.runtime.rules.inputs import TypeCoder, taken
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.memory import Memory
@@ -34,7 +34,7 @@ class RuleRun:
         self.memory = Memory()
         self._outputs = Outputs()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
-        self._guards: list[list[Guard]] = []
+        self._found: list[tuple[Way, list[Guard]]] = []  # how each rule is found, and the guards this leaves
         self._pages = PageStore()
         self._is_laid = False
         self.extend(rules)
@@ -59,12 +59,14 @@ class RuleRun:
 
     def _compile(self, number: int, rule: Rule) -> None:
         floors = self.memory.floors.get(number, {})
-        self._guards.append(self._compiler.add(rule, self._labels[number], floors))
+        guards = self._compiler.add(rule, self._labels[number], floors)
+        way = choose(guards)
+        self._found.append((way, [guard for guard in guards if guard not in way[2]]))
 
     def _compile_anew(self) -> None:
         """Make all tables again, with constants as they are tagged now."""
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
-        self._guards.clear()
+        self._found.clear()
         for number, rule in enumerate(self._all):
             self._compile(number, rule)
         self._lay()
@@ -145,9 +147,7 @@ class RuleRun:
         for number, rule in enumerate(self.rules):
             if rule is None:
                 continue
-            guards = self._guards[number]
-            way = choose(guards)
-            left = [guard for guard in guards if guard not in way[2]]
+            way, left = self._found[number]
             step = tables.rows[number * t.ROW]
             self._builder.add(number, int(steps[step, t.TYPE]), way)
             if left:
