@@ -1,6 +1,6 @@
 """The workloads of T-Rex's own evaluation (TREX sections 5.1 and 5.2): texts of a thousand rules, and their events.
 
-Times are in milliseconds. Windows are 14 to 16 s long, each rule has its own; streams are measured after their first 16 s.
+Times are in milliseconds. Windows are 14 to 16 s long, each rule has its own; the first 16 s of a stream fill them.
 """
 
 from __future__ import annotations
