@@ -69,7 +69,7 @@ def cases(path: str, program: Program) -> dict[str, Callable[[], object]]:
     session = spark_session(settings=LASTING_SETTINGS)  # the plain way leans on the JVM: let it be at its best
     chosen = plan(program)
     full, empty = (job_of(chosen, Reading(), LANES, empty=nothing) for nothing in (False, True))
-    files = Files(((path, "parquet"),), READERS)
+    files = Files(((path, "parquet", {}),), READERS)
 
     def from_files(job: object) -> object:
         return match_lanes(file_runs(session, files, job), job).toArrow()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.algebra.query import Program
 from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_events
@@ -16,6 +16,9 @@ from weft.runtime.live import LiveEvents
 from weft.runtime.local import Events
 from weft.runtime.order import EventSource, Reading, read_events
 from weft.runtime.sources import NamedSource, defaults_of, whole_source
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.files import Files
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,40 @@ def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
                 f"the source {live[0]!r} is an iterator, whose events are matched as they come: "
                 "that is for engine='local'; for engine='spark' make it a list"
             )
-        return sources
+        places = [
+            (paths, source.defaults) for source in sources if (paths := paths_of(events[source.name])) is not None
+        ]
+        return _files(places) if len(places) == len(sources) else sources
     paths = paths_of(events)
-    if paths is None:
-        return events
+    return events if paths is None else _files([(paths, {})])
+
+
+def _files(places: Iterable[tuple[list[str], Mapping[str, str]]]) -> Files:
+    """Files, with what the events in them do not say themselves."""
     from weft.runtime.spark.files import Files
 
-    return Files(tuple((path, format_of(path)) for path in find_files(paths)), READERS)
+    found = [(path, defaults) for paths, defaults in places for path in find_files(paths)]
+    return Files(tuple((path, format_of(path), defaults) for path, defaults in found), READERS)
+
+
+def declared_input(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources of a program: those that are given, and for the others the files that it names itself."""
+    missing = [source for source in program.inputs if source.type not in given]
+    for source in missing:
+        if source.uri is None:
+            raise UsageError(
+                f"the program does not say where the events of {source.type!r} come from: "
+                f"write it there, or give --events {source.type}=FILE"
+            )
+    return {**{source.type: path_of(source.uri or "") for source in missing}, **given}
+
+
+def path_of(uri: str) -> str:
+    """The file that a URI in a program means."""
+    path = uri.removeprefix("file://")
+    if "://" in path:
+        raise UsageError(f"{uri} is not a file, and nothing else can be read or written yet: give --events and --out")
+    return path
 
 
 def named_sources(events: Mapping[str, Any], reading: Reading, program: Program) -> tuple[NamedSource, ...]:

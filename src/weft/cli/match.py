@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time as clock
 from collections.abc import Sequence
@@ -13,16 +14,31 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from weft import engines
+from weft import engines, inputs
+from weft.algebra.query import Program
 from weft.api import PROGRAM_SUFFIXES, together
 from weft.cli import options
 from weft.cli.render import compile_all, progress, show_stats, write_rejects
-from weft.connectors.files import write_matches
+from weft.connectors.files import write_matches, write_to_sinks
 from weft.engines import Engine
-from weft.errors import InputError
+from weft.errors import InputError, UsageError
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
+NAMED = re.compile(r"(?P<name>\w+)=(?P<file>.+)")
+Events = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--events",
+        "-e",
+        metavar="FILE...",
+        help="Files of events (.jsonl, .csv, .parquet), or NAME=FILE for a source; else those the program names.",
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Where matches go; `-` is stdout, as without it; see below."),
+]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -50,10 +66,7 @@ def spread_events(args: Sequence[str]) -> list[str]:
 
 def match(
     programs: options.Programs,
-    events: Annotated[
-        list[str],
-        typer.Option("--events", "-e", metavar="FILE...", help="Files of events: .jsonl, .csv or .parquet."),
-    ],
+    events: Events = None,
     engine: Annotated[
         Engine,
         typer.Option(
@@ -64,7 +77,7 @@ def match(
     type_: options.Type = "type",
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where matches go; `-` is stdout.")] = "-",
+    out: Out = None,
     output_format: Annotated[
         OutputFormat | None, typer.Option("--format", "-f", help="By the ending of --out, else jsonl.")
     ] = None,
@@ -85,17 +98,28 @@ def match(
 
         weft match fraud.ceql --events cards.csv --time at --type kind --count
 
+    Sources can be given by name. Without --events they are the files that the program names, and without --out
+    its matches then go to the sinks that it names:
+
+        weft match spikes.step --events Stock=stocks.jsonl News=news.csv
+
+        weft match spikes.step
+
     Events that cannot be read are counted and never silently dropped; see --rejects.
     """
     started = clock.perf_counter()
     program = together(compile_all(programs, language, time_unit))
-    run = engines.start(events, program, engine, time=time, type=type_)
+    run = engines.start(events_of(events or [], program), program, engine, time=time, type=type_)
+    sinks = {} if events or out or count else sinks_of(program)
+    out = out or "-"
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count
     with progress("matching", lambda: run.counters, shown=show_progress and not on_terminal):
         counts = run.counts() if count else None
-        if counts is None:
+        if counts is None and sinks:
+            write_to_sinks(run.rows(), sinks)
+        elif counts is None:
             write_matches(run.rows(), out, output_format or _format_of(out))
     if counts is not None:
         _write_counts(counts, out)
@@ -104,6 +128,30 @@ def match(
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}
         show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})
+
+
+def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, list[str]]:
+    """The files that `--events` names, by source if it does so, or those of the program."""
+    named = [NAMED.fullmatch(item) for item in items if not Path(item).exists()]
+    given: dict[str, list[str]] = {}
+    for found in named:
+        if found is not None:
+            given.setdefault(found["name"], []).append(found["file"])
+    if items and not given:
+        return list(items)
+    if sum(map(len, given.values())) < len(items):
+        raise UsageError("--events takes files, or NAME=FILE for each: do not mix the two")
+    if not items and not program.inputs:
+        raise UsageError("there are no events: give --events FILE (the program names no sources)")
+    return inputs.declared_input(program, given)
+
+
+def sinks_of(program: Program) -> dict[str, list[str]]:
+    """The files that the program sends matches to, by query."""
+    sinks: dict[str, list[str]] = {}
+    for output in program.outputs:
+        sinks.setdefault(output.query, []).append(inputs.path_of(output.uri))
+    return sinks
 
 
 def _format_of(out: str) -> OutputFormat:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from weft.connectors.csv_rows import csv_chunks
 from weft.connectors.json_lines import json_chunks
-from weft.connectors.writers import write_matches, write_rejected
+from weft.connectors.writers import write_matches, write_rejected, write_to_sinks
 from weft.errors import InputError
 from weft.runtime.chunks import Chunk
 from weft.runtime.events import STREAM
@@ -22,7 +22,7 @@ from weft.runtime.kinds import column_of
 from weft.runtime.order import EventSource, Reading
 from weft.schema import Catalog
 
-__all__ = ["open_events", "write_matches", "write_rejected"]
+__all__ = ["open_events", "write_matches", "write_rejected", "write_to_sinks"]
 
 Paths = str | Path | Sequence[str | Path]
 ENDINGS = {

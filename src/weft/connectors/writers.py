@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Protocol, cast
 from weakref import finalize
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.errors import InputError, UsageError
@@ -33,6 +34,23 @@ def write_matches(matches: Rows, path: str | Path, format: str = "jsonl") -> int
         for rows in _batches(matches):
             writer.write(rows)
             count += len(rows)
+    return count
+
+
+def write_to_sinks(matches: Iterable[pa.RecordBatch], sinks: Mapping[str, Sequence[str]]) -> int:
+    """Write each query's matches to its files, by their endings; those of queries without one to standard output."""
+    count = 0
+    with ExitStack() as stack:
+        paths = dict.fromkeys(path for places in sinks.values() for path in places)
+        files = {path: stack.enter_context(closing(MatchFile(path))) for path in paths}
+        shown = stack.enter_context(closing(JsonLines(stack.enter_context(_opened("-")))))
+        for rows in matches:
+            count += len(rows)
+            for query in rows["query"].unique().to_pylist():
+                own = rows.filter(pc.equal(rows["query"], query))
+                targets: list[MatchFile | JsonLines] = [files[path] for path in sinks.get(query, ())]
+                for target in targets or [shown]:
+                    target.write(own)
     return count
 
 

@@ -14,7 +14,6 @@ from weft.errors import InputError
 from weft.runtime.chunks import Chunk
 from weft.runtime.events import Rejected
 from weft.runtime.order import EventSource
-from weft.runtime.sources import with_defaults
 from weft.runtime.spark.files import Reader, pieces_of, read
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lane_state import END_OF_STREAM, SILENCE
@@ -49,7 +48,7 @@ class FileWork:
 
     def _chunks(self, path: str, form: str, defaults: Mapping[str, str]) -> Iterator[Chunk]:
         for piece in pieces_of(path, form, self.job.reading, defaults):
-            yield from (with_defaults(chunk, defaults) for chunk in read(piece, self.readers, self.job))
+            yield from read(piece, self.readers, self.job)
 
     def end(self, number: int) -> pa.RecordBatch:
         """The rows that tell every lane that no event comes any more."""

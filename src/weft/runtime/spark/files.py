@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 
@@ -15,6 +15,7 @@ from weft.errors import InputError
 from weft.runtime.chunks import Chunk, arrow_chunk
 from weft.runtime.events import STREAM
 from weft.runtime.order import EventSource, Reading
+from weft.runtime.sources import with_defaults
 from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.packing import CHUNK_ROWS, Place, pack_chunk
@@ -27,9 +28,9 @@ Reader = Callable[[str, Reading], Iterator[Chunk]]
 
 @dataclass(frozen=True)
 class Files:
-    """Files of events, in their order, each with its format; and how each format is read."""
+    """Files of events, in their order: path, format, and defaults of its events; and how each format is read."""
 
-    paths: tuple[tuple[str, str], ...]
+    paths: tuple[tuple[str, str, Mapping[str, str]], ...]
     readers: Mapping[str, Reader]
 
 
@@ -43,21 +44,22 @@ class Piece:
     groups: range = range(0)
     before: int = 0  # rows of the file in front of them
     columns: tuple[str, ...] = ()  # those that are needed
+    defaults: Mapping[str, str] = field(default_factory=dict)  # what the events do not say themselves
 
 
 def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     """The runs of files, as rows of RUN_DDL; arrival order is that of the files, then of rows."""
-    pieces = [piece for path, form in files.paths for piece in pieces_of(path, form, job.reading)]
+    pieces = [piece for path, form, defaults in files.paths for piece in pieces_of(path, form, job.reading, defaults)]
     tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
     work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
     return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)
 
 
-def pieces_of(path: str, form: str, reading: Reading, known: Iterable[str] = ()) -> list[Piece]:
-    """What can be read by itself of a file: row groups, or the whole. It may lack columns that are `known`."""
+def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str]) -> list[Piece]:
+    """What can be read by itself of a file: row groups, or the whole."""
     if form != "parquet":
-        return [Piece(path, form)]
+        return [Piece(path, form, defaults=defaults)]
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -66,11 +68,11 @@ def pieces_of(path: str, form: str, reading: Reading, known: Iterable[str] = ())
         raise InputError(f"no such file: {path}") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from None
-    check_columns([*names, *known], reading, f"{path}: ")
+    check_columns([*names, *defaults], reading, f"{path}: ")
     columns = tuple(name for name in names if reading.needed is None or name in reading.needed)
     befores = accumulate(sizes, initial=0)
     return [
-        Piece(path, form, rows, range(i, i + 1), before, columns)
+        Piece(path, form, rows, range(i, i + 1), before, columns, defaults)
         for i, (rows, before) in enumerate(zip(sizes, befores, strict=False))
     ]
 
@@ -108,7 +110,9 @@ def _only(chunk: Chunk) -> list[Chunk]:
 
 def read(piece: Piece, readers: Mapping[str, Reader], job: Job) -> Iterator[Chunk]:
     """The rows of a piece in chunks."""
-    return parquet_chunks(piece, job.reading) if piece.groups else readers[piece.format](piece.path, job.reading)
+    form = readers[piece.format]
+    chunks = parquet_chunks(piece, job.reading) if piece.groups else form(piece.path, job.reading)
+    return (with_defaults(chunk, piece.defaults) for chunk in chunks)
 
 
 def parquet_chunks(piece: Piece, reading: Reading) -> Iterator[Chunk]:
