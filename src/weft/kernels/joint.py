@@ -221,7 +221,7 @@ def holds(
                 break
             continue
         if code[at] != QUICK:
-            found = _holds_from(code, at, facts, rows, slots, left, right)
+            found = holds_from(code, at, facts, rows, slots, left, right)
             break
         a, a_rest = _read(code[at + 2], rows, slots, left, right, values, width)
         b, b_rest = _read(code[at + 3], rows, slots, left, right, values, width)
@@ -236,7 +236,7 @@ def holds(
 
 
 @inlined
-def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
+def holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
     """The machine proper, from an instruction on."""
     constants, values, width, stack = facts.constants, facts.values, facts.width, facts.stack
     pool, offsets = facts.pool, facts.offsets

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
+from typing import Protocol
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from weft.algebra.terms import Contains, Elapsed, Every, Previous, conjuncts
 from weft.errors import UsageError
 from weft.kernels import joint
 from weft.runtime.events import Int64s
-from weft.runtime.graph.layout import Layouts
+from weft.runtime.graph.layout import What
 
 _OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
 _ARITHMETIC = {
@@ -97,10 +98,18 @@ class Constants:
         return self.columns.index(name)
 
 
+class SlotNumbers(Protocol):
+    """Tells in which slot of a node's occurrences the event of a variable is."""
+
+    def slot(self, node: int, what: What, variable: int) -> int:
+        """The place of a slot; it is there from now on."""
+        ...
+
+
 class Compiler:
     """Compiles conditions; their slots and columns are there from then on."""
 
-    def __init__(self, layouts: Layouts, constants: Constants) -> None:
+    def __init__(self, layouts: SlotNumbers, constants: Constants) -> None:
         self._layouts = layouts
         self._constants = constants
         self._code: list[Instruction] = []

@@ -82,7 +82,7 @@ class Fields:
     """The output fields of one query."""
 
     def __init__(self, output: GraphOutput) -> None:
-        self.fields = [(field.name, field.value.transform(_by_column)) for field in output.query.fields]
+        self.fields = [(field.name, field.value.transform(by_column)) for field in output.query.fields]
         parts = [part for field in output.query.fields for part in field.value.walk()]
         self.numbers = {name: number for number, name in enumerate(output.variables)}
         self.read = sorted({(p.variable or "", p.name) for p in parts if isinstance(p, Attribute)})
@@ -103,7 +103,7 @@ def column_name(part: Node) -> str:
     return repr(part)
 
 
-def _by_column(node: Node) -> Node:
+def by_column(node: Node) -> Node:
     """Rewrites attributes of variables and times to attributes of the match at hand."""
     match node:
         case Attribute() | Elapsed():
@@ -114,10 +114,15 @@ def _by_column(node: Node) -> Node:
 
 
 def _values(value: Node, batch: EventBatch) -> pa.Array:
+    column = column_of(value, batch)
+    return merged(column, len(batch))
+
+
+def column_of(value: Node, batch: EventBatch) -> Column:
+    """The values of an expression for all rows of a batch."""
     assert isinstance(value, Expression)
     if isinstance(value, Attribute):
-        column = batch.columns.get(value.name, Column())
-        return _merged([getattr(column, kind) for kind in KINDS], len(batch))
+        return batch.columns.get(value.name, Column())
     found = vectors.evaluate(value, batch)
     numbers = None if found.numbers is None else _numbers(found.numbers, len(batch))
     texts = found.texts
@@ -127,7 +132,7 @@ def _values(value: Node, batch: EventBatch) -> pa.Array:
     if found.booleans is not None:
         truth, valid = (np.broadcast_to(part, len(batch)) for part in found.booleans)
         flags = pa.array(truth, mask=~valid)
-    return _merged([numbers, texts, flags], len(batch))
+    return Column(numbers, texts, flags)
 
 
 def _numbers(numbers: vectors.Numbers, count: int) -> pa.Array:
@@ -137,8 +142,9 @@ def _numbers(numbers: vectors.Numbers, count: int) -> pa.Array:
     return pa.array(values, mask=~valid)
 
 
-def _merged(kinds: Sequence[pa.Array | None], count: int) -> pa.Array:
+def merged(column: Column, count: int) -> pa.Array:
     """Values of several kinds as one array; a union keeps each as it is."""
+    kinds = [getattr(column, kind) for kind in KINDS]
     present = [values for values in kinds if values is not None and values.null_count < len(values)]
     if len(present) < 2:
         return present[0] if present else pa.nulls(count, pa.string())

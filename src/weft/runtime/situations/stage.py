@@ -1,204 +1,252 @@
-"""One situation at work: events in stream order in, matches out."""
+"""One situation at work: events in stream order in, matching sets out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+import json
+from collections.abc import Iterator, Mapping
 
-from weft.algebra.contexts import Whole, Windows
-from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
+from weft.algebra.policies import Evaluation, Repeated
+from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
-from weft.runtime.situations.formulas import Attributes, value_of
-from weft.runtime.situations.happenings import Happening, tupled
-from weft.runtime.situations.partitions import Partition, Partitions
-from weft.runtime.situations.search import Chosen, Searcher
+from weft.kernels import occurrences, participants, partitions, select
+from weft.plan.atoms import IsType
+from weft.plan.search import search_of
+from weft.runtime.classify import Classifier
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.graph.code import Constants
+from weft.runtime.keys import KeyCoder
+from weft.runtime.situations.members import Lists, Members
+from weft.runtime.situations.pages import array_pages, read_arrays
+from weft.runtime.situations.rows import StateRows
+from weft.runtime.situations.tables import SituationTables
 
-Places = tuple[tuple[int, int], ...]  # place and slot of each member
-_NOTHING: Attributes = {}
-
-
-class Match(NamedTuple):
-    """A match, and what orders it among those of the same times and positions."""
-
-    start: int
-    end: int
-    first: int
-    last: int
-    positions: tuple[int, ...]
-    bindings: dict[str, tuple[int, ...]]
-    event: dict[str, object]
-    rank: tuple[Any, ...]
+NUMBERS = 1 << 16  # of one piece of output
+LEAST_EVENTS = 1 << 12
+LEAST_KEYS = 1 << 12
+_NOTHING = np.empty(0, np.int64)
 
 
 class Stage:
-    """The state of one situation: what waits for its turn, the open partitions, and what they have selected."""
+    """The state of one situation, and how events change it. `listed`: some of them are derived."""
 
-    def __init__(self, query: SituationQuery) -> None:
+    def __init__(self, query: SituationQuery, *, listed: bool = False) -> None:
         self.query = query
         situation = query.situation
-        self.searcher = Searcher(situation)
+        search, constants = search_of(situation), Constants()
+        self.tables = SituationTables(situation, search, constants)
+        by = situation.context.by
+        for name in {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}:
+            constants.column(name)
+        self.members = Members(constants.columns, constants.values, len(self.tables.code), listed=listed)
         self.is_absence = situation.kind == "absence"
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
-        self.single = situation.cardinality is Cardinality.SINGLE
         # An absence counts all time since the first event, whatever its type.
         self.needs_all = self.is_absence and isinstance(situation.context, Windows | Whole)
         self.types = situation.types
-        self.partitions = Partitions(self.searcher, self.is_absence)
-        self.taken = 0  # events that had their turn
         self.time: int | None = None  # all further events end then or later
-        self._selected: set[Places] = set()  # by partitions that have closed, while others may select the same
-        slots: dict[str | None, int] = {**self.searcher.slots, None: self.searcher.count}
-        self._fields = [(field.name, value_of(field.value, slots)) for field in query.fields]
-        self._consumes = [slot.consumption is Consumption.CONSUME for slot in situation.participants]
-        self._overrides = [slot.repeated is Repeated.OVERRIDE for slot in situation.participants]
+        self.taken = 0  # events that had their turn
+        self.state = StateRows(self.tables)
+        slots = zip(situation.participants, search.exists, search.fills, strict=True)
+        overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
+        guards = [part for pair in overrides for part in pair]
+        self._classifier = Classifier([[*guards, *_boundaries(query)]])
+        self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
+        self._fills = np.empty(0, bool)  # by letter: whether it is a participant
+        self._layout = self.tables.layout()
+        self._coder = KeyCoder(tuple((name,) for name in by)) if by else None
+        self._key_pages: dict[str, bytes] = {}
+        self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
+        self._frame = np.zeros(occurrences.ROW, np.int64)
+        self._width = select.ABSENT if self.is_absence else self.tables.count
+        self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
+        self._sweep_at = LEAST_EVENTS
+        self._sweep_keys_at = LEAST_KEYS
 
     # -- events and time ------------------------------------------------------------------------
 
-    def take(self, event: Happening) -> Iterator[Match]:
-        """The matches that an event gives. It must be the next in stream order."""
-        if event.type not in self.types and not self.needs_all:
-            return
-        if self.time is None or event.end > self.time:
-            yield from self.pass_time(event.end)
-        event = event.at(self.taken)
-        self.taken += 1
-        own = self.searcher.slots_of(event)
-        chosen: dict[Places, tuple[Chosen, Partition]] = {}
-        for part in self.partitions.entered(event):
-            self._enter(part, event, own, chosen)
-        closed = list(self.partitions.closed_by(event))
-        opened = self.partitions.reopened_by(event)
-        if opened is not None:
-            self._enter(opened, event, own, chosen)
-        for places, (members, part) in chosen.items():
-            yield self._match(members, places, part)
-        yield from self._close(closed)
+    def take(self, batch: EventBatch, lists: Lists | None, time: int, *, counting: bool = False) -> Iterator[Int64s]:
+        """The sets that events give, and the time after which all others come; as numbers of members, set by set.
 
-    def pass_time(self, time: int) -> Iterator[Match]:
-        """The matches of partitions that close because all further events end at this time or later."""
-        if self.time is None or time > self.time:
+        With `lists` the positions of the events are places, and each list has the input positions of an event.
+        """
+        if len(batch) or self.time is None or time > self.time:
             self.time = time
-            yield from self._close(self.partitions.closed_at(time))
+            self.taken += len(batch)
+            yield from self._drive(self._prepared(batch, lists, time, 0), counting)
+            self._sweep()
 
-    def finish(self, last: int) -> Iterator[Match]:
-        """The matches of the partitions that close with the input, whose last time this is."""
-        yield from self._close(self.partitions.closed_last(last))
+    def finish(self, last: int) -> Iterator[Int64s]:
+        """The sets of the partitions that close with the input, whose last time this is."""
+        yield from self._drive(self._prepared(None, None, last, partitions.FINISH), counting=False)
 
     @property
     def settled(self) -> int | None:
         """All further matches end then or later; None when nothing is known."""
-        situation = self.query.situation
         if self.time is None or self.is_absence or self.immediate:
-            return None if self.is_absence and isinstance(situation.context, Whole) else self.time
-        oldest, _ = self.partitions.oldest()
-        return self.time if oldest is None else min(oldest, self.time)
+            return None if self.is_absence and isinstance(self.query.situation.context, Whole) else self.time
+        return min(self.time, int(self.state.open_parts()[:, participants.FIRST_END].min(initial=self.time)))
 
-    # -- selection ------------------------------------------------------------------------------
+    def key_members(self, keys: Int64s) -> Int64s:
+        """An event with the values of each key."""
+        found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)
+        return found
 
-    def _enter(
-        self, part: Partition, event: Happening, own: tuple[int, ...], chosen: dict[Places, tuple[Chosen, Partition]]
-    ) -> None:
-        if part.taken or not own:
-            return
-        if self.is_absence:
-            part.taken = any(self.searcher.is_candidate(event, slot) for slot in own)
-            return
-        if part.first_end is None:
-            part.first_end, part.first_place = event.end, event.place
-        for slot in own:
-            if self._overrides[slot]:
-                part.slots[slot].clear()
-            part.slots[slot].add(event)
-        if self.immediate:
-            found, _ = self._select(part, event, own)
-            chosen.update((_places(members), (members, part)) for members in found)
-
-    def _select(self, part: Partition, new: Happening | None, own: tuple[int, ...]) -> tuple[list[Chosen], bool]:
-        """What is selected at one moment, and whether something was consumed."""
-        found = self.searcher.select(part.slots, new, own)
-        gone = {
-            event.place: event
-            for members in found
-            for consumes, event in zip(self._consumes, members, strict=True)
-            if consumes and event is not None
-        }
-        for event in gone.values():
-            for slot in part.slots:
-                slot.remove(event)
-        if found and self.single:
-            part.taken = True
-            part.slots = self.partitions.new_slots()
-        return found, bool(gone)
-
-    def _close(self, closed: Iterable[Partition]) -> Iterator[Match]:
-        for part in closed:
-            if self.is_absence:
-                if not part.taken:
-                    yield self._absence(part)
-            elif not self.immediate:
-                again = True
-                while again and not part.taken:
-                    found, again = self._select(part, None, ())
-                    for members in found:
-                        places = _places(members)
-                        if places not in self._selected:
-                            self._selected.add(places)
-                            yield self._match(members, places, part)
-        if self._selected:
-            _, place = self.partitions.oldest()
-            self._selected = {p for p in self._selected if place is not None and min(p)[0] >= place}
-
-    # -- matches --------------------------------------------------------------------------------
-
-    def _match(self, members: Chosen, places: Places, part: Partition) -> Match:
-        present = [event for event in members if event is not None]
-        positions = tuple(sorted({position for event in present for position in event.positions}))
-        bound = zip(self.query.situation.variables, members, strict=True)
-        read = [_NOTHING if event is None else event.attributes for event in members]
-        return Match(
-            min(event.start for event in present),
-            max(event.end for event in present),
-            positions[0] if positions else -1,
-            positions[-1] if positions else -1,
-            positions,
-            {variable: event.positions for variable, event in bound if event is not None},
-            self._event(read, part),
-            (positions, places),
+    def _drive(self, batch: partitions.Batch, counting: bool) -> Iterator[Int64s]:
+        """Run the kernel over a batch; while counting, sets have no members."""
+        state, control, tables, arena = self.state, self.state.control, self.tables, self.members.arena
+        control[participants.ARRIVED] = 0
+        facts = participants.Facts(
+            arena.events, arena.values, arena.width, tables.slots, tables.columns, tables.entry_size, tables.part_size
         )
+        machine = arena.facts()
+        while True:
+            status = select.advance_situation(
+                self._layout, batch, state.rows, facts, machine, self._frame, self._out, counting
+            )
+            found, control[participants.FOUND] = int(control[participants.FOUND]), 0
+            if found:
+                yield np.empty((found, 0), np.int64) if counting else self._out[: found * self._width].reshape(
+                    found, self._width
+                )
+            if status == select.DONE:
+                return
+            if status == select.GROW:
+                state.grow()
+            if status == select.CROWDED:
+                state.grow_seen(None if self.immediate else self._oldest())
 
-    def _absence(self, part: Partition) -> Match:
-        """A match without events; `first` and `last` tell it apart from other absences at the same time."""
-        assert part.end is not None
-        read = [_NOTHING] * self.searcher.count
-        return Match(part.start, part.end, part.start, part.origin, (), {}, self._event(read, part), (part.origin,))
+    def _prepared(self, batch: EventBatch | None, lists: Lists | None, time: int, kind: int) -> partitions.Batch:
+        """The events that matter, and after them time that has passed."""
+        if batch is None or not len(batch):
+            return _moment(time, kind)
+        letters = self._classifier.letters(batch)[0]
+        self._learn()
+        kinds, fills = self._kinds[letters], self._fills[letters]
+        matters = np.ones(len(batch), bool) if self.is_absence else fills | (kinds != 0)
+        keys = None
+        if self._coder is not None:
+            keys = self._coder.code(batch)
+            matters &= keys >= 0
+            self.state.reserve_keys(self._coder.capacity)
+        chosen = np.flatnonzero(matters)
+        count = len(chosen)
+        columns = np.zeros((7, count + 1), np.int64)
+        classes, key_codes, starts, ends, own_kinds, events, origins = columns
+        classes[:count], classes[count] = letters[chosen], -1
+        if keys is not None:
+            key_codes[:count] = keys[chosen]
+        starts[:count], ends[:count] = batch.starts[chosen], batch.ends[chosen]
+        starts[count], ends[count], own_kinds[count] = time, time, kind
+        own_kinds[:count] = kinds[chosen]
+        events[:] = -1
+        origins[:count] = batch.positions[chosen] if lists is None else _first_positions(lists)[chosen]
+        if self.is_absence:
+            self._know_keys(batch, chosen, key_codes[:count], lists)
+        else:
+            inside = np.flatnonzero(fills[chosen])
+            first = self.members.add(batch, chosen[inside], lists)
+            events[:count][inside] = np.arange(first, first + len(inside))
+        return partitions.Batch(*columns)
 
-    def _event(self, read: list[Attributes], part: Partition) -> dict[str, object]:
-        by = self.query.situation.context.by
-        bound = [*read, {name: value for name, (_, value) in zip(by, part.key, strict=True)}]
-        return {name: value(bound) for name, value in self._fields}
+    def _learn(self) -> None:
+        """Make classes of letters that are new."""
+        known, count = len(self._fills), self._classifier.letter_count(0)
+        if known == count:
+            return
+        slots = 2 * self.tables.count
+        for letter in range(known, count):
+            truths = self._classifier.truths(0, letter)
+            fills = self.tables.add_class(truths[:slots])
+            bits = (partitions.OPENS, partitions.CLOSES)
+            kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
+            self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
+        self._layout = self.tables.layout()
+
+    def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s, lists: Lists | None) -> None:
+        """Keep an event of each new key, when its values are shown."""
+        if self._coder is None or not self.members.arena.columns:
+            return
+        more = self._coder.capacity - len(self._key_members)
+        if more > 0:
+            self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
+            new, rows = np.unique(keys, return_index=True)
+            rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
+            first = self.members.add(batch, chosen[rows], lists)
+            self._key_members[new] = np.arange(first, first + len(rows))
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def _oldest(self) -> int:
+        """The least place of an event in an open partition."""
+        return int(self.state.open_parts()[:, participants.FIRST_PLACE].min(initial=participants.NEVER - 1))
+
+    def _sweep(self) -> None:
+        """Forget events that are in no partition, and keys that have none, when there are many."""
+        if len(self.members) > self._sweep_at:
+            entries = self.state.entries()
+            held = entries[:, participants.EVENT]
+            live = np.zeros(len(self.members), bool)
+            live[held[held >= 0]] = True
+            live[self._key_members[self._key_members >= 0]] = True
+            numbers = self.members.keep(live)
+            entries[held >= 0, participants.EVENT] = numbers[held[held >= 0]]
+            self._key_members = np.where(self._key_members >= 0, numbers[self._key_members], -1)
+            self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
+        coder = self._coder
+        if coder is not None and not self.is_absence and coder.capacity > self._sweep_keys_at:
+            keys = self.state.rows.keys.reshape(-1, partitions.KEYED)[: coder.capacity]
+            live = keys[:, partitions.OPEN_PARTS] > 0
+            coder.release(np.flatnonzero(~live))
+            self._sweep_keys_at = max(LEAST_KEYS, 2 * int(live.sum()))
 
     # -- state ----------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        events: dict[int, Happening] = {}
-        parts = self.partitions.to_json(events)
-        return {
-            "taken": self.taken,
-            "time": self.time,
-            "selected": sorted(self._selected),
-            "partitions": parts,
-            "events": [event.to_json() for event in events.values()],
-        }
+    def pages(self) -> Iterator[tuple[str, bytes]]:
+        """The state, page by page."""
+        summary = {"time": self.time, "taken": self.taken, "texts": self.members.arena.texts.texts()}
+        yield "summary", json.dumps(summary).encode()
+        yield from array_pages(self.state.arrays() | self.members.arrays() | {"key_members": self._key_members})
+        if self._coder is not None:
+            for name, page in self._coder.snapshot().items():
+                self._key_pages.pop(name, None)
+                self._key_pages |= {} if page is None else {name: page}
+            yield from ((f"coder/{name}", page) for name, page in self._key_pages.items())
 
-    def load(self, saved: dict[str, Any]) -> None:
-        """Go on from `to_json`."""
-        self.taken, self.time = saved["taken"], saved["time"]
-        self._selected = {tupled(places) for places in saved["selected"]}
-        events = [Happening.from_json(values) for values in saved["events"]]
-        self.partitions.load(saved["partitions"], {event.place: event for event in events})
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        summary = json.loads(pages["summary"])
+        self.time, self.taken = summary["time"], summary["taken"]
+        arrays = read_arrays({name: page for name, page in pages.items() if not name.startswith("coder/")})
+        self.state.load(arrays)
+        self.members.load(arrays, summary["texts"])
+        self._key_members = arrays["key_members"]
+        if self._coder is not None:
+            self._key_pages = {name[6:]: page for name, page in pages.items() if name.startswith("coder/")}
+            self._coder = KeyCoder.restore(self._coder.partition, self._key_pages)
 
 
-def _places(members: Chosen) -> Places:
-    """What tells candidates apart, and sorts them by the places of their members, in declared order."""
-    return tuple((event.place, slot) for slot, event in enumerate(members) if event is not None)
+def _boundaries(query: SituationQuery) -> list[Predicate]:
+    """What opens and closes partitions."""
+    match query.situation.context:
+        case FromUntil(opener=opener, closer=closer):
+            return [IsType(opener), IsType(closer)]
+        case FromFor(opener=opener):
+            return [IsType(opener)]
+    return []
+
+
+def _moment(time: int, kind: int) -> partitions.Batch:
+    """No events but time that has passed."""
+    columns: npt.NDArray[np.int64] = np.array([[-1], [0], [time], [time], [kind], [-1], [-1]], np.int64)
+    return partitions.Batch(*columns)
+
+
+def _first_positions(lists: Lists) -> Int64s:
+    """The first position of each list, -1 for an empty one."""
+    empty = np.diff(lists.offsets) == 0
+    values = np.append(lists.values, -1)
+    return np.where(empty, -1, values[lists.offsets[:-1]])
