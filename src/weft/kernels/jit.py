@@ -54,7 +54,13 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel: compiled, and cached, with the kernels that call it."""
-    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False)
+    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, _nrt=True)
+    return compiled
+
+
+def bare(function: Callable[P, R]) -> Callable[P, R]:
+    """A part of a kernel that makes no arrays: none are counted, so passing many costs nothing, nor does compiling."""
+    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, _nrt=False)
     return compiled
 
 

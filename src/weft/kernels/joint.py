@@ -176,7 +176,8 @@ def _elapsed(
 
 
 @inlined
-def _calculate(operation: int, left: float, right: float) -> float:
+def calculate(operation: int, left: float, right: float) -> float:
+    """The result of arithmetic, NaN when there is none."""
     if operation == ADD:
         return left + right
     if operation == SUBTRACT:
@@ -221,7 +222,7 @@ def holds(
                 break
             continue
         if code[at] != QUICK:
-            found = holds_from(code, at, facts, rows, slots, left, right)
+            found = _holds_from(code, at, facts, rows, slots, left, right)
             break
         a, a_rest = _read(code[at + 2], rows, slots, left, right, values, width)
         b, b_rest = _read(code[at + 3], rows, slots, left, right, values, width)
@@ -236,7 +237,7 @@ def holds(
 
 
 @inlined
-def holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
+def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
     """The machine proper, from an instruction on."""
     constants, values, width, stack = facts.constants, facts.values, facts.width, facts.stack
     pool, offsets = facts.pool, facts.offsets
@@ -278,7 +279,7 @@ def holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s,
         elif operation <= REMAINDER:
             top -= 2
             number = stack[top - 1] < TEXT and stack[top + 1] < TEXT
-            stack[top - 2] = _calculate(operation, stack[top - 2], stack[top]) if number else np.nan
+            stack[top - 2] = calculate(operation, stack[top - 2], stack[top]) if number else np.nan
             stack[top - 1] = 0.0
         elif operation == COMPARE:
             top -= 2

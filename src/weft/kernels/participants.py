@@ -1,4 +1,7 @@
-"""The participants of situations: for each partition and slot the events that may fill it, as linked rows.
+"""The participants of situations: for each partition and slot the events that may fill it, as linked records.
+
+All that a situation keeps is in one array `m`. It begins with numbers that have names here, then come records; a
+record is known by the place where it begins, and 0 is none. Records of a kind that are not used any more are linked.
 
 An entry is an event in one slot of one partition. The entries of a slot are linked from oldest to newest, and once
 more with those that have the same value in an attribute which is looked up: such a chain is found by hashing. The
@@ -12,332 +15,226 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.borrow import borrowed
 from weft.kernels.conditions import TEXT
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, kernel
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Number = int | np.int64
 
-NONE = -1
 NEVER = np.iinfo(np.int64).max
-# Fields of an entry. After them, for each attribute of the slot that is looked up: its chain, next and previous.
-EVENT, PART, LINK, BACK, TWIN, SLOT, MARK = range(7)
-ENTRY = 7
-CHAINED = 3
-# Fields of a partition. LATER and EARLIER link those of one key that are open. After them the SLOTS, of three each:
-# the oldest and the newest entry, and the least end that any event in it ever had.
-KEY, START, END, ORIGIN, TAKEN, FIRST_END, FIRST_PLACE, NUMBER, LATER, EARLIER, FILLED, OPEN = range(12)
-PARTITION = 12
-OLDEST, NEWEST, LEAST_END = range(3)
-SIDE = 3
-# Fields of a chain: the owner is a partition and an index; BUCKET is the next chain with the same place in the table.
-HASH, OWNER, HEAD, TAIL, BUCKET = range(5)
-CHAIN = 5
-# Fields of an event, and of a slot of the situation.
-PLACE, EVENT_START, EVENT_END = range(3)
-HAPPENING = 3
+# Numbers at the beginning. What the situation is, and where its tables are:
+KIND, DEFERRED, SINGLE, CONTEXT, LENGTH, STEP, COUNTS_EMPTY, OVERLAPS, COUNT, ENTRY_SIZE, PART_SIZE, WIDTH = range(12)
+SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK, CODE = range(12, 20)
+# records: the end of what is used, those that are free, hashed chains, keys, timers;
+TOP, FREE_ENTRY, ENTRIES_FREE, FREE_PART, PARTS_FREE, FREE_CHAIN, CHAINS_FREE, NEEDED = range(20, 28)
+CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
+# what is under way: the event, partitions with work, the search (DEPTH -1: none), sets found and seen, to be consumed;
+ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP, GONE, SWEPT, LIMIT = range(34, 47)
+# and of each step of the search the entry, whether it led to a set, whether the new event was bound before it; of each
+# slot the event and the entry that are bound.
+CURRENT, SOME, HOLDS_NEW, BOUND, HELD, NEEDED_CHAINS = range(47, 53)
+HEADER = 53
+# Fields of a slot of the situation.
 REPEATED, CONSUMES, INDEX, INDEXES = range(4)
 PARTICIPANT = 4
 EVERY, FIRST, LAST, OVERRIDE = range(4)
-# Places of the control array. DEPTH is -1 when no search is under way; LIMIT is the last window that was swept.
-(
-    ARRIVED,
-    WORK_AT,
-    WORK_COUNT,
-    DEPTH,
-    FOUND,
-    NEW,
-    NEW_CLASS,
-    FREE_ENTRY,
-    ENTRY_TOP,
-    ENTRIES_USED,
-    FREE_PART,
-    PART_TOP,
-    PARTS_USED,
-    FREE_CHAIN,
-    CHAIN_TOP,
-    TIMERS,
-    SEEN_COUNT,
-    GONE_COUNT,
-    LIMIT,
-    SWEPT,
-    NEED_ENTRIES,
-    NEED_PARTS,
-    KEYS,
-    STAMP,
-) = range(24)
-CONTROLS = 24
-
-
-class Rows(NamedTuple):
-    """The state of one situation."""
-
-    control: Int64s
-    entries: Int64s
-    parts: Int64s
-    chains: Int64s
-    table: Int64s  # by hash: the first chain
-    keys: Int64s  # by key: see `weft.kernels.partitions`
-    timers: Int64s  # a heap of (end, partition)
-    work: Int64s  # what is left to do for the event at hand: (action, partition)
-    gone: Int64s  # entries to be consumed
-    seen: Int64s  # sets that were selected, as a hash table of (hash, hash, mark)
-    current: Int64s  # of the search: the entry at each step
-    bound: Int64s  # the event in each slot
-    some: Int64s  # whether a step led to a set
-    holds_new: Int64s  # whether the new event was bound before a step
+# Fields of an entry. After them, for each attribute of the slot that is looked up: its chain, next and previous.
+EVENT, PART, SLOT, LINK, BACK, TWIN, MARK, NEXT_GONE, EVENT_START, EVENT_END, PLACE = range(11)
+ENTRY = 11
+CHAINED = 3
+# Fields of a partition. LATER and EARLIER link those of one key that are open; LEFT and RIGHT are those that end no
+# earlier. After them for each slot the oldest and the newest entry, and the least end of any event that was in it.
+KEY, START, END, ORIGIN, TAKEN, FIRST_END, FIRST_PLACE, NUMBER, LATER, EARLIER = range(10)
+FILLED, TODO, NEXT_TODO, LEFT, RIGHT = range(10, 15)
+PARTITION = 15
+OLDEST, NEWEST, LEAST_END = range(3)
+SIDE = 3
+# Fields of a chain; BUCKET is the next one with the same place in the table.
+HASH, OWNER, OWN_INDEX, HEAD, TAIL, BUCKET = range(6)
+CHAIN = 6
 
 
 class Facts(NamedTuple):
-    """What is known of events: times and places, and the values that are looked up and tested."""
+    """What conditions read: values of events, constants and after them a stack to work on, texts."""
 
-    events: Int64s
     values: Floats
-    width: int
-    slots: Int64s
-    columns: Int64s  # by index: what is looked up
-    entry: int  # numbers of an entry
-    part: int  # numbers of a partition
-
-
-@inlined
-def borrow_rows(rows: Rows) -> Rows:
-    """The same rows, borrowed."""
-    return Rows(
-        borrowed(rows.control),
-        borrowed(rows.entries),
-        borrowed(rows.parts),
-        borrowed(rows.chains),
-        borrowed(rows.table),
-        borrowed(rows.keys),
-        borrowed(rows.timers),
-        borrowed(rows.work),
-        borrowed(rows.gone),
-        borrowed(rows.seen),
-        borrowed(rows.current),
-        borrowed(rows.bound),
-        borrowed(rows.some),
-        borrowed(rows.holds_new),
-    )
-
-
-@inlined
-def borrow_facts(facts: Facts) -> Facts:
-    """The same facts, borrowed."""
-    return Facts(
-        borrowed(facts.events),
-        borrowed(facts.values),
-        facts.width,
-        borrowed(facts.slots),
-        borrowed(facts.columns),
-        facts.entry,
-        facts.part,
-    )
+    constants: Floats
+    stack: int
+    pool: Bytes
+    offsets: Int64s
 
 
 # ---------------------------------------------------------------- chains
 
 
-@inlined
-def hash_value(value: float, rest: float, owner: int) -> int:
-    """A hash of a value; those that compare as equal have the same."""
-    word = np.uint64(np.float64(value + 0.0).view(np.int64)) ^ (np.uint64(owner) * np.uint64(0x9E3779B97F4A7C15))
+@bare
+def find_chain(m: Int64s, facts: Facts, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
+    """The chain of a value, which is that at a place of the values, or 0; and its hash. NaN has the hash -1."""
+    value, rest = facts.values[at], facts.values[at + 1]
+    if np.isnan(value):
+        return np.int64(0), np.int64(-1)
+    word = np.uint64(np.float64(value + 0.0).view(np.int64))
     if rest >= TEXT:
         word += np.uint64(0x9E3779B97F4A7C15) if rest == TEXT else np.uint64(0xA4093822299F31D0)
+    word ^= np.uint64(part + index) * np.uint64(0x9E3779B97F4A7C15)
     word ^= word >> np.uint64(32)
     word *= np.uint64(0xBF58476D1CE4E5B9)
     word ^= word >> np.uint64(29)
     word *= np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(32)
-    return np.int64(word >> np.uint64(1))
+    hashed = np.int64((word ^ (word >> np.uint64(32))) >> np.uint64(1))
+    chain = m[m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))]
+    while chain != 0 and (m[chain + HASH] != hashed or m[chain + OWNER] != part or m[chain + OWN_INDEX] != index):
+        chain = m[chain + BUCKET]
+    return chain, hashed
 
 
-@inlined
-def find_chain(rows: Rows, hashed: int, owner: int) -> int:
-    """The chain of a value, NONE when there is none."""
-    chains = rows.chains
-    chain = rows.table[hashed & (len(rows.table) - 1)]
-    while chain >= 0 and (chains[chain * CHAIN + HASH] != hashed or chains[chain * CHAIN + OWNER] != owner):
-        chain = chains[chain * CHAIN + BUCKET]
-    return np.int64(chain)
-
-
-@inlined
-def _add_to_chain(rows: Rows, facts: Facts, entry: int, at: int, owner: int, value: float, rest: float) -> None:
-    """Make an entry the newest of the chain of its value. `at` is where its links to the chain are."""
-    control, entries, chains = rows.control, rows.entries, rows.chains
-    hashed = hash_value(value, rest, owner)
-    chain = find_chain(rows, hashed, owner)
-    if chain < 0:
-        chain = control[FREE_CHAIN]
-        if chain >= 0:
-            control[FREE_CHAIN] = chains[chain * CHAIN + BUCKET]
-        else:
-            chain = control[CHAIN_TOP]
-            control[CHAIN_TOP] += 1
-        place = hashed & (len(rows.table) - 1)
-        chains[chain * CHAIN + HASH] = hashed
-        chains[chain * CHAIN + OWNER] = owner
-        chains[chain * CHAIN + HEAD] = NONE
-        chains[chain * CHAIN + TAIL] = NONE
-        chains[chain * CHAIN + BUCKET] = rows.table[place]
-        rows.table[place] = chain
-    last = chains[chain * CHAIN + TAIL]
-    entries[at] = chain
-    entries[at + 1] = NONE
-    entries[at + 2] = last
-    if last < 0:
-        chains[chain * CHAIN + HEAD] = entry
-    else:
-        entries[last * facts.entry + (at - entry * facts.entry) + 1] = entry
-    chains[chain * CHAIN + TAIL] = entry
-
-
-@inlined
-def _leave_chain(rows: Rows, facts: Facts, entry: int, at: int) -> None:
-    control, entries, chains = rows.control, rows.entries, rows.chains
-    chain, after, before = entries[at], entries[at + 1], entries[at + 2]
-    if chain < 0:
+@bare
+def _join_chain(m: Int64s, facts: Facts, entry: Number, link: Number, index: Number, at: Number) -> None:
+    """Make an entry the newest of the chain of its value; its links to the chain are at `link`."""
+    chain, hashed = find_chain(m, facts, m[entry + PART], index, at)
+    m[entry + link] = chain
+    if hashed < 0:
         return
-    link = at - entry * facts.entry
-    if before < 0:
-        chains[chain * CHAIN + HEAD] = after
-    else:
-        entries[before * facts.entry + link + 1] = after
-    if after < 0:
-        chains[chain * CHAIN + TAIL] = before
-    else:
-        entries[after * facts.entry + link + 2] = before
-    if before < 0 and after < 0:
-        place = chains[chain * CHAIN + HASH] & (len(rows.table) - 1)
-        other = rows.table[place]
-        if other == chain:
-            rows.table[place] = chains[chain * CHAIN + BUCKET]
+    if chain == 0:
+        chain = m[FREE_CHAIN]
+        if chain != 0:
+            m[FREE_CHAIN] = m[chain + BUCKET]
+            m[CHAINS_FREE] -= 1
         else:
-            while chains[other * CHAIN + BUCKET] != chain:
-                other = chains[other * CHAIN + BUCKET]
-            chains[other * CHAIN + BUCKET] = chains[chain * CHAIN + BUCKET]
-        chains[chain * CHAIN + OWNER] = NONE
-        chains[chain * CHAIN + BUCKET] = control[FREE_CHAIN]
-        control[FREE_CHAIN] = chain
+            chain = m[TOP]
+            m[TOP] += CHAIN
+        m[CHAINS] += 1
+        place = m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))
+        m[chain + HASH], m[chain + OWNER], m[chain + OWN_INDEX] = hashed, m[entry + PART], index
+        m[chain + HEAD], m[chain + TAIL], m[chain + BUCKET] = 0, 0, m[place]
+        m[place] = chain
+    last = m[chain + TAIL]
+    m[entry + link], m[entry + link + 1], m[entry + link + 2] = chain, 0, last
+    m[(chain + HEAD) if last == 0 else (last + link + 1)] = entry
+    m[chain + TAIL] = entry
+
+
+@bare
+def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
+    chain, after, before = m[entry + link], m[entry + link + 1], m[entry + link + 2]
+    if chain == 0:
+        return
+    m[(chain + HEAD) if before == 0 else (before + link + 1)] = after
+    m[(chain + TAIL) if after == 0 else (after + link + 2)] = before
+    if before == 0 and after == 0:
+        place = m[TABLE] + (m[chain + HASH] & (m[TABLE_SIZE] - 1))
+        while m[place] != chain:
+            place = m[place] + BUCKET
+        m[place] = m[chain + BUCKET]
+        m[chain + BUCKET] = m[FREE_CHAIN]
+        m[FREE_CHAIN] = chain
+        m[CHAINS_FREE] += 1
+        m[CHAINS] -= 1
 
 
 @kernel
-def place_chains(chains: Int64s, top: int, table: Int64s) -> None:
-    """Fill an empty table with the chains in use."""
-    for chain in range(top):
-        if chains[chain * CHAIN + OWNER] >= 0:
-            place = chains[chain * CHAIN + HASH] & (len(table) - 1)
-            chains[chain * CHAIN + BUCKET] = table[place]
-            table[place] = chain
+def rehash(m: Int64s, table: Number, size: Number) -> None:
+    """Move all chains to another, empty table."""
+    for k in range(m[TABLE_SIZE]):
+        chain = m[m[TABLE] + k]
+        while chain != 0:
+            after = m[chain + BUCKET]
+            place = table + (m[chain + HASH] & (size - 1))
+            m[chain + BUCKET] = m[place]
+            m[place] = chain
+            chain = after
+    m[TABLE], m[TABLE_SIZE] = table, size
 
 
 # ---------------------------------------------------------------- entries
 
 
-@inlined
-def add_entry(rows: Rows, facts: Facts, part: int, slot: int, event: int, twin: int) -> int:
-    """Put an event into a slot, as the newest; `twin` is its entry in another slot of the partition, or NONE."""
-    control, entries, parts = rows.control, rows.entries, rows.parts
-    entry = control[FREE_ENTRY]
-    if entry >= 0:
-        control[FREE_ENTRY] = entries[entry * facts.entry + LINK]
+@bare
+def add_entry(
+    m: Int64s,
+    facts: Facts,
+    part: Number,
+    slot: Number,
+    event: Number,
+    start: Number,
+    end: Number,
+    place: Number,
+    twin: Number,
+) -> Number:
+    """Put an event into a slot, as the newest; `twin` is its entry in another slot of the partition, or 0."""
+    entry = m[FREE_ENTRY]
+    if entry != 0:
+        m[FREE_ENTRY] = m[entry + LINK]
+        m[ENTRIES_FREE] -= 1
     else:
-        entry = control[ENTRY_TOP]
-        control[ENTRY_TOP] += 1
-    control[ENTRIES_USED] += 1
-    at, side = entry * facts.entry, part * facts.part + PARTITION + slot * SIDE
-    last = parts[side + NEWEST]
-    entries[at + EVENT], entries[at + PART], entries[at + SLOT] = event, part, slot
-    entries[at + LINK], entries[at + BACK], entries[at + MARK] = NONE, last, 0
-    if last < 0:
-        parts[side + OLDEST] = entry
-        parts[part * facts.part + FILLED] += 1
-    else:
-        entries[last * facts.entry + LINK] = entry
-    parts[side + NEWEST] = entry
-    parts[side + LEAST_END] = min(parts[side + LEAST_END], facts.events[event * HAPPENING + EVENT_END])
-    entries[at + TWIN] = entry
-    if twin >= 0:
-        entries[at + TWIN] = entries[twin * facts.entry + TWIN]
-        entries[twin * facts.entry + TWIN] = entry
-    first = facts.slots[slot * PARTICIPANT + INDEX]
-    for k in range(facts.slots[slot * PARTICIPANT + INDEXES]):
-        link = at + ENTRY + CHAINED * k
-        value = facts.values[event * facts.width + 2 * facts.columns[first + k]]
-        rest = facts.values[event * facts.width + 2 * facts.columns[first + k] + 1]
-        entries[link] = NONE
-        if not np.isnan(value):
-            _add_to_chain(rows, facts, entry, link, part * len(facts.columns) + first + k, value, rest)
-    return np.int64(entry)
+        entry = m[TOP]
+        m[TOP] += m[ENTRY_SIZE]
+    side = part + PARTITION + slot * SIDE
+    last = m[side + NEWEST]
+    m[entry + EVENT], m[entry + PART], m[entry + SLOT], m[entry + MARK] = event, part, slot, 0
+    m[entry + EVENT_START], m[entry + EVENT_END], m[entry + PLACE] = start, end, place
+    m[entry + LINK], m[entry + BACK], m[entry + TWIN] = 0, last, entry
+    if last == 0:
+        m[part + FILLED] += 1
+    m[(side + OLDEST) if last == 0 else (last + LINK)] = entry
+    m[side + NEWEST] = entry
+    m[side + LEAST_END] = min(m[side + LEAST_END], end)
+    if twin != 0:
+        m[entry + TWIN], m[twin + TWIN] = m[twin + TWIN], entry
+    first = m[m[SLOTS] + slot * PARTICIPANT + INDEX]
+    for k in range(m[m[SLOTS] + slot * PARTICIPANT + INDEXES]):
+        at = event * m[WIDTH] + 2 * m[m[COLUMNS] + first + k]
+        _join_chain(m, facts, entry, ENTRY + CHAINED * k, first + k, at)
+    return entry
 
 
-@inlined
-def remove_entry(rows: Rows, facts: Facts, entry: int) -> None:
+@bare
+def remove_entry(m: Int64s, entry: Number) -> None:
     """Take an event out of a slot."""
-    control, entries, parts = rows.control, rows.entries, rows.parts
-    at = entry * facts.entry
-    part, slot = entries[at + PART], entries[at + SLOT]
-    side = part * facts.part + PARTITION + slot * SIDE
-    after, before = entries[at + LINK], entries[at + BACK]
-    if before < 0:
-        parts[side + OLDEST] = after
-    else:
-        entries[before * facts.entry + LINK] = after
-    if after < 0:
-        parts[side + NEWEST] = before
-    else:
-        entries[after * facts.entry + BACK] = before
-    if before < 0 and after < 0:
-        parts[part * facts.part + FILLED] -= 1
-    other = entries[at + TWIN]
-    while entries[other * facts.entry + TWIN] != entry:
-        other = entries[other * facts.entry + TWIN]
-    entries[other * facts.entry + TWIN] = entries[at + TWIN]
-    for k in range(facts.slots[slot * PARTICIPANT + INDEXES]):
-        _leave_chain(rows, facts, entry, at + ENTRY + CHAINED * k)
-    entries[at + EVENT] = NONE
-    entries[at + LINK] = control[FREE_ENTRY]
-    control[FREE_ENTRY] = entry
-    control[ENTRIES_USED] -= 1
+    part, slot, after, before = m[entry + PART], m[entry + SLOT], m[entry + LINK], m[entry + BACK]
+    side = part + PARTITION + slot * SIDE
+    m[(side + OLDEST) if before == 0 else (before + LINK)] = after
+    m[(side + NEWEST) if after == 0 else (after + BACK)] = before
+    if before == 0 and after == 0:
+        m[part + FILLED] -= 1
+    other = m[entry + TWIN]
+    while m[other + TWIN] != entry:
+        other = m[other + TWIN]
+    m[other + TWIN] = m[entry + TWIN]
+    for k in range(m[m[SLOTS] + slot * PARTICIPANT + INDEXES]):
+        _leave_chain(m, entry, ENTRY + CHAINED * k)
+    m[entry + LINK] = m[FREE_ENTRY]
+    m[FREE_ENTRY] = entry
+    m[ENTRIES_FREE] += 1
 
 
-@inlined
-def clear_slot(rows: Rows, facts: Facts, part: int, slot: int) -> None:
-    """Take all events out of a slot."""
-    side = part * facts.part + PARTITION + slot * SIDE
-    while rows.parts[side + OLDEST] >= 0:
-        remove_entry(rows, facts, rows.parts[side + OLDEST])
+@bare
+def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
+    """Take all events out of some slots."""
+    for slot in range(first, last + 1):
+        while m[part + PARTITION + slot * SIDE + OLDEST] != 0:
+            remove_entry(m, m[part + PARTITION + slot * SIDE + OLDEST])
 
 
-@inlined
-def clear_partition(rows: Rows, facts: Facts, part: int) -> None:
-    """Take all events out of a partition."""
-    for slot in range(len(facts.slots) // PARTICIPANT):
-        clear_slot(rows, facts, part, slot)
-
-
-@inlined
-def mark_consumed(rows: Rows, facts: Facts, entry: int) -> None:
+@bare
+def mark_consumed(m: Int64s, entry: Number) -> None:
     """Note that an event will be consumed."""
-    control, entries = rows.control, rows.entries
-    if entries[entry * facts.entry + MARK] == 0:
-        rows.gone[control[GONE_COUNT]] = entry
-        control[GONE_COUNT] += 1
-        other = entry
-        while entries[other * facts.entry + MARK] == 0:
-            entries[other * facts.entry + MARK] = 1
-            other = entries[other * facts.entry + TWIN]
+    if m[entry + MARK] == 0:
+        m[entry + NEXT_GONE] = m[GONE]
+        m[GONE] = entry
+        while m[entry + MARK] == 0:
+            m[entry + MARK] = 1
+            entry = m[entry + TWIN]
 
 
-@inlined
-def consume(rows: Rows, facts: Facts) -> None:
-    """Take the noted events out of all slots of the partition."""
-    control, entries = rows.control, rows.entries
-    for k in range(control[GONE_COUNT]):
-        entry = rows.gone[k]
-        while entries[entry * facts.entry + TWIN] != entry:
-            remove_entry(rows, facts, entries[entry * facts.entry + TWIN])
-        remove_entry(rows, facts, entry)
-    control[GONE_COUNT] = 0
+@bare
+def consume(m: Int64s) -> None:
+    """Take the noted events out of all slots of their partition."""
+    while m[GONE] != 0:
+        entry = m[GONE]
+        m[GONE] = m[entry + NEXT_GONE]
+        while m[entry + TWIN] != entry:
+            remove_entry(m, m[entry + TWIN])
+        remove_entry(m, entry)

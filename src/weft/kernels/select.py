@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels import joint
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.clauses import holds
+from weft.kernels.jit import bare, kernel
 from weft.kernels.participants import (
     ARRIVED,
-    CHAIN,
+    BOUND,
+    CLASS_AT,
+    CLASS_SLOTS,
     CONSUMES,
+    COUNT,
+    COUNTS_EMPTY,
+    CURRENT,
+    DEFERRED,
     DEPTH,
     END,
     EVENT,
@@ -24,110 +30,115 @@ from weft.kernels.participants import (
     FILLED,
     FIRST,
     FOUND,
-    GONE_COUNT,
-    HAPPENING,
+    GONE,
     HEAD,
+    HELD,
+    HOLDS_NEW,
     KEY,
+    KEY_COUNT,
     KEYS,
+    KIND,
     LAST,
+    LENGTH,
     LIMIT,
     LINK,
     NEVER,
     NEW,
     NEW_CLASS,
     NEWEST,
-    NONE,
+    NEXT_TODO,
     NUMBER,
     OLDEST,
     ORIGIN,
+    OVERLAPS,
+    OVERRIDE,
     PARTICIPANT,
     PARTITION,
     PLACE,
     REPEATED,
+    SEEN,
     SEEN_COUNT,
+    SEEN_SIZE,
     SIDE,
+    SINGLE,
     SLOT,
+    SLOTS,
+    SOME,
     STAMP,
     START,
+    STEP,
+    STEPS,
     SWEPT,
     TAIL,
     TAKEN,
-    WORK_AT,
-    WORK_COUNT,
+    TODO,
+    WIDTH,
+    WORK,
     Facts,
     Int64s,
-    Rows,
-    borrow_facts,
-    borrow_rows,
-    clear_partition,
-    clear_slot,
+    Number,
+    clear_slots,
     consume,
     find_chain,
-    hash_value,
     mark_consumed,
 )
 from weft.kernels.partitions import (
     ABSENCE,
     ANY,
+    ARRIVING,
     CLOSE,
-    COUNTS_EMPTY,
-    DEFERRED,
+    ENDS,
     FINISH,
     FIRST_PART,
     KEY_ORIGIN,
     KEYED,
-    KIND,
-    LENGTH,
     NEXT_NUMBER,
-    OVERLAPS,
+    OF_KIND,
+    SELECT,
     SEQUENCE,
-    SINGLE,
-    STEP,
-    Batch,
-    Layout,
     arrive,
-    borrow_batch,
-    borrow_layout,
     forget,
     room_for,
 )
 
 DONE, FULL, GROW, CROWDED = range(4)  # CROWDED: the table of sets that were selected has no room
-# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, the bound slots before and
-# after it in a sequence (-1: none), whether other slots may hold the same event, and its tests.
-SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, AFTER, BEFORE, SHARES, QUICK, QUICK_END, CODE, CODE_END, LINK_OF = range(12)
+# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, where entries are linked,
+# the bound slots before and after it in a sequence (-1: none), whether other slots may hold the same event, its tests.
+SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, LINK_OF, AFTER, BEFORE, SHARES = range(8)
+QUICK_AT, QUICK_END, CODE_AT, CODE_END = range(8, 12)
 STEPPED = 12
-QUICKLY = 5  # of a quick test: operator, slot and column, slot and column
 ABSENT = 4  # numbers of an absence: key, start, end, origin
 
 
 # ---------------------------------------------------------------- sets
 
 
-@inlined
-def _is_new(rows: Rows, facts: Facts, deferred: bool) -> bool:
-    """Whether the set in `bound` was not selected before, by the event at hand or at all; it is remembered."""
+@bare
+def _is_new(m: Int64s) -> bool:
+    """Whether the set that is bound was not selected before, by the event at hand or at all; it is remembered."""
     first, second = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
-    least = np.int64(NEVER)
-    for slot in range(len(facts.slots) // PARTICIPANT):
+    least = np.int64(NEVER - 1)
+    for slot in range(m[COUNT]):
+        entry = m[m[HELD] + slot]
         place = np.int64(-1)
-        if rows.bound[slot] >= 0:
-            place = facts.events[rows.bound[slot] * HAPPENING + PLACE]
+        if entry != 0:
+            place = m[entry + PLACE]
             least = min(least, place)
         first = (first ^ np.uint64(place)) * np.uint64(0x9E3779B97F4A7C15)
         first ^= first >> np.uint64(29)
         second = (second ^ np.uint64(place)) * np.uint64(0xBF58476D1CE4E5B9)
         second ^= second >> np.uint64(32)
-    seen = rows.seen
     one, other = np.int64(first), np.int64(second)
-    at = np.int64(first >> np.uint64(1)) % (len(seen) // 3)
-    mark = least + 1 if deferred else rows.control[STAMP]
-    while seen[3 * at + 2] != 0 and (deferred or seen[3 * at + 2] == mark):
-        if seen[3 * at] == one and seen[3 * at + 1] == other:
+    mark = least + 1 if m[DEFERRED] != 0 else m[STAMP]
+    k = np.int64(first >> np.uint64(1)) % m[SEEN_SIZE]
+    while m[m[SEEN] + 3 * k + 2] != 0 and (m[DEFERRED] != 0 or m[m[SEEN] + 3 * k + 2] == mark):
+        at = m[SEEN] + 3 * k
+        if m[at] == one and m[at + 1] == other:
             return False
-        at = (at + 1) % (len(seen) // 3)
-    seen[3 * at], seen[3 * at + 1], seen[3 * at + 2] = one, other, mark
-    rows.control[SEEN_COUNT] += 1
+        k = (k + 1) % m[SEEN_SIZE]
+    at = m[SEEN] + 3 * k
+    m[at], m[at + 1], m[at + 2] = one, other, mark
+    m[SEEN_COUNT] += 1
     return True
 
 
@@ -141,408 +152,307 @@ def place_seen(sets: Int64s, table: Int64s) -> None:
         table[3 * at], table[3 * at + 1], table[3 * at + 2] = sets[k], sets[k + 1], sets[k + 2]
 
 
-@inlined
-def _emit(rows: Rows, facts: Facts, layout: Layout, out: Int64s, counting: bool) -> int:
-    """Write out the set in `bound`; DONE, or what must be done before that can be."""
-    control = rows.control
-    count = len(facts.slots) // PARTICIPANT
-    if layout.shape[OVERLAPS] != 0:
-        if 2 * control[SEEN_COUNT] >= len(rows.seen) // 3:
-            return CROWDED
-        if not counting and (control[FOUND] + 1) * count > len(out):
-            return FULL
-        if not _is_new(rows, facts, layout.shape[DEFERRED] != 0):
-            return DONE
-    elif not counting and (control[FOUND] + 1) * count > len(out):
+@bare
+def _emit(m: Int64s, out: Int64s, counting: bool) -> Number:
+    """Write out the set that is bound and note what it consumes; DONE, or what must be done before that can be."""
+    if not counting and (m[FOUND] + 1) * m[COUNT] > len(out):
         return FULL
-    if not counting:
-        for slot in range(count):
-            out[control[FOUND] * count + slot] = rows.bound[slot]
-    control[FOUND] += 1
+    if m[OVERLAPS] != 0 and 2 * m[SEEN_COUNT] >= m[SEEN_SIZE]:
+        return CROWDED
+    if m[OVERLAPS] == 0 or _is_new(m):
+        if not counting:
+            for slot in range(m[COUNT]):
+                out[m[FOUND] * m[COUNT] + slot] = m[m[BOUND] + slot]
+        m[FOUND] += 1
+    for slot in range(m[COUNT]):
+        entry = m[m[HELD] + slot]
+        if entry != 0 and m[m[SLOTS] + slot * PARTICIPANT + CONSUMES] != 0:
+            mark_consumed(m, entry)
     return DONE
 
 
 # ---------------------------------------------------------------- all slots
 
 
-@inlined
-def _fits(rows: Rows, facts: Facts, layout: Layout, machine: joint.Facts, frame: Int64s, step: int) -> bool:
-    """Whether the tests of a step hold for what is bound."""
-    steps, quick, values, bound = layout.steps, layout.quick, facts.values, rows.bound
-    for at in range(steps[step + QUICK], steps[step + QUICK_END], QUICKLY):
-        one = bound[quick[at + 1]] * facts.width + 2 * quick[at + 2]
-        other = bound[quick[at + 3]] * facts.width + 2 * quick[at + 4]
-        if not joint.compare_values(
-            quick[at], values[one], values[one + 1], values[other], values[other + 1], machine.pool, machine.offsets
-        ):
-            return False
-    begin, end = steps[step + CODE], steps[step + CODE_END]
-    return begin == end or joint.holds_from(layout.code[begin:end], 0, machine, frame, bound, 0, 0)
-
-
-@inlined
-def _next_entry(rows: Rows, facts: Facts, layout: Layout, step: int, entry: int) -> int:
-    """From an entry on, in the order of the slot's policy: the one that may be bound next, NONE when there is none."""
-    steps, entries, events, bound = layout.steps, rows.entries, facts.events, rows.bound
-    slot = steps[step + SLOT_OF]
-    link = steps[step + LINK_OF]
-    backward = facts.slots[slot * PARTICIPANT + REPEATED] == LAST
+@bare
+def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
+    """From an entry on, in the order of the slot's policy: the one that may be bound next, 0 when there is none."""
+    slot = m[step + SLOT_OF]
+    backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
+    link = m[step + LINK_OF] + (1 if backward else 0)
     low, high = -NEVER, NEVER
-    if steps[step + AFTER] >= 0:
-        low = events[bound[steps[step + AFTER]] * HAPPENING + EVENT_END]
-    if steps[step + BEFORE] >= 0:
-        high = events[bound[steps[step + BEFORE]] * HAPPENING + EVENT_START]
-    while entry >= 0:
-        event = entries[entry * facts.entry + EVENT]
-        start, end = events[event * HAPPENING + EVENT_START], events[event * HAPPENING + EVENT_END]
-        # Entries stand by end.
-        if (end <= low) if backward else (end >= high):
-            return NONE
-        free = start > low and end < high
-        if steps[step + SHARES] != 0:
-            for other in range(len(facts.slots) // PARTICIPANT):
-                free = free and (other == slot or bound[other] != event)
+    if m[step + AFTER] >= 0:
+        low = m[m[m[HELD] + m[step + AFTER]] + EVENT_END]
+    if m[step + BEFORE] >= 0:
+        high = m[m[m[HELD] + m[step + BEFORE]] + EVENT_START]
+    while entry != 0:
+        end = m[entry + EVENT_END]
+        if (end <= low) if backward else (end >= high):  # entries stand by end
+            return np.int64(0)
+        free = m[entry + EVENT_START] > low and end < high
+        if m[step + SHARES] != 0:
+            for other in range(m[COUNT]):
+                free = free and (other == slot or m[m[BOUND] + other] != m[entry + EVENT])
         if free:
             break
-        entry = entries[entry * facts.entry + link + (1 if backward else 0)]
+        entry = m[entry + link]
     return entry
 
 
-@inlined
-def _first_entry(rows: Rows, facts: Facts, layout: Layout, part: int, step: int, depth: int, last_own: int) -> int:
-    """The first entry that a step may bind."""
-    steps, entries = layout.steps, rows.entries
-    slot = steps[step + SLOT_OF]
-    side = part * facts.part + PARTITION + slot * SIDE
-    if slot == last_own and rows.holds_new[depth] == 0:
-        entry = rows.parts[side + NEWEST]
-        return entry if entry >= 0 and entries[entry * facts.entry + EVENT] == rows.control[NEW] else NONE
-    backward = facts.slots[slot * PARTICIPANT + REPEATED] == LAST
-    index = steps[step + INDEX_OF]
-    if index < 0:
-        entry = rows.parts[side + NEWEST] if backward else rows.parts[side + OLDEST]
-    else:
-        at = rows.bound[steps[step + OTHER]] * facts.width + 2 * steps[step + OTHER_COLUMN]
-        if np.isnan(facts.values[at]):
-            return NONE
-        owner = part * len(facts.columns) + index
-        chain = find_chain(rows, hash_value(facts.values[at], facts.values[at + 1], owner), owner)
-        if chain < 0:
-            return NONE
-        entry = rows.chains[chain * CHAIN + (TAIL if backward else HEAD)]
-    return _next_entry(rows, facts, layout, step, entry)
+@bare
+def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool) -> Number:
+    """The first entry that a step may bind; with `must` that is the new event's or none."""
+    slot = m[step + SLOT_OF]
+    side = part + PARTITION + slot * SIDE
+    entry = m[side + NEWEST]
+    if must:
+        return entry if entry != 0 and m[entry + EVENT] == m[NEW] else np.int64(0)
+    backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
+    if m[step + INDEX_OF] >= 0:
+        at = m[m[BOUND] + m[step + OTHER]] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
+        chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+        if chain == 0:
+            return np.int64(0)
+        entry = m[chain + (TAIL if backward else HEAD)]
+    elif not backward:
+        entry = m[side + OLDEST]
+    return _next_entry(m, step, entry)
 
 
-@inlined
-def _after(rows: Rows, facts: Facts, layout: Layout, step: int, depth: int, last_own: int) -> int:
-    """The entry that a step binds after the one it has."""
-    slot = layout.steps[step + SLOT_OF]
-    if slot == last_own and rows.holds_new[depth] == 0:
-        return NONE
-    link = layout.steps[step + LINK_OF]
-    if facts.slots[slot * PARTICIPANT + REPEATED] == LAST:
-        link += 1
-    return _next_entry(rows, facts, layout, step, rows.entries[rows.current[depth] * facts.entry + link])
-
-
-@inlined
-def _found(rows: Rows, facts: Facts, layout: Layout, base: int, out: Int64s, counting: bool) -> int:
-    """A set is complete: write it out and note what it consumes."""
-    status = _emit(rows, facts, layout, out, counting)
-    if status == DONE:
-        for depth in range(len(facts.slots) // PARTICIPANT):
-            slot = layout.steps[base + depth * STEPPED + SLOT_OF]
-            if facts.slots[slot * PARTICIPANT + CONSUMES] != 0:
-                mark_consumed(rows, facts, rows.current[depth])
-    return status
-
-
-@inlined
+@bare
 def _search(
-    rows: Rows,
-    facts: Facts,
-    layout: Layout,
-    machine: joint.Facts,
-    frame: Int64s,
-    part: int,
-    way: int,
-    last_own: int,
-    out: Int64s,
-    counting: bool,
-) -> int:
-    """Find the sets of a partition, in one of the ways to go through the slots; `last_own` as in `_select`."""
-    steps, current, some, bound = layout.steps, rows.current, rows.some, rows.bound
-    count = len(facts.slots) // PARTICIPANT
-    base = way * count * STEPPED
-    depth = rows.control[DEPTH]
-    if depth < 0:
-        depth = 0
-        some[0] = rows.holds_new[0] = 0
-        bound[:] = NONE
-        current[0] = _first_entry(rows, facts, layout, part, base, 0, last_own)
+    m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool
+) -> Number:
+    """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before."""
+    count, current, some, holds_new = m[COUNT], m[CURRENT], m[SOME], m[HOLDS_NEW]
+    base = m[STEPS] + way * count * STEPPED
+    depth, entering = m[DEPTH], m[DEPTH] < 0
+    if entering:
+        m[m[BOUND] : m[BOUND] + count] = -1
+        m[m[HELD] : m[HELD] + count] = 0
+        m[holds_new] = 0
+        depth = np.int64(0)
     while depth >= 0:
         step = base + depth * STEPPED
-        slot = steps[step + SLOT_OF]
-        policy = facts.slots[slot * PARTICIPANT + REPEATED]
-        enough = some[depth] != 0 and (layout.shape[SINGLE] != 0 or policy in (FIRST, LAST))
-        entry = current[depth]
-        if entry < 0 or enough:
-            bound[slot] = NONE
+        slot = m[step + SLOT_OF]
+        if entering:
+            m[some + depth] = 0
+            must = slot == last_own and m[holds_new + depth] == 0
+            m[current + depth] = _first_entry(m, facts, part, step, must)
+            entering = False
+        policy = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
+        entry = m[current + depth]
+        if entry == 0 or (m[some + depth] != 0 and (m[SINGLE] != 0 or policy in (FIRST, LAST))):
+            m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
             depth -= 1
-            if depth >= 0:
-                some[depth] |= some[depth + 1]
-                bound[steps[base + depth * STEPPED + SLOT_OF]] = NONE
-                current[depth] = _after(rows, facts, layout, base + depth * STEPPED, depth, last_own)
-            continue
-        bound[slot] = rows.entries[entry * facts.entry + EVENT]
-        if _fits(rows, facts, layout, machine, frame, step):
-            if depth + 1 < count:
-                depth += 1
-                some[depth] = 0
-                is_new = 1 if bound[slot] == rows.control[NEW] else 0
-                rows.holds_new[depth] = rows.holds_new[depth - 1] | is_new
-                current[depth] = _first_entry(rows, facts, layout, part, base + depth * STEPPED, depth, last_own)
-                continue
-            status = _found(rows, facts, layout, base, out, counting)
-            if status != DONE:
-                rows.control[DEPTH] = depth
-                return status
-            some[depth] = 1
-        bound[slot] = NONE
-        current[depth] = _after(rows, facts, layout, step, depth, last_own)
-    rows.control[DEPTH] = NONE
+            if depth < 0:
+                break
+            m[some + depth] |= m[some + depth + 1]
+            step = base + depth * STEPPED
+            slot = m[step + SLOT_OF]
+        else:
+            m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
+            if holds(m, facts, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]):
+                if depth + 1 < count:
+                    depth += 1
+                    m[holds_new + depth] = m[holds_new + depth - 1] | (1 if m[entry + EVENT] == m[NEW] else 0)
+                    entering = True
+                    continue
+                status = _emit(m, out, counting)
+                if status != DONE:
+                    m[DEPTH] = depth
+                    return status
+                m[some + depth] = 1
+        # Go on with the entry after the one that was bound.
+        entry = m[current + depth]
+        m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
+        link = m[step + LINK_OF] + (1 if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST else 0)
+        bound_new = slot == last_own and m[holds_new + depth] == 0
+        m[current + depth] = np.int64(0) if bound_new else _next_entry(m, step, m[entry + link])
+    m[DEPTH] = -1
     return DONE
 
 
 # ---------------------------------------------------------------- one slot of all
 
 
-@inlined
-def _extreme(rows: Rows, facts: Facts, part: int, policy: int) -> int:
+@bare
+def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
     """The earliest entry of all slots under FIRST, or the latest of those under LAST; EVERY: the earliest of others."""
-    best, best_place = np.int64(NONE), np.int64(NEVER)
-    for slot in range(len(facts.slots) // PARTICIPANT):
-        repeated = facts.slots[slot * PARTICIPANT + REPEATED]
-        if repeated == policy or (policy == EVERY and repeated not in (FIRST, LAST)):
-            side = part * facts.part + PARTITION + slot * SIDE
-            entry = rows.parts[side + (NEWEST if policy == LAST else OLDEST)]
-            if entry >= 0:
-                place = facts.events[rows.entries[entry * facts.entry + EVENT] * HAPPENING + PLACE]
-                if best < 0 or (place >= best_place if policy == LAST else place < best_place):
-                    best, best_place = entry, place
+    best = np.int64(0)
+    for slot in range(m[COUNT]):
+        repeated = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
+        if repeated == policy or (policy == EVERY and repeated == OVERRIDE):
+            entry = m[part + PARTITION + slot * SIDE + (NEWEST if policy == LAST else OLDEST)]
+            # Of one event in several slots: the first slot, but the last slot under LAST.
+            if entry != 0 and (best == 0 or (m[entry + PLACE] >= m[best + PLACE]) == (policy == LAST)):
+                best = entry
     return best
 
 
-@inlined
-def _first_of(rows: Rows, facts: Facts, one: int, other: int) -> int:
-    """Which of two entries, each of which may be NONE, is earlier; of one event, that in the smaller slot."""
-    if one < 0 or other < 0:
-        return max(one, other)
-    a = facts.events[rows.entries[one * facts.entry + EVENT] * HAPPENING + PLACE]
-    b = facts.events[rows.entries[other * facts.entry + EVENT] * HAPPENING + PLACE]
-    if a == b:
-        return one if rows.entries[one * facts.entry + SLOT] < rows.entries[other * facts.entry + SLOT] else other
-    return one if a < b else other
+@bare
+def _earlier(m: Int64s, one: Number, other: Number) -> Number:
+    """Which of two entries, each of which may be 0, is earlier; of one event, that in the smaller slot."""
+    if one == 0 or other == 0:
+        return one + other
+    if m[one + PLACE] == m[other + PLACE]:
+        return one if m[one + SLOT] < m[other + SLOT] else other
+    return one if m[one + PLACE] < m[other + PLACE] else other
 
 
-@inlined
-def _alternatives(rows: Rows, facts: Facts, layout: Layout, part: int, out: Int64s, counting: bool) -> int:
+@bare
+def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Number:
     """The sets of one event each: the earliest under FIRST, the latest under LAST, and all others."""
-    control, entries, bound = rows.control, rows.entries, rows.bound
-    earliest, latest = _extreme(rows, facts, part, FIRST), _extreme(rows, facts, part, LAST)
-    only = np.int64(NONE)
-    if layout.shape[SINGLE] != 0:
-        only = _first_of(rows, facts, _first_of(rows, facts, earliest, latest), _extreme(rows, facts, part, EVERY))
-    if control[DEPTH] < 0:
-        control[DEPTH] = rows.some[0] = 0
-        rows.current[0] = rows.parts[part * facts.part + PARTITION + OLDEST]
-    while control[DEPTH] < len(facts.slots) // PARTICIPANT:
-        slot, entry = control[DEPTH], rows.current[0]
-        if entry < 0:
-            control[DEPTH] += 1
-            if control[DEPTH] < len(facts.slots) // PARTICIPANT:
-                rows.current[0] = rows.parts[part * facts.part + PARTITION + control[DEPTH] * SIDE + OLDEST]
+    earliest, latest = _extreme(m, part, np.int64(FIRST)), _extreme(m, part, np.int64(LAST))
+    only = _earlier(m, _earlier(m, earliest, latest), _extreme(m, part, np.int64(EVERY)))
+    if m[DEPTH] < 0:
+        m[DEPTH] = m[m[SOME]] = 0
+        m[m[CURRENT]] = m[part + PARTITION + OLDEST]
+    while m[DEPTH] < m[COUNT]:
+        slot, entry = m[DEPTH], m[m[CURRENT]]
+        if entry == 0:
+            m[DEPTH] += 1
+            if m[DEPTH] < m[COUNT]:
+                m[m[CURRENT]] = m[part + PARTITION + m[DEPTH] * SIDE + OLDEST]
             continue
-        policy = facts.slots[slot * PARTICIPANT + REPEATED]
+        policy = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
         chosen = entry == (earliest if policy == FIRST else latest if policy == LAST else entry)
-        if chosen and (layout.shape[SINGLE] == 0 or entry == only):
-            bound[:] = NONE
-            bound[slot] = entries[entry * facts.entry + EVENT]
-            status = _emit(rows, facts, layout, out, counting)
+        if chosen and (m[SINGLE] == 0 or entry == only):
+            m[m[BOUND] : m[BOUND] + m[COUNT]] = -1
+            m[m[HELD] : m[HELD] + m[COUNT]] = 0
+            m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
+            status = _emit(m, out, counting)
             if status != DONE:
                 return status
-            rows.some[0] = 1
-            if facts.slots[slot * PARTICIPANT + CONSUMES] != 0:
-                mark_consumed(rows, facts, entry)
-        rows.current[0] = entries[entry * facts.entry + LINK]
-    control[DEPTH] = NONE
+            m[m[SOME]] = 1
+        m[m[CURRENT]] = m[entry + LINK]
+    m[DEPTH] = -1
     return DONE
 
 
 # ---------------------------------------------------------------- work
 
 
-@inlined
-def _select(
-    rows: Rows,
-    facts: Facts,
-    layout: Layout,
-    machine: joint.Facts,
-    frame: Int64s,
-    part: int,
-    immediate: bool,
-    out: Int64s,
-    counting: bool,
-) -> int:
-    """One selection in a partition; `some[0]` tells whether there was a set."""
-    if layout.shape[KIND] == ANY:
-        return _alternatives(rows, facts, layout, part, out, counting)
-    count = len(facts.slots) // PARTICIPANT
-    if rows.control[DEPTH] < 0:
-        rows.some[0] = 0
-        if rows.parts[part * facts.part + FILLED] < count:
+@bare
+def _select(m: Int64s, facts: Facts, part: Number, immediate: bool, out: Int64s, counting: bool) -> Number:
+    """One selection in a partition; the first of SOME tells whether there was a set."""
+    if m[KIND] == ANY:
+        return _alternatives(m, part, out, counting)
+    if m[DEPTH] < 0:
+        m[m[SOME]] = 0
+        if m[part + FILLED] < m[COUNT]:
             return DONE
-    way, last_own, own = 0, NONE, 0
-    if immediate:
-        # The new event must be a member. Without a slot before it must be bound in the last of its own.
-        kind = rows.control[NEW_CLASS]
-        for k in range(layout.class_at[kind], layout.class_at[kind + 1]):
-            if layout.class_slots[k] & 1 != 0:
-                last_own = layout.class_slots[k] // 2
-                own += 1
-        if layout.shape[KIND] == SEQUENCE:
-            if last_own != count - 1:
-                return DONE  # nothing that has arrived is after the new event
-            own = 1
-        if own == 1:
+    way: Number = np.int64(0)
+    last_own: Number = np.int64(-1)
+    if immediate and m[KIND] == SEQUENCE:
+        # Nothing that has arrived is after the new event.
+        last_own = m[COUNT] - 1
+        way = m[COUNT]
+    elif immediate:
+        # The new event must be a member: if nothing else it is bound in that of its slots which comes last.
+        begin = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS]]
+        end = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS] + 1]
+        for depth in range(m[COUNT]):
+            slot = m[m[STEPS] + depth * STEPPED + SLOT_OF] if end - begin > 1 else depth
+            for k in range(begin, end):
+                if m[k] == 2 * slot + 1:
+                    last_own = slot
+        if end - begin == 1:
             way = 1 + last_own
-    return _search(rows, facts, layout, machine, frame, part, way, last_own, out, counting)
+    return _search(m, facts, part, way, last_own, out, counting)
 
 
-@inlined
-def _selected(rows: Rows, facts: Facts, layout: Layout, part: int) -> bool:
-    """After a selection: consume; say whether another may follow at once."""
-    more = rows.control[GONE_COUNT] > 0
-    consume(rows, facts)
-    if rows.some[0] != 0 and layout.shape[SINGLE] != 0:
-        rows.parts[part * facts.part + TAKEN] = 1
-        clear_partition(rows, facts, part)
-        return False
-    return more
-
-
-@inlined
-def _work(
-    rows: Rows,
-    facts: Facts,
-    layout: Layout,
-    machine: joint.Facts,
-    frame: Int64s,
-    out: Int64s,
-    counting: bool,
-) -> int:
-    """Do what the event at hand asked for."""
-    control, parts, shape = rows.control, rows.parts, layout.shape
-    while control[WORK_AT] < control[WORK_COUNT]:
-        action, part = rows.work[2 * control[WORK_AT]], rows.work[2 * control[WORK_AT] + 1]
-        at = part * facts.part
-        again = shape[KIND] != ABSENCE and (action != CLOSE or shape[DEFERRED] != 0) and parts[at + TAKEN] == 0
-        while again:
-            status = _select(rows, facts, layout, machine, frame, part, action != CLOSE, out, counting)
-            if status != DONE:
-                return status
-            again = _selected(rows, facts, layout, part) and action == CLOSE
-        if action == CLOSE:
-            if shape[KIND] == ABSENCE and parts[at + TAKEN] == 0:
-                if not _write_absence(
-                    rows, out, counting, parts[at + KEY], parts[at + START], parts[at + END], parts[at + ORIGIN]
-                ):
-                    return FULL
-            clear_partition(rows, facts, part)
-            forget(rows, facts, part)
-        elif shape[KIND] == ANY:
-            clear_partition(rows, facts, part)
-        elif shape[KIND] == SEQUENCE:
-            # What completes a sequence at once never does so again.
-            clear_slot(rows, facts, part, len(facts.slots) // PARTICIPANT - 1)
-        control[WORK_AT] += 1
-    return DONE
-
-
-@inlined
-def _write_absence(rows: Rows, out: Int64s, counting: bool, key: int, start: int, end: int, origin: int) -> bool:
+@bare
+def _write_absence(
+    m: Int64s, out: Int64s, counting: bool, key: Number, start: Number, end: Number, origin: Number
+) -> bool:
     """Write out a partition without a candidate, if there is room."""
-    at = ABSENT * rows.control[FOUND]
     if not counting:
+        at = ABSENT * m[FOUND]
         if at + ABSENT > len(out):
             return False
         out[at], out[at + 1], out[at + 2], out[at + 3] = key, start, end, origin
-    rows.control[FOUND] += 1
+    m[FOUND] += 1
     return True
 
 
-@inlined
-def _sweep_windows(rows: Rows, facts: Facts, layout: Layout, last: int, out: Int64s, counting: bool) -> int:
+@bare
+def _work(m: Int64s, facts: Facts, out: Int64s, counting: bool) -> Number:
+    """Do what the event at hand asked for."""
+    while m[WORK] != 0:
+        part = m[WORK]
+        closing = m[part + TODO] & SELECT == 0
+        again = m[KIND] != ABSENCE and m[part + TAKEN] == 0 and (not closing or m[DEFERRED] != 0)
+        while again:
+            status = _select(m, facts, part, not closing, out, counting)
+            if status != DONE:
+                return status
+            again = closing and m[GONE] != 0
+            consume(m)
+            if m[m[SOME]] != 0 and m[SINGLE] != 0:
+                m[part + TAKEN] = 1
+                clear_slots(m, part, np.int64(0), m[COUNT] - 1)
+                again = False
+        key, start, end, origin = m[part + KEY], m[part + START], m[part + END], m[part + ORIGIN]
+        absent = closing and m[KIND] == ABSENCE and m[part + TAKEN] == 0
+        if absent and not _write_absence(m, out, counting, key, start, end, origin):
+            return FULL
+        # What completes a sequence at once never does so again, nor does an event alone.
+        whole = closing or m[KIND] == ANY
+        if whole or m[KIND] == SEQUENCE:
+            clear_slots(m, part, np.int64(0) if whole else m[COUNT] - 1, m[COUNT] - 1)
+        m[part + TODO] &= CLOSE if not closing else 0
+        if m[part + TODO] == 0:
+            m[WORK] = m[part + NEXT_TODO]
+            if closing:
+                forget(m, part)
+    return DONE
+
+
+@bare
+def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Number:
     """Close the windows up to a number, of all keys, those without events too."""
-    keys, parts = rows.keys, rows.parts
-    length, step = layout.shape[LENGTH], layout.shape[STEP]
-    while rows.control[SWEPT] < rows.control[KEYS]:
-        key = rows.control[SWEPT]
-        at = key * KEYED
-        while keys[at + NEXT_NUMBER] <= last:
-            number = keys[at + NEXT_NUMBER]
-            part = keys[at + FIRST_PART]
-            known = part >= 0 and parts[part * facts.part + NUMBER] == number
-            if not known or parts[part * facts.part + TAKEN] == 0:
-                start = number * step
-                if not _write_absence(rows, out, counting, key, start, start + length, keys[at + KEY_ORIGIN]):
+    while m[SWEPT] < m[KEY_COUNT]:
+        own = m[KEYS] + m[SWEPT] * KEYED
+        while m[own + NEXT_NUMBER] <= last:
+            number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
+            known = part != 0 and m[part + NUMBER] == number
+            if not known or m[part + TAKEN] == 0:
+                start, origin = number * m[STEP], m[own + KEY_ORIGIN]
+                if not _write_absence(m, out, counting, m[SWEPT], start, start + m[LENGTH], origin):
                     return FULL
             if known:
-                forget(rows, facts, part)
-            keys[at + NEXT_NUMBER] = number + 1
-        rows.control[SWEPT] += 1
-    rows.control[SWEPT] = 0
+                forget(m, part)
+            m[own + NEXT_NUMBER] = number + 1
+        m[SWEPT] += 1
+    m[SWEPT] = 0
     return DONE
 
 
 @kernel
-def advance_situation(
-    layout: Layout,
-    batch: Batch,
-    rows: Rows,
-    facts: Facts,
-    machine: joint.Facts,
-    frame: Int64s,
-    out: Int64s,
-    counting: bool,
-) -> int:
+def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, counting: bool) -> Number:
     """Take events until all are done or the answer says what is missing; called again it goes on from there.
 
-    `frame` is a row as `weft.kernels.joint` reads it, with `bound` as its slots. With `counting` nothing is written.
+    With `counting` nothing is written.
     """
-    lent_layout, lent_batch, lent_rows, lent_facts, lent_machine = layout, batch, rows, facts, machine
-    layout, batch, rows = borrow_layout(lent_layout), borrow_batch(lent_batch), borrow_rows(lent_rows)
-    facts, machine = borrow_facts(lent_facts), joint.borrow(lent_machine)
-    control, shape = rows.control, layout.shape
     while True:
-        status = _work(rows, facts, layout, machine, frame, out, counting)
+        status = _work(m, facts, out, counting)
         if status != DONE:
             return status
-        at = control[ARRIVED]
-        if at == len(batch.classes):
+        at = m[ARRIVED] * ARRIVING
+        if at == len(arriving):
             return DONE
-        if shape[COUNTS_EMPTY] != 0:
-            finish = batch.kinds[at] & FINISH != 0
-            last = (batch.ends[at] - (0 if finish else shape[LENGTH])) // shape[STEP]
-            if control[SWEPT] > 0 or last != control[LIMIT] or finish:
-                status = _sweep_windows(rows, facts, layout, last, out, counting)
+        if m[COUNTS_EMPTY] != 0:
+            finish = arriving[at + OF_KIND] == FINISH
+            last = (arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP]
+            if m[SWEPT] > 0 or last != m[LIMIT]:
+                status = _sweep_windows(m, last, out, counting)
                 if status != DONE:
                     return status
-                control[LIMIT] = last
-        if not room_for(rows, facts, layout, batch, at):
+                m[LIMIT] = last
+        if not room_for(m, arriving, at):
             return GROW
-        if shape[OVERLAPS] != 0 and shape[DEFERRED] == 0:
-            # At another event no set can be the same.
-            control[STAMP] += 1
-            control[SEEN_COUNT] = 0
-        arrive(rows, facts, layout, batch, at)
+        if m[DEFERRED] == 0:  # at another event no set can be the same
+            m[STAMP] += 1
+            m[SEEN_COUNT] = 0
+        arrive(m, facts, arriving, at)

@@ -83,8 +83,10 @@ def search_lines(situation: Situation) -> Iterator[str]:
     """The search for people: how each slot is filled, and what is tested then."""
     names = situation.variables
     for first, steps in search_of(situation).ways.items():
-        yield "when the partition closes" if first is None and _is_deferred(situation) else (
-            "at an event for several slots" if first is None else f"at a new {names[first]}"
+        yield (
+            "when the partition closes"
+            if first is None and _is_deferred(situation)
+            else ("at an event for several slots" if first is None else f"at a new {names[first]}")
         )
         for step in steps:
             by = "" if step.slot != first else ", the new event"
@@ -181,9 +183,9 @@ def _of_the_event(part: Predicate) -> Predicate:
 def _alone(part: Predicate, variable: str) -> Predicate:
     """A clause about the event at hand in the slot of a variable, when all other slots are empty."""
     changed = part.transform(
-        lambda node: Attribute(node.name if node.variable == variable else MISSING)
-        if isinstance(node, Attribute)
-        else node
+        lambda node: (
+            Attribute(node.name if node.variable == variable else MISSING) if isinstance(node, Attribute) else node
+        )
     )
     assert isinstance(changed, Predicate)
     return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -15,9 +16,13 @@ from weft.kernels import situations as kernel
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.graph.fields import merged
 from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
-from weft.runtime.situations.fields import MemberFields
+from weft.runtime.running import pages_below
+from weft.runtime.situations.members import Members
+from weft.runtime.situations.pages import array_pages, read_arrays
+from weft.runtime.situations.report import FieldValues
 
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
@@ -79,7 +84,10 @@ class KeyedRun:
         self._out = np.empty(SETS, np.int64), np.empty(SETS, np.int64), np.empty(SETS * self._width, np.int64)
         self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
-        self._fields = MemberFields(query) if query.fields else None
+        self._fields = FieldValues(query) if query.fields else None
+        # With fields, rows have numbers of members instead of positions.
+        self._members = Members(FieldValues(query).attributes, (), 0, listed=False)
+        self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)
 
@@ -89,21 +97,18 @@ class KeyedRun:
         """The matches of a batch, in pieces, by end."""
         for found in self._run(batch, counting=False):
             yield self._report(batch, found)
-        if self._fields is not None:
-            self._fields.keep(batch, self._live_positions())
         self._sweep()
 
     def count(self, batch: EventBatch) -> int:
         """How many matches a batch gives."""
         total = sum(self._run(batch, counting=True))
-        if self._fields is not None:
-            self._fields.keep(batch, self._live_positions())
         self._sweep()
         return total
 
     def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[int]:
         """Drive the kernel; give the number of sets each time there are some."""
         slots, keys = self._prepared(batch)
+        numbers = self._numbers(batch, slots)
         self.last = int(batch.ends[-1])
         self._control[kernel.EVENT] = 0
         while True:
@@ -112,7 +117,7 @@ class KeyedRun:
                 keys,
                 batch.starts,
                 batch.ends,
-                batch.positions,
+                numbers,
                 self._consumes,
                 self._picks,
                 self._sequence.length,
@@ -149,6 +154,16 @@ class KeyedRun:
         self._grow_keys(self._coder.capacity)
         return slots, keys
 
+    def _numbers(self, batch: EventBatch, slots: npt.NDArray[np.int8]) -> Int64s:
+        """What stands for the events: their positions, or with fields their numbers among those that are kept."""
+        if self._fields is None:
+            return batch.positions
+        numbers = np.full(len(batch), -1, np.int64)
+        chosen = np.flatnonzero(slots >= 0)
+        first = self._members.add(batch, chosen, None)
+        numbers[chosen] = np.arange(first, first + len(chosen))
+        return numbers
+
     def _grow_keys(self, keys: int) -> None:
         have = len(self._windows)
         if keys > have:
@@ -163,18 +178,23 @@ class KeyedRun:
             part[: found * size] for part, size in zip(self._out, (1, 1, self._width), strict=True)
         )
         members = positions.reshape(found, self._width)
+        fields = {}
+        if self._fields is not None:
+            columns = self._fields.values(self._members, members)
+            fields = {name: merged(column, found) for name, column in columns.items()}
+            positions = self._members.places(positions)
         return MatchBatch(
             query=self.query.name,
             names=tuple((name,) for name in self.query.situation.variables),
             starts=starts.copy(),
             ends=batch.ends[events],
-            firsts=members[:, 0].copy(),
+            firsts=positions[:: self._width].copy(),
             lasts=batch.positions[events],
             offsets=self._offsets[: found + 1],
             positions=positions.copy(),
             labels=self._labels[: found * self._width],
             keys=np.zeros(found, np.uint64),
-            events=None if self._fields is None else self._fields.events(batch, members),
+            fields=fields,
         )
 
     # -- what is kept ---------------------------------------------------------------------------
@@ -186,13 +206,14 @@ class KeyedRun:
         live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
         return live
 
-    def _live_positions(self) -> Int64s:
-        """The positions of rows that may be in use (those that are free among them are harmless)."""
-        top = int(self._control[kernel.TOP])
-        return self._rows.positions[:top]
-
     def _sweep(self) -> None:
-        """Forget keys without rows, when there are many."""
+        """Forget events and keys without rows, when there are many."""
+        if len(self._members) > self._sweep_members_at:
+            rows = self._rows.positions[: int(self._control[kernel.TOP])]  # free ones among them are harmless
+            live = np.zeros(len(self._members), bool)
+            live[rows] = True
+            rows[:] = self._members.keep(live)[rows]
+            self._sweep_members_at = max(LEAST_ROWS, 2 * len(self._members))
         coder = self._coder
         if coder is None or coder.capacity <= self._sweep_at:
             return
@@ -223,8 +244,8 @@ class KeyedRun:
                 self._key_pages.pop(name, None)
                 self._key_pages |= {} if page is None else {name: page}
             yield from ((f"keys/{name}", page) for name, page in self._key_pages.items())
-        if self._fields is not None:
-            yield "fields", self._fields.page()
+        yield "texts", json.dumps(self._members.arena.texts.texts()).encode()
+        yield from ((f"members/{name}", page) for name, page in array_pages(self._members.arrays()))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
@@ -238,5 +259,4 @@ class KeyedRun:
         if self._coder is not None:
             self._key_pages = {name[5:]: page for name, page in pages.items() if name.startswith("keys/")}
             self._coder = KeyCoder.restore(self._coder.partition, self._key_pages)
-        if self._fields is not None:
-            self._fields.load(pages["fields"])
+        self._members.load(read_arrays(pages_below("members/", pages)), json.loads(pages["texts"]))

@@ -19,6 +19,7 @@ from weft.runtime.situations.members import Lists, Members, joined_lists, single
 from weft.runtime.situations.stage import Stage
 
 Columns = dict[str, Column]
+EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class Derived(NamedTuple):
@@ -40,13 +41,22 @@ class FieldValues:
     """The fields of a situation's matches, from the attributes of their members."""
 
     def __init__(self, query: SituationQuery) -> None:
-        self.variables = query.situation.variables
+        self._variables = query.situation.variables
         self._fields = [(field.name, field.value.transform(by_column)) for field in query.fields]
         parts = [part for field in query.fields for part in field.value.walk()]
         self._read = sorted({(p.variable or "", p.name) for p in parts if isinstance(p, Attribute)})
 
-    def values(self, members: Members, of_variable: Callable[[str], Int64s], count: int) -> Columns:
-        """The fields as columns; `of_variable` gives the members in a slot, or with the values of the key."""
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes that are read of members."""
+        return sorted({name for _, name in self._read})
+
+    def values(self, members: Members, sets: Int64s) -> Columns:
+        """The fields of sets as columns."""
+        return self.of_events(members, len(sets), lambda variable: self._slot(sets, variable))
+
+    def of_events(self, members: Members, count: int, of_variable: Callable[[str], Int64s]) -> Columns:
+        """The fields as columns, given the members of each variable; that without a name has the values of the key."""
         columns = {
             column_name(Attribute(name, variable or None)): members.column(name, of_variable(variable))
             for variable, name in self._read
@@ -54,6 +64,11 @@ class FieldValues:
         none = np.zeros(count, np.int64)
         batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
         return {name: column_of(value, batch) for name, value in self._fields}
+
+    def _slot(self, sets: Int64s, variable: str) -> Int64s:
+        """The members in a slot; for the values of the key, any member."""
+        found: Int64s = sets[:, self._variables.index(variable)] if variable else sets.max(axis=1)
+        return found
 
 
 class Reporter:
@@ -66,10 +81,21 @@ class Reporter:
         query = stage.query
         self._name = query.name
         self._variables = query.situation.variables
-        self._names = tuple((name,) for name in self._variables)
+        self._names: tuple[tuple[str, ...], ...] = tuple((name,) for name in self._variables)
         self._in_order = query.situation.kind == "sequence"
         self._fields = FieldValues(query)
         self._columns: Columns = {}
+
+    def by_end(self, sets: Int64s) -> Int64s:
+        """Sets by the end of their matches."""
+        if self._stage.is_absence:
+            ends = sets[:, 2]
+        elif self._stage.immediate:
+            return sets  # they come as events do
+        else:
+            ends = np.where(sets >= 0, self._members.times(np.maximum(sets, 0))[1], EARLIEST).max(axis=1)
+        found: Int64s = sets[np.argsort(ends, kind="stable")]
+        return found
 
     def matches(self, sets: Int64s) -> MatchBatch:
         """The matches of sets."""
@@ -82,7 +108,7 @@ class Reporter:
         filled = sets >= 0
         starts, ends = self._members.times(np.maximum(sets, 0))
         if not filled.all():
-            starts, ends = np.where(filled, starts, np.iinfo(np.int64).max), np.where(filled, ends, np.iinfo(np.int64).min)
+            starts, ends = np.where(filled, starts, LATEST), np.where(filled, ends, EARLIEST)
         names = self._names
         if self._members.listed:
             offsets, positions, labels, names = self._listed(sets, filled)
@@ -94,7 +120,7 @@ class Reporter:
                 order = np.argsort(positions.reshape(count, width), axis=1)
                 positions = np.take_along_axis(positions.reshape(count, width), order, axis=1).ravel()
                 labels = order.ravel().astype(np.int32)
-        self._columns = self._fields.values(self._members, lambda name: self._slot(sets, name), count)
+        self._columns = self._fields.values(self._members, sets)
         empty = offsets[1:] == offsets[:-1]
         padded = np.append(positions, -1)
         return MatchBatch(
@@ -110,14 +136,6 @@ class Reporter:
             keys=np.zeros(count, np.uint64),
         )
 
-    def _slot(self, sets: Int64s, variable: str) -> Int64s:
-        """The members in a slot; for the values of the key, any member."""
-        if not variable:
-            found: Int64s = sets.max(axis=1)
-            return found
-        slot: Int64s = sets[:, self._variables.index(variable)]
-        return slot
-
     def _listed(
         self, sets: Int64s, filled: npt.NDArray[np.bool_]
     ) -> tuple[Int64s, Int64s, npt.NDArray[np.int32], tuple[tuple[str, ...], ...]]:
@@ -132,12 +150,13 @@ class Reporter:
         first[1:] = (rows[1:] != rows[:-1]) | (positions[1:] != positions[:-1])
         labels, names = slots.astype(np.int32), list(self._names)
         begins = np.flatnonzero(first)
-        for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True):
-            if end - begin > 1:  # one event in several slots, through what is derived from it
-                shared = tuple(sorted(self._variables[slot] for slot in slots[begin:end]))
-                if shared not in names:
-                    names.append(shared)
-                labels[begin] = names.index(shared)
+        shares = np.diff(np.append(begins, len(rows)))
+        for group in np.flatnonzero(shares > 1).tolist():  # one event in several slots, through what is derived from it
+            begin = int(begins[group])
+            shared = tuple(sorted(self._variables[slot] for slot in slots[begin : begin + shares[group]].tolist()))
+            if shared not in names:
+                names.append(shared)
+            labels[begin] = names.index(shared)
         counts = np.bincount(rows[first], minlength=len(sets))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64)
         return offsets, positions[first], labels[first], tuple(names)
@@ -146,7 +165,7 @@ class Reporter:
         """Matches without events; `firsts` and `lasts` tell them apart from other absences at the same time."""
         keys, starts, ends, origins = rows.T.copy()
         count = len(rows)
-        self._columns = self._fields.values(self._members, lambda _: self._stage.key_members(keys), count)
+        self._columns = self._fields.of_events(self._members, count, lambda _: self._stage.key_members(keys))
         return MatchBatch(
             query=self._name,
             names=(),

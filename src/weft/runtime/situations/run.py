@@ -10,17 +10,18 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from weft.algebra.predicates import Attribute
 from weft.algebra.situations import SituationQuery
 from weft.errors import InputError
 from weft.plan.keyed import keyed_sequence
-from weft.plan.situations import unlinked
-from weft.runtime.events import EventBatch
-from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
+from weft.plan.situations import counts_time, unlinked
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.matches import MatchBatch
 from weft.runtime.running import pages_below
-from weft.runtime.situations.happenings import Happening, happenings
 from weft.runtime.situations.keyed import KeyedRun
-from weft.runtime.situations.stage import Match, Stage
+from weft.runtime.situations.report import Reporter
+from weft.runtime.situations.stage import Stage
+from weft.runtime.situations.waiting import Waiting
 from weft.runtime.state import PageStore
 
 EARLIEST = -(1 << 63)
@@ -29,26 +30,29 @@ EARLIEST = -(1 << 63)
 class NetworkRun:
     """The situations of a program over one stream of events."""
 
+    counters: Mapping[str, int] = {}
+
     def __init__(self, queries: Sequence[SituationQuery]) -> None:
         self.queries = tuple(queries)
         alone = {number: keyed_sequence(queries[number].situation) for number in unlinked(queries)}
         self._keyed = [KeyedRun(queries[number], found) for number, found in alone.items() if found is not None]
         rest = [query for number, query in enumerate(queries) if alone.get(number) is None]
-        self._stages = [Stage(query) for query in rest]
-        self._feeders = [self._feeders_of(number) for number in range(len(rest))]
-        self._waiting: list[list[Happening]] = [[] for _ in rest]
+        names = [query.name for query in rest]
+        self._stages: list[Stage] = []
+        self._feeders: list[list[int]] = []
+        for number, query in enumerate(rest):
+            needs_all = counts_time(query)
+            feeders = [at for at in range(number) if needs_all or names[at] in query.situation.types]
+            self._feeders.append(feeders)
+            self._stages.append(Stage(query, listed=bool(feeders)))
+        self._consumers = [
+            [at for at, feeders in enumerate(self._feeders) if number in feeders] for number in range(len(rest))
+        ]
+        self._reporters = [Reporter(stage, number) for number, stage in enumerate(self._stages)]
+        self._waiting = [Waiting(None if stage.needs_all else stage.types) for stage in self._stages]
         self._last: int | None = None  # the end of the last event
-        self._passed: int | None = None  # no event that ends before it will come
+        self._passed: int | None = None  # all further events end then or later
         self._store = PageStore()
-        read = {node.name for query in rest for node in query.walk() if isinstance(node, Attribute)}
-        self._columns = sorted(read.union(*(query.situation.context.by for query in rest)))
-        types: frozenset[str] = frozenset().union(*(stage.types for stage in self._stages))
-        self._types = None if any(stage.needs_all for stage in self._stages) else types
-
-    def _feeders_of(self, number: int) -> list[int]:
-        stage = self._stages[number]
-        earlier = enumerate(self._stages[:number])
-        return [at for at, feeder in earlier if stage.needs_all or feeder.query.name in stage.types]
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -58,22 +62,9 @@ class NetworkRun:
             return
         for run in self._keyed:
             yield from run.push(batch)
-        yield from self._staged(batch)
-
-    def _staged(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches of situations that are worked out event by event."""
         self._last = int(batch.ends[-1])
-        seen = list(happenings(batch, self._columns, self._types)) if self._stages else []
-        yield from self._pass(seen, self._last)
-
-    def _pass(self, seen: Sequence[Happening], time: int) -> Iterator[MatchBatch]:
-        """The matches that are known with these events and when time has passed."""
-        self._passed = time if self._passed is None else max(self._passed, time)
-        for number, stage in enumerate(self._stages):
-            found = self._advance(number, seen, self._passed)
-            self._feed(number, found)
-            if found:
-                yield _reported(stage.query.name, found)
+        for number in self._pass(self._last):
+            yield from self._reported(number, self._given(number, batch))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches are known with a batch."""
@@ -81,25 +72,26 @@ class NetworkRun:
         if not len(batch):
             return {}
         totals.update({run.query.name: run.count(batch) for run in self._keyed})
-        for found in self._staged(batch):
-            totals[found.query] += len(found)
+        self._last = int(batch.ends[-1])
+        for number in self._pass(self._last):
+            name = self._stages[number].query.name
+            if self._consumers[number]:
+                totals[name] += sum(map(len, self._reported(number, self._given(number, batch))))
+            else:
+                totals[name] += sum(map(len, self._given(number, batch, counting=True)))
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """The matches that are known when no event that ends before this time will come."""
-        yield from self._pass((), time)
+        for number in self._pass(time):
+            yield from self._reported(number, self._given(number, blocks.empty()))
 
     def finish(self) -> Iterator[MatchBatch]:
         """The matches that the end of the input decides."""
         if self._last is None:
             return
-        for number, stage in enumerate(self._stages):
-            waiting, self._waiting[number] = self._waiting[number], []
-            found = [match for event in sorted(waiting, key=_order) for match in stage.take(event)]
-            found += stage.finish(self._last)
-            self._feed(number, found)
-            if found:
-                yield _reported(stage.query.name, found)
+        for number in range(len(self._stages)):
+            yield from self._reported(number, self._given_last(number, self._last))
 
     @property
     def safe(self) -> int | None:
@@ -109,48 +101,63 @@ class NetworkRun:
         settled = _least([self._passed, *(stage.settled for stage in self._stages)])
         return EARLIEST if settled is None else settled
 
-    def _advance(self, number: int, seen: Sequence[Happening], time: int) -> list[Match]:
-        """Give a situation the events whose turn has come."""
-        stage = self._stages[number]
-        if not self._feeders[number]:
-            ready, bound = seen, time
-        else:
-            own = [event for event in seen if stage.needs_all or event.type in stage.types]
-            settled = _least([time, *(self._stages[feeder].settled for feeder in self._feeders[number])])
-            waiting = [*self._waiting[number], *own]
-            if settled is None:
-                self._waiting[number] = waiting
-                return []
-            bound = settled
-            self._waiting[number] = [event for event in waiting if event.end >= bound]
-            ready = sorted((event for event in waiting if event.end < bound), key=_order)
-        found = [match for event in ready for match in stage.take(event)]
-        return [*found, *stage.pass_time(bound)]
-
-    def _feed(self, number: int, found: Iterable[Match]) -> None:
-        """Matches as events for the situations that look at them."""
-        consumers = [at for at, feeders in enumerate(self._feeders) if number in feeders]
-        if not consumers:
-            return
-        name = self._stages[number].query.name
-        for match in found:
-            attributes = {name: value for name, value in match.event.items() if isinstance(value, int | float | str)}
-            event = Happening(name, match.start, match.end, match.positions, attributes, number, match.rank)
-            for at in consumers:
-                passed = self._stages[at].time
-                if passed is not None and match.end < passed:
-                    raise InputError(
-                        f"an event is longer than the partition of {name!r} that it opens, and {name!r} at {match.end} "
-                        f"would come before what {self._stages[at].query.name!r} has seen: ask for engine='meaning'"
-                    )
-                self._waiting[at].append(event)
-
-    # -- state ----------------------------------------------------------------------------------
-
-    counters: Mapping[str, int] = {}
-
     def sweep(self) -> None:
         """Partitions are given up as they close."""
+
+    def _pass(self, time: int) -> Iterable[int]:
+        """The situations in turn, when this time has passed."""
+        self._passed = time if self._passed is None else max(self._passed, time)
+        return range(len(self._stages))
+
+    def _given(self, number: int, batch: EventBatch, *, counting: bool = False) -> Iterator[Int64s]:
+        """The sets of a situation that gets the events whose turn has come."""
+        stage, waiting = self._stages[number], self._waiting[number]
+        assert self._passed is not None
+        if not self._feeders[number]:
+            yield from stage.take(batch, None, self._passed, counting=counting)
+            return
+        waiting.add_input(batch)
+        settled = _least([self._passed, *(self._stages[feeder].settled for feeder in self._feeders[number])])
+        if settled is None:
+            return
+        ready = waiting.ready(settled, stage.taken)
+        if ready is None:
+            yield from stage.take(blocks.empty(), None, settled, counting=counting)
+        else:
+            yield from stage.take(ready.batch, ready.lists, settled, counting=counting)
+
+    def _given_last(self, number: int, last: int) -> Iterator[Int64s]:
+        """The sets of a situation for which the input has ended."""
+        stage = self._stages[number]
+        ready = self._waiting[number].ready(None, stage.taken)
+        if ready is not None:
+            yield from stage.take(ready.batch, ready.lists, int(ready.batch.ends[-1]))
+        yield from stage.finish(last)
+
+    def _reported(self, number: int, sets: Iterator[Int64s]) -> Iterator[MatchBatch]:
+        """Matches of the sets of a situation, which are events for those that look at them."""
+        reporter, consumers = self._reporters[number], self._consumers[number]
+        for some in sets:
+            chosen = reporter.by_end(some)
+            found = reporter.matches(chosen)
+            if consumers:
+                self._feed(number, chosen, found)
+            yield found
+
+    def _feed(self, number: int, sets: Int64s, found: MatchBatch) -> None:
+        name = self._stages[number].query.name
+        for at in self._consumers[number]:
+            passed = self._stages[at].time
+            early = found.ends[found.ends < (EARLIEST if passed is None else passed)]
+            if len(early):
+                raise InputError(
+                    f"an event is longer than the partition of {name!r} that it opens, and {name!r} at "
+                    f"{int(early[0])} would come before what {self._stages[at].query.name!r} has seen: "
+                    "ask for engine='meaning'"
+                )
+            self._waiting[at].add(self._reporters[number].derived(sets, found))
+
+    # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
@@ -161,8 +168,8 @@ class NetworkRun:
         for number, run in enumerate(self._keyed):
             yield from ((f"keyed/{number}/{name}", page) for name, page in run.pages())
         for number, stage in enumerate(self._stages):
-            waiting = [event.to_json() for event in self._waiting[number]]
-            yield f"stage/{number}", json.dumps({"waiting": waiting, **stage.to_json()}).encode()
+            yield from ((f"stage/{number}/{name}", page) for name, page in stage.pages())
+            yield from ((f"waiting/{number}/{name}", page) for name, page in self._waiting[number].pages())
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
@@ -171,13 +178,8 @@ class NetworkRun:
         for number, run in enumerate(self._keyed):
             run.load(pages_below(f"keyed/{number}/", pages))
         for number, stage in enumerate(self._stages):
-            saved = json.loads(pages[f"stage/{number}"])
-            self._waiting[number] = [Happening.from_json(values) for values in saved["waiting"]]
-            stage.load(saved)
-
-
-def _order(event: Happening) -> tuple[object, ...]:
-    return event.order
+            stage.load(pages_below(f"stage/{number}/", pages))
+            self._waiting[number].load(pages_below(f"waiting/{number}/", pages))
 
 
 def _least(times: Iterable[int | None]) -> int | None:
@@ -187,8 +189,3 @@ def _least(times: Iterable[int | None]) -> int | None:
             return None
         known.append(time)
     return min(known)
-
-
-def _reported(query: str, found: Iterable[Match]) -> MatchBatch:
-    ordered = sorted(found, key=lambda match: (match.end, match.start, match.positions))
-    return to_batch(query, [PlainMatch(*match[:7]) for match in ordered])

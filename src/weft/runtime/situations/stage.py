@@ -8,20 +8,22 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import FromFor, FromUntil, Whole
 from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
-from weft.kernels import occurrences, participants, partitions, select
+from weft.kernels import participants, partitions, select
 from weft.plan.atoms import IsType
 from weft.plan.search import search_of
+from weft.plan.situations import counts_time
+from weft.runtime import blocks
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.graph.code import Constants
 from weft.runtime.keys import KeyCoder
 from weft.runtime.situations.members import Lists, Members
+from weft.runtime.situations.memory import Memory
 from weft.runtime.situations.pages import array_pages, read_arrays
-from weft.runtime.situations.rows import StateRows
 from weft.runtime.situations.tables import SituationTables
 
 NUMBERS = 1 << 16  # of one piece of output
@@ -41,26 +43,23 @@ class Stage:
         by = situation.context.by
         for name in {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}:
             constants.column(name)
-        self.members = Members(constants.columns, constants.values, len(self.tables.code), listed=listed)
+        self.members = Members(constants.columns, constants.values, self.tables.code_size, listed=listed)
         self.is_absence = situation.kind == "absence"
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
-        # An absence counts all time since the first event, whatever its type.
-        self.needs_all = self.is_absence and isinstance(situation.context, Windows | Whole)
+        self.needs_all = counts_time(query)
         self.types = situation.types
         self.time: int | None = None  # all further events end then or later
         self.taken = 0  # events that had their turn
-        self.state = StateRows(self.tables)
+        self.memory = Memory(self.tables, self.members.arena.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
         self._classifier = Classifier([[*guards, *_boundaries(query)]])
         self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
         self._fills = np.empty(0, bool)  # by letter: whether it is a participant
-        self._layout = self.tables.layout()
         self._coder = KeyCoder(tuple((name,) for name in by)) if by else None
         self._key_pages: dict[str, bytes] = {}
         self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
-        self._frame = np.zeros(occurrences.ROW, np.int64)
         self._width = select.ABSENT if self.is_absence else self.tables.count
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
         self._sweep_at = LEAST_EVENTS
@@ -74,55 +73,52 @@ class Stage:
         With `lists` the positions of the events are places, and each list has the input positions of an event.
         """
         if len(batch) or self.time is None or time > self.time:
-            self.time = time
+            if not self.is_absence:  # absences do not come by end: until all are there, none is settled
+                self.time = time
             self.taken += len(batch)
             yield from self._drive(self._prepared(batch, lists, time, 0), counting)
+            self.time = time
             self._sweep()
 
     def finish(self, last: int) -> Iterator[Int64s]:
         """The sets of the partitions that close with the input, whose last time this is."""
-        yield from self._drive(self._prepared(None, None, last, partitions.FINISH), counting=False)
+        yield from self._drive(self._prepared(blocks.empty(), None, last, partitions.FINISH), counting=False)
 
     @property
     def settled(self) -> int | None:
         """All further matches end then or later; None when nothing is known."""
         if self.time is None or self.is_absence or self.immediate:
             return None if self.is_absence and isinstance(self.query.situation.context, Whole) else self.time
-        return min(self.time, int(self.state.open_parts()[:, participants.FIRST_END].min(initial=self.time)))
+        return min(self.time, self.memory.oldest()[0])
 
     def key_members(self, keys: Int64s) -> Int64s:
         """An event with the values of each key."""
         found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)
         return found
 
-    def _drive(self, batch: partitions.Batch, counting: bool) -> Iterator[Int64s]:
-        """Run the kernel over a batch; while counting, sets have no members."""
-        state, control, tables, arena = self.state, self.state.control, self.tables, self.members.arena
-        control[participants.ARRIVED] = 0
-        facts = participants.Facts(
-            arena.events, arena.values, arena.width, tables.slots, tables.columns, tables.entry_size, tables.part_size
-        )
+    def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
+        """Run the kernel over events; while counting, sets have no members."""
+        memory, arena = self.memory, self.members.arena
+        memory.m[participants.ARRIVED] = 0
         machine = arena.facts()
+        constants = np.concatenate([machine.constants, machine.stack])
+        facts = participants.Facts(machine.values, constants, len(machine.constants), machine.pool, machine.offsets)
         while True:
-            status = select.advance_situation(
-                self._layout, batch, state.rows, facts, machine, self._frame, self._out, counting
-            )
-            found, control[participants.FOUND] = int(control[participants.FOUND]), 0
+            status = select.advance_situation(memory.m, facts, arriving, self._out, counting)
+            found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
-                yield np.empty((found, 0), np.int64) if counting else self._out[: found * self._width].reshape(
-                    found, self._width
-                )
+                yield self._out[: 0 if counting else found * self._width].reshape(found, -1)
             if status == select.DONE:
                 return
             if status == select.GROW:
-                state.grow()
+                memory.grow()
             if status == select.CROWDED:
-                state.grow_seen(None if self.immediate else self._oldest())
+                memory.grow_seen(memory.oldest()[1] if not self.immediate else 0)
 
-    def _prepared(self, batch: EventBatch | None, lists: Lists | None, time: int, kind: int) -> partitions.Batch:
+    def _prepared(self, batch: EventBatch, lists: Lists | None, time: int, kind: int) -> Int64s:
         """The events that matter, and after them time that has passed."""
-        if batch is None or not len(batch):
-            return _moment(time, kind)
+        if not len(batch):
+            return np.array([-1, 0, time, time, kind, -1, -1, -1], np.int64)
         letters = self._classifier.letters(batch)[0]
         self._learn()
         kinds, fills = self._kinds[letters], self._fills[letters]
@@ -131,26 +127,23 @@ class Stage:
         if self._coder is not None:
             keys = self._coder.code(batch)
             matters &= keys >= 0
-            self.state.reserve_keys(self._coder.capacity)
+            self.memory.reserve_keys(self._coder.capacity)
         chosen = np.flatnonzero(matters)
-        count = len(chosen)
-        columns = np.zeros((7, count + 1), np.int64)
-        classes, key_codes, starts, ends, own_kinds, events, origins = columns
-        classes[:count], classes[count] = letters[chosen], -1
-        if keys is not None:
-            key_codes[:count] = keys[chosen]
-        starts[:count], ends[:count] = batch.starts[chosen], batch.ends[chosen]
-        starts[count], ends[count], own_kinds[count] = time, time, kind
-        own_kinds[:count] = kinds[chosen]
-        events[:] = -1
-        origins[:count] = batch.positions[chosen] if lists is None else _first_positions(lists)[chosen]
+        arriving: npt.NDArray[np.int64] = np.full((len(chosen) + 1, partitions.ARRIVING), -1, np.int64)
+        arriving[-1] = [-1, 0, time, time, kind, -1, -1, -1]
+        events = arriving[:-1]
+        events[:, partitions.OF_CLASS] = letters[chosen]
+        events[:, partitions.OF_KEY] = 0 if keys is None else keys[chosen]
+        events[:, partitions.STARTS], events[:, partitions.ENDS] = batch.starts[chosen], batch.ends[chosen]
+        events[:, partitions.OF_KIND], events[:, partitions.PLACED] = kinds[chosen], batch.positions[chosen]
+        events[:, partitions.FROM] = batch.positions[chosen] if lists is None else _first_positions(lists)[chosen]
         if self.is_absence:
-            self._know_keys(batch, chosen, key_codes[:count], lists)
+            self._know_keys(batch, chosen, events[:, partitions.OF_KEY], lists)
         else:
             inside = np.flatnonzero(fills[chosen])
             first = self.members.add(batch, chosen[inside], lists)
-            events[:count][inside] = np.arange(first, first + len(inside))
-        return partitions.Batch(*columns)
+            events[inside, partitions.NUMBERED] = np.arange(first, first + len(inside))
+        return arriving.ravel()
 
     def _learn(self) -> None:
         """Make classes of letters that are new."""
@@ -164,7 +157,7 @@ class Stage:
             bits = (partitions.OPENS, partitions.CLOSES)
             kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
             self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
-        self._layout = self.tables.layout()
+        self.memory.place_blocks(self.tables.class_blocks())
 
     def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s, lists: Lists | None) -> None:
         """Keep an event of each new key, when its values are shown."""
@@ -180,26 +173,19 @@ class Stage:
 
     # -- what is kept ---------------------------------------------------------------------------
 
-    def _oldest(self) -> int:
-        """The least place of an event in an open partition."""
-        return int(self.state.open_parts()[:, participants.FIRST_PLACE].min(initial=participants.NEVER - 1))
-
     def _sweep(self) -> None:
         """Forget events that are in no partition, and keys that have none, when there are many."""
         if len(self.members) > self._sweep_at:
-            entries = self.state.entries()
-            held = entries[:, participants.EVENT]
-            live = np.zeros(len(self.members), bool)
-            live[held[held >= 0]] = True
-            live[self._key_members[self._key_members >= 0]] = True
+            live = self.memory.events_in_use(len(self.members)) > 0
+            known = self._key_members >= 0
+            live[self._key_members[known]] = True
             numbers = self.members.keep(live)
-            entries[held >= 0, participants.EVENT] = numbers[held[held >= 0]]
-            self._key_members = np.where(self._key_members >= 0, numbers[self._key_members], -1)
+            self.memory.renumber(numbers)
+            self._key_members[known] = numbers[self._key_members[known]]
             self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
         coder = self._coder
         if coder is not None and not self.is_absence and coder.capacity > self._sweep_keys_at:
-            keys = self.state.rows.keys.reshape(-1, partitions.KEYED)[: coder.capacity]
-            live = keys[:, partitions.OPEN_PARTS] > 0
+            live = self.memory.keys()[: coder.capacity, partitions.OPEN_PARTS] > 0
             coder.release(np.flatnonzero(~live))
             self._sweep_keys_at = max(LEAST_KEYS, 2 * int(live.sum()))
 
@@ -209,7 +195,7 @@ class Stage:
         """The state, page by page."""
         summary = {"time": self.time, "taken": self.taken, "texts": self.members.arena.texts.texts()}
         yield "summary", json.dumps(summary).encode()
-        yield from array_pages(self.state.arrays() | self.members.arrays() | {"key_members": self._key_members})
+        yield from array_pages({"memory": self.memory.used(), "key_members": self._key_members} | self.members.arrays())
         if self._coder is not None:
             for name, page in self._coder.snapshot().items():
                 self._key_pages.pop(name, None)
@@ -221,7 +207,7 @@ class Stage:
         summary = json.loads(pages["summary"])
         self.time, self.taken = summary["time"], summary["taken"]
         arrays = read_arrays({name: page for name, page in pages.items() if not name.startswith("coder/")})
-        self.state.load(arrays)
+        self.memory.load(arrays["memory"])
         self.members.load(arrays, summary["texts"])
         self._key_members = arrays["key_members"]
         if self._coder is not None:
@@ -237,12 +223,6 @@ def _boundaries(query: SituationQuery) -> list[Predicate]:
         case FromFor(opener=opener):
             return [IsType(opener)]
     return []
-
-
-def _moment(time: int, kind: int) -> partitions.Batch:
-    """No events but time that has passed."""
-    columns: npt.NDArray[np.int64] = np.array([[-1], [0], [time], [time], [kind], [-1], [-1]], np.int64)
-    return partitions.Batch(*columns)
 
 
 def _first_positions(lists: Lists) -> Int64s:

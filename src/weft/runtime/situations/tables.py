@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
-from weft.kernels import joint, participants, partitions, select
-from weft.kernels.partitions import Layout
+from weft.kernels import joint, partitions, select
+from weft.kernels import participants as p
 from weft.plan.search import Search, Step
-from weft.runtime.events import Int64s
 from weft.runtime.graph.code import Compiler, Constants, View
 from weft.runtime.graph.layout import What
 
 _REPEATED = {
-    Repeated.EVERY: participants.EVERY,
-    Repeated.FIRST: participants.FIRST,
-    Repeated.LAST: participants.LAST,
-    Repeated.OVERRIDE: participants.OVERRIDE,
+    Repeated.EVERY: p.EVERY,
+    Repeated.FIRST: p.FIRST,
+    Repeated.LAST: p.LAST,
+    Repeated.OVERRIDE: p.OVERRIDE,
 }
 _KINDS = {
     "sequence": partitions.SEQUENCE,
@@ -51,41 +49,35 @@ class SituationTables:
         self._compiler = Compiler(_Participants(), constants)
         self._index_at = np.cumsum([0, *map(len, search.indexed)])
         self._quick: list[int] = []
-        self._code: list[Int64s] = [np.empty(0, np.int64)]
-        self._code_size = 0
+        self._code: list[int] = []
         self._class_at = [0]
         self._class_slots: list[int] = []
-        self.columns = np.array([constants.column(name) for own in search.indexed for name in own], np.int64)
-        self.slots = np.array([part for slot in range(self.count) for part in self._slot(slot)], np.int64)
-        self.shape = _shape(situation)
-        self.steps = self._steps()
-        self.quick = np.array(self._quick, np.int64)
-        self.code = np.concatenate(self._code)
+        columns = [constants.column(name) for own in search.indexed for name in own]
+        steps = self._steps()
+        self.blocks: dict[int, list[int]] = {
+            p.SLOTS: [part for slot in range(self.count) for part in self._slot(slot)],
+            p.COLUMNS: columns,
+            p.STEPS: steps,
+            p.QUICK: self._quick,
+            p.CODE: self._code,
+            **{scratch: [0] * self.count for scratch in (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD)},
+        }
+        self.numbers = {
+            **_shape(situation),
+            p.COUNT: self.count,
+            p.ENTRY_SIZE: p.ENTRY + p.CHAINED * max(map(len, search.indexed)),
+            p.PART_SIZE: p.PARTITION + p.SIDE * self.count,
+            p.INDEXED: len(columns),
+        }
 
     @property
-    def entry_size(self) -> int:
-        """Numbers of an entry."""
-        return participants.ENTRY + participants.CHAINED * self.most_indexes
+    def code_size(self) -> int:
+        """How much code there is."""
+        return len(self._code)
 
-    @property
-    def most_indexes(self) -> int:
-        """Attributes of one slot that are looked up, at most."""
-        return max(map(len, self._search.indexed))
-
-    @property
-    def part_size(self) -> int:
-        """Numbers of a partition."""
-        return participants.PARTITION + participants.SIDE * self.count
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether an event may be in several partitions."""
-        return bool(self.shape[partitions.OVERLAPS])
-
-    def layout(self) -> Layout:
-        """The tables as they are now."""
-        at, slots = np.array(self._class_at, np.int64), np.array(self._class_slots, np.int64)
-        return Layout(self.shape, at, slots, self.steps, self.quick, self.code)
+    def class_blocks(self) -> dict[int, list[int]]:
+        """The classes of events that have been met."""
+        return {p.CLASS_AT: self._class_at, p.CLASS_SLOTS: self._class_slots}
 
     def add_class(self, truths: Sequence[bool]) -> bool:
         """Add a class of events, by the truth of `exists` and `fills` of each slot; say whether it has a slot."""
@@ -103,58 +95,62 @@ class SituationTables:
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
         return _REPEATED[participant.repeated], consumes, first, after - first
 
-    def _steps(self) -> Int64s:
+    def _steps(self) -> list[int]:
         """All steps: by the slot that a new event takes, after those for no slot in particular."""
-        table: npt.NDArray[np.int64] = np.zeros((self.count + 1, self.count, select.STEPPED), np.int64)
+        nothing = [0] * (self.count * select.STEPPED)
+        table = [nothing] * (1 + self.count)
         for first, steps in self._search.ways.items():
             bound: set[int] = set()
-            for depth, step in enumerate(steps):
-                table[0 if first is None else 1 + first, depth] = self._step(step, bound)
+            own: list[int] = []
+            for step in steps:
+                own += self._step(step, bound)
                 bound.add(step.slot)
-        return table.ravel()
+            table[0 if first is None else 1 + first] = own
+        return [number for way in table for number in way]
 
-    def _step(self, step: Step, bound: set[int]) -> Int64s:
+    def _step(self, step: Step, bound: set[int]) -> list[int]:
         types = [slot.type for slot in self.situation.participants]
-        row = np.zeros(select.STEPPED, np.int64)
-        row[select.SLOT_OF], row[select.INDEX_OF], row[select.LINK_OF] = step.slot, -1, participants.LINK
+        row = [0] * select.STEPPED
+        row[select.SLOT_OF], row[select.INDEX_OF], row[select.LINK_OF] = step.slot, -1, p.LINK
         if step.lookup is not None:
             place = self._search.indexed[step.slot].index(step.lookup.attribute)
-            row[select.INDEX_OF] = self._index_at[step.slot] + place
-            row[select.LINK_OF] = participants.ENTRY + participants.CHAINED * place + 1
+            row[select.INDEX_OF] = int(self._index_at[step.slot]) + place
+            row[select.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
             row[select.OTHER] = step.lookup.other
             row[select.OTHER_COLUMN] = self._constants.column(step.lookup.value)
         in_sequence = self.situation.kind == "sequence"
         row[select.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
         row[select.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
-        row[select.SHARES] = not in_sequence and types.count(types[step.slot]) > 1
-        row[select.QUICK], row[select.CODE] = len(self._quick), self._code_size
+        row[select.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
+        row[select.QUICK_AT], row[select.CODE_AT] = len(self._quick), len(self._code)
         self._add_tests(step)
-        row[select.QUICK_END], row[select.CODE_END] = len(self._quick), self._code_size
+        row[select.QUICK_END], row[select.CODE_END] = len(self._quick), len(self._code)
         return row
 
     def _add_tests(self, step: Step) -> None:
-        code = self._compiler.conditions(step.tests, self._view).reshape(-1, joint.WIDTH)
-        quick = code[:, 0] == joint.QUICK
-        for _, symbol, *operands in code[quick].tolist():
-            read = [part for packed in operands for part in divmod(packed % joint.SIDE, joint.SLOT)]
-            self._quick += [symbol, *read]
-        self._code.append(code[~quick].ravel())
-        self._code_size += self._code[-1].size
+        for operation, x, y, z in self._compiler.conditions(step.tests, self._view).reshape(-1, joint.WIDTH).tolist():
+            if operation == joint.QUICK:
+                read = [part for packed in (y, z) for part in divmod(packed % joint.SIDE, joint.SLOT)]
+                self._quick += [x, *read]
+            else:
+                self._code += [operation, x, y, z]
 
 
-def _shape(situation: Situation) -> Int64s:
-    shape = np.zeros(partitions.SHAPE, np.int64)
+def _shape(situation: Situation) -> dict[int, int]:
     context = situation.context
-    shape[partitions.KIND] = _KINDS[situation.kind]
-    shape[partitions.DEFERRED] = situation.evaluation is Evaluation.DEFERRED
-    shape[partitions.SINGLE] = situation.cardinality is Cardinality.SINGLE
-    shape[partitions.CONTEXT], shape[partitions.LENGTH], shape[partitions.STEP] = _spans(context)
+    kind, length, step = _spans(context)
     windows = isinstance(context, Windows)
-    shape[partitions.COUNTS_EMPTY] = situation.kind == "absence" and windows
-    shape[partitions.OVERLAPS] = isinstance(context, FromUntil | FromFor) or (
-        isinstance(context, Windows) and context.step < context.length
-    )
-    return shape
+    overlaps = isinstance(context, FromUntil | FromFor) or (windows and step < length)
+    return {
+        p.KIND: _KINDS[situation.kind],
+        p.DEFERRED: int(situation.evaluation is Evaluation.DEFERRED),
+        p.SINGLE: int(situation.cardinality is Cardinality.SINGLE),
+        p.CONTEXT: kind,
+        p.LENGTH: length,
+        p.STEP: step,
+        p.COUNTS_EMPTY: int(situation.kind == "absence" and windows),
+        p.OVERLAPS: int(overlaps),
+    }
 
 
 def _spans(context: Context) -> tuple[int, int, int]:
