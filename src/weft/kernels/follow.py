@@ -2,96 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.borrow import borrowed
 from weft.kernels.buckets import (
+    ENDED,
     ENTRY,
     HEAD,
     ID,
     MARK,
-    NEXT,
-    PLACE,
-    USED,
+    SINCE,
+    TAIL,
+    append,
     find,
-    has_room,
-    insert,
-    is_crowded,
-    is_expired,
-    remove,
-    widened,
+    fits,
+    is_full,
+    probe_values,
+    put_values,
+    since_of,
+    squeezed,
+    with_room,
 )
-from weft.kernels.jit import inlined, kernel, spliced
-from weft.kernels.joint import Facts, borrow, holds, key_of
-from weft.kernels.occurrences import (
-    END,
-    ROW,
-    START,
-    compare_histories,
-    drop_repeated,
-    enlarged,
-    fill_slots,
-    sort_group,
-    write_row,
-)
+from weft.kernels.jit import inlined, kernel
+from weft.kernels.joining import LEFT_AT, OUT, RIGHT_AT, STAMP, join_row, more_rows, no_room
+from weft.kernels.joint import Facts, all_hold, borrow, key_of
+from weft.kernels.occurrences import END, ROW, START, compare_histories, enlarged
 
 Int64s = npt.NDArray[np.int64]
 
 EACH, FIRST_ONE, NEXT_ONES = range(3)  # what is picked
 # Parameters of a node.
-PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, REPEATS, RUNS, ORDERED = range(8)
-# Fields of a node's control block, before those of its stores.
-LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
-CONTROL = 4
-# Fields of the arena's control block: rows and slots used.
-ROWS, SLOTS_USED = range(2)
-
-
-@spliced
-def no_room(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> bool:
-    """Whether one more row, or its slots, would not fit."""
-    return bool((arena[ROWS] + 1) * ROW > len(rows) or arena[SLOTS_USED] + len(spec) // 3 > len(slots))
-
-
-@spliced
-def join_row(
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    left: int,
-    right: int,
-    kind: int,
-    shift: int,
-    spec: Int64s,
-) -> Any:
-    """Append a row joined from one or two, for which there must be room; the row."""
-    row, slot = arena[ROWS], arena[SLOTS_USED]
-    write_row(rows, row, left, right, kind, shift, slot)
-    fill_slots(rows, slots, events, slot, left, right, spec)
-    arena[ROWS] += 1
-    arena[SLOTS_USED] += len(spec) // 3
-    return row
-
-
-@inlined
-def in_order(rows: Int64s, events: Int64s, fresh: Int64s, count: int, repeats: bool, ordered: bool) -> int:
-    """Put occurrences that end together into processing order, if it matters, each once; how many there are."""
-    if not (ordered or repeats) or count == 0:
-        return count
-    sort_group(rows, events, fresh, count)
-    return drop_repeated(rows, events, fresh, count) if repeats else count
-
-
-@spliced
-def give_out(fresh: Int64s, count: int, out: Int64s, control: Int64s) -> None:
-    """Append occurrences to a node's output, for which there must be room."""
-    for k in range(count):
-        out[control[OUT] + k] = fresh[k]
-    control[OUT] += count
+PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, RUNS = range(6)
 
 
 @inlined
@@ -110,6 +52,7 @@ def _by_history(rows: Int64s, rights: Int64s, begin: int, end: int) -> Int64s:
 @kernel
 def follow(
     parameters: Int64s,
+    tests: Int64s,
     where: Int64s,
     among: Int64s,
     first: Int64s,
@@ -131,7 +74,7 @@ def follow(
     entries: Int64s,
     table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the right occurrences that end before `bound`, group by group of equal ends."""
+    """Take all that ends before `bound`, rights group by group of equal ends, each after the lefts that end before."""
     lent_rows, lent_slots, lent_out, lent_entries, lent_table = rows, slots, out, entries, table
     rows = borrowed(rows)
     slots = borrowed(slots)
@@ -139,6 +82,7 @@ def follow(
     entries = borrowed(entries)
     table = borrowed(table)
     parameters = borrowed(parameters)
+    tests = borrowed(tests)
     where = borrowed(where)
     among = borrowed(among)
     first = borrowed(first)
@@ -153,89 +97,91 @@ def follow(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     pick, kind, shift, runs = parameters[PICK], parameters[JOINED], parameters[SHIFTED], parameters[RUNS] != 0
-    limit, limit_slot, repeats = parameters[LIMIT], parameters[LIMIT_SLOT], parameters[REPEATS] != 0
-    fresh = np.empty(64, np.int64)
-    while control[RIGHT_AT] < right_count:
+    limit, limit_slot = parameters[LIMIT], parameters[LIMIT_SLOT]
+    at_end = False
+    while not at_end:
         begin = control[RIGHT_AT]
-        time = rows[rights[begin] * ROW + END]
-        if time >= bound:
+        time = rows[rights[begin] * ROW + END] if begin < right_count else np.int64(bound)
+        at_end = bool(time >= bound)
+        if at_end and runs:  # what they gave out may still be put into order
             break
+        time = min(time, np.int64(bound))
         while control[LEFT_AT] < (control[OUT] if runs else left_count):
             left = out[control[LEFT_AT]] if runs else lefts[control[LEFT_AT]]
             if rows[left * ROW + END] >= time:
                 break
             control[LEFT_AT] += 1
             has, word = key_of(key, 0, values, width, rows, slots, left)
-            if has and not is_expired(rows, slots, events, left, time, limit, limit_slot):
-                if not has_room(entries, store):
-                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
-                    entries = borrowed(lent_entries)
-                if is_crowded(table, store):
-                    lent_table = widened(table)
-                    table = borrowed(lent_table)
-                insert(entries, table, store, word, left)
+            since = since_of(rows, slots, events, left, limit_slot, time)
+            if not has or (limit >= 0 and time - since > limit):
+                continue
+            place = find(table, word)
+            if is_full(table, place):
+                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, limit)
+                entries, table = borrowed(lent_entries), borrowed(lent_table)
+                place = find(table, word)
+            to = append(entries, table, place, left, rows[left * ROW + END], since, 0)
+            put_values(entries, to, tests, 0, values, width, rows, slots, left)
+        if at_end:
+            break
         end = begin + 1
         while end < right_count and rows[rights[end] * ROW + END] == time:
             end += 1
+        control[RIGHT_AT] = end
         group = rights
-        at = begin
         if pick == NEXT_ONES and end - begin > 1:
-            group, at, begin, end = _by_history(rows, rights, begin, end), 0, 0, end - begin
-        count = 0
+            group, begin, end = _by_history(rows, rights, begin, end), 0, end - begin
         stamp = np.int64(0)
-        while at < end:
-            right = group[at]
-            if pick == NEXT_ONES and (at == begin or compare_histories(rows, group[at - 1], right) != 0):
+        for k in range(begin, end):
+            right = group[k]
+            if pick == NEXT_ONES and (k == begin or compare_histories(rows, group[k - 1], right) != 0):
                 control[STAMP] += 1
                 stamp = control[STAMP]
-            at += 1
-            if runs and holds(first, facts, values, width, rows, slots, right, right):
-                if count == len(fresh):
-                    fresh = enlarged(fresh, count, 1)
-                fresh[count] = right
-                count += 1
+            if runs and all_hold(first, facts, rows, slots, right, right):
+                if control[OUT] == len(out):
+                    lent_out = enlarged(out, control[OUT], 1)
+                    out = borrowed(lent_out)
+                out[control[OUT]] = right
+                control[OUT] += 1
             has, word = key_of(key, 1, values, width, rows, slots, right)
             if not has:
                 continue
+            probe = probe_values(tests, 1, values, width, rows, slots, right)
             place = find(table, word)
-            entry = table[place * PLACE + HEAD] if table[place * PLACE] != 0 else np.int64(-1)
-            while entry >= 0:
-                here = entry
-                left = entries[here * ENTRY + ID]
-                if rows[left * ROW + END] >= rows[right * ROW + START]:
+            tail, gone = table[place + TAIL], 0
+            here = table[place + HEAD]
+            while here < tail:
+                at = here * ENTRY
+                if entries[at + ENDED] >= rows[right * ROW + START]:
                     break
-                entry = entries[here * ENTRY + NEXT]
-                mark = entries[here * ENTRY + MARK]
-                if (mark != 0 and mark != stamp) or is_expired(rows, slots, events, left, time, limit, limit_slot):
-                    remove(entries, table, store, place, here)
+                here += 1
+                mark = entries[at + MARK]
+                if (mark != 0 and mark != stamp) or (limit >= 0 and time - entries[at + SINCE] > limit):
+                    entries[at + ID] = -1
+                    gone += 1
                     continue
+                if not fits(entries, at, tests, 0, probe, facts):
+                    continue
+                left = entries[at + ID]
                 if pick == NEXT_ONES:
-                    if not holds(among, facts, values, width, rows, slots, left, right):
+                    if len(among) > 0 and not all_hold(among, facts, rows, slots, left, right):
                         continue
-                    entries[here * ENTRY + MARK] = stamp
-                if not holds(where, facts, values, width, rows, slots, left, right):
+                    entries[at + MARK] = stamp
+                if len(where) > 0 and not all_hold(where, facts, rows, slots, left, right):
                     continue
                 if no_room(rows, slots, arena, spec):
-                    lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
-                    lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
+                    lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
                     rows, slots = borrowed(lent_rows), borrowed(lent_slots)
-                row = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
-                if count == len(fresh):
-                    fresh = enlarged(fresh, count, 1)
-                fresh[count] = row
-                count += 1
+                if control[OUT] == len(out):
+                    lent_out = enlarged(out, control[OUT], 1)
+                    out = borrowed(lent_out)
+                out[control[OUT]] = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
+                control[OUT] += 1
                 if pick == FIRST_ONE:
-                    remove(entries, table, store, place, here)
-        count = in_order(rows, events, fresh, count, repeats, parameters[ORDERED] != 0)
-        if control[OUT] + count > len(out):
-            lent_out = enlarged(out, control[OUT], count)
-            out = borrowed(lent_out)
-        give_out(fresh, count, out, control)
-        control[RIGHT_AT] += end - begin
-    return (
-        lent_rows,
-        lent_slots,
-        lent_out,
-        lent_entries,
-        lent_table,
-    )
+                    entries[at + ID] = -1
+                    gone += 1
+            if gone > 0 and here == tail:
+                table[place + TAIL] = squeezed(entries, table[place + HEAD], here, False)
+            elif gone > 0:
+                table[place + HEAD] = squeezed(entries, table[place + HEAD], here, True)
+    return lent_rows, lent_slots, lent_out, lent_entries, lent_table

@@ -1,30 +1,73 @@
-"""Iterations that report their first and last member: all sub-sequences, or one longest run at a time."""
+"""All sub-sequences of occurrences, each of which reports its first and its last member.
+
+For each member and each first member that sub-sequences which end here can have, the set of their lengths is kept,
+as bits. A new member gathers these sets from the members before it, the latest first; a first member is settled, and
+passed over from then on, as soon as it has all lengths that it can have. So where conditions mostly hold, a member
+costs as much as it reports.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.borrow import borrowed
-from weft.kernels.buckets import ENTRY, HEAD, ID, MARK, NEXT, PLACE, USED, find, has_room, insert, is_crowded, widened
-from weft.kernels.follow import OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, in_order, join_row, no_room
+from weft.kernels.buckets import (
+    ENDED,
+    ENTRY,
+    HEAD,
+    ID,
+    MARK,
+    SINCE,
+    TAIL,
+    append,
+    find,
+    fits,
+    is_full,
+    probe_values,
+    put_values,
+    with_room,
+)
 from weft.kernels.jit import inlined, kernel
-from weft.kernels.joint import Facts, borrow, holds, key_of
+from weft.kernels.joining import OUT, OWN, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.occurrences import END, ROW, RUN, START, enlarged
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-# Parameters: the lengths told apart, whether the greatest stands for all greater ones, whether results can repeat,
-# whether their order matters.
-LENGTHS, OPEN_ENDED, REPEATED, IN_ORDER = range(4)
-# Fields of the control block of `sequences`, besides those of all nodes: members so far, items of reach used.
-MEMBERS, REACHED = 4, 5
-# Those of `longest`: the open run's first and last member (-1: none) and its length.
-RUN_FIRST, RUN_LAST, RUN_LENGTH = 4, 5, 6
-ITERATE_CONTROL = 7
+# Parameters: the lengths told apart, whether the greatest stands for all greater ones, the most ticks from first to
+# last (-1: any number).
+LENGTHS, OPEN_ENDED, SPAN = range(3)
+# Fields of the control block besides those of all nodes: members so far, items of reach used.
+MEMBERS, REACHED = OWN, OWN + 1
+# Fields of a member: its row, where its items of reach begin, how many there are, its start.
+MEMBER_ROW, REACH_AT, REACH_COUNT, MEMBER_START = range(4)
+MEMBER = 4
+ONE = np.uint64(1)
+
+
+class Scratch(NamedTuple):
+    """Room to work in, for all members there can be."""
+
+    gathered: UInt64s  # for each first member, lengths of sub-sequences that end at the member at hand
+    seen: npt.NDArray[np.bool_]  # which first members there are
+    skip: Int64s  # for each first member, itself; when it is settled, one that may not be
+    touched: Int64s  # the first members there are
+    before: Int64s  # the members before the one at hand, latest first
+
+
+def scratch_for(members: int, words: int) -> Scratch:
+    """Room for so many members."""
+    return Scratch(
+        np.zeros(members * words, np.uint64),
+        np.zeros(members, np.bool_),
+        np.arange(members),
+        np.empty(members, np.int64),
+        np.empty(members, np.int64),
+    )
 
 
 @inlined
@@ -33,20 +76,85 @@ def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, le
     carry = np.uint64(0)
     for w in range(words):
         bits = np.uint64(reach[at + w])
-        gathered[to + w] |= (bits << np.uint64(1)) | carry
+        gathered[to + w] |= (bits << ONE) | carry
         carry = bits >> np.uint64(63)
     last, bit = (lengths - 1) // 64, np.uint64((lengths - 1) % 64)
     if open_ended:
-        gathered[to + last] |= np.uint64(reach[at + last]) & (np.uint64(1) << bit)
+        gathered[to + last] |= np.uint64(reach[at + last]) & (ONE << bit)
     beyond = lengths // 64
     if beyond < words:
-        gathered[to + beyond] &= ~(np.uint64(1) << np.uint64(lengths % 64))
+        gathered[to + beyond] &= ~(ONE << np.uint64(lengths % 64))
+
+
+@inlined
+def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
+    """Whether all lengths from 3 to `most` are there; whether 2 is, is known from the beginning."""
+    for w in range(words):
+        count = min(max(most - 64 * w, 0), 64)
+        bits = ~np.uint64(0) if count == 64 else (ONE << np.uint64(count)) - ONE
+        if w == 0:
+            bits &= ~np.uint64(3)
+        if gathered[to + w] & bits != bits:
+            return False
+    return True
+
+
+@inlined
+def _unsettled(skip: Int64s, first: int) -> int:
+    """The next first member that is not settled, from one on."""
+    found = first
+    while skip[found] != found:
+        found = skip[found]
+    while skip[first] != found and first != found:
+        skip[first], first = found, skip[first]
+    return found
+
+
+@inlined
+def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
+    """The first item after `at`, of items in order, whose first member is not before `first`; that at `at` is."""
+    step = item
+    while at + step < end and reach[at + step] < first:
+        at += step
+        step *= 2
+    while step > item:
+        step //= 2
+        if at + step < end and reach[at + step] < first:
+            at += step
+    return at + item
+
+
+@inlined
+def _sort(numbers: Int64s, count: int) -> None:
+    """Sort; nothing is done when they are in order."""
+    width = count
+    for k in range(1, count):
+        if numbers[k - 1] > numbers[k]:
+            width = 1
+            break
+    spare = np.empty(count if width < count else 0, np.int64)
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            i, k = low, middle
+            for at in range(low, high):
+                if k >= high or (i < middle and numbers[i] <= numbers[k]):
+                    spare[at] = numbers[i]
+                    i += 1
+                else:
+                    spare[at] = numbers[k]
+                    k += 1
+        for k in range(count):
+            numbers[k] = spare[k]
+        width *= 2
 
 
 @kernel
 def sequences(
     parameters: Int64s,
     allowed: UInt64s,
+    scratch: Scratch,
+    tests: Int64s,
     where: Int64s,
     key: Int64s,
     spec: Int64s,
@@ -68,18 +176,10 @@ def sequences(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the members that end before `bound`.
 
-    `members` has (row, where its items of `reach` begin, how many) of each; an item is the first member of
-    sub-sequences that end here, and the set of their lengths.
+    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
-    lent_rows, lent_slots, lent_out, lent_entries, lent_table, lent_members, lent_reach = (
-        rows,
-        slots,
-        out,
-        entries,
-        table,
-        members,
-        reach,
-    )
+    lent_rows, lent_slots, lent_out, lent_entries, lent_table = rows, slots, out, entries, table
+    lent_members, lent_reach = members, reach
     rows = borrowed(rows)
     slots = borrowed(slots)
     out = borrowed(out)
@@ -89,6 +189,7 @@ def sequences(
     reach = borrowed(reach)
     parameters = borrowed(parameters)
     allowed = borrowed(allowed)
+    tests = borrowed(tests)
     where = borrowed(where)
     key = borrowed(key)
     spec = borrowed(spec)
@@ -99,206 +200,122 @@ def sequences(
     store = borrowed(store)
     facts = borrow(facts)
     values, width = facts.values, facts.width
-    lengths, open_ended, repeats = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[REPEATED] != 0
+    lengths, open_ended, span = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[SPAN]
     words = len(allowed)
     item = 1 + words
-    top = np.uint64(1) << np.uint64((lengths - 1) % 64)  # with one word: the greatest length, and all of them
-    mask = (top - np.uint64(1)) | top
+    top = ONE << np.uint64((lengths - 1) % 64)  # with one word: the greatest length, and all of them
+    mask = (top - ONE) | top
     stays = top if open_ended else np.uint64(0)
-    fresh = np.empty(64, np.int64)
-    touched = np.empty(64, np.int64)
-    gathered = np.zeros(max(64, control[MEMBERS] * words), np.uint64)
-    seen = np.zeros(max(64, control[MEMBERS]), np.bool_)
+    gathered = borrowed(scratch.gathered)
+    seen = borrowed(scratch.seen)
+    skip = borrowed(scratch.skip)
+    touched = borrowed(scratch.touched)
+    before = borrowed(scratch.before)
     while control[RIGHT_AT] < input_count:
-        time = rows[inputs[control[RIGHT_AT]] * ROW + END]
+        member = inputs[control[RIGHT_AT]]
+        time = rows[member * ROW + END]
         if time >= bound:
             break
-        count = 0
-        while control[RIGHT_AT] < input_count:
-            member = inputs[control[RIGHT_AT]]
-            if rows[member * ROW + END] != time:
-                break
-            control[RIGHT_AT] += 1
-            number = control[MEMBERS]
-            control[MEMBERS] += 1
-            if (number + 1) * words > len(gathered) or number + 1 > len(seen):
-                gathered = np.zeros(2 * (number + 1) * words, np.uint64)
-                seen = np.zeros(2 * (number + 1), np.bool_)
-            gathered[number * words] = np.uint64(1)
-            touched[0] = number
-            reached = 1
-            has, word = key_of(key, 1, values, width, rows, slots, member)
-            entry = np.int64(-1)
-            if has:
-                place = find(table, word)
-                entry = table[place * PLACE + HEAD] if table[place * PLACE] != 0 else np.int64(-1)
-            while entry >= 0:
-                before = entries[entry * ENTRY + ID]
-                if rows[before * ROW + END] >= rows[member * ROW + START]:
-                    break
-                which = entries[entry * ENTRY + MARK]
-                entry = entries[entry * ENTRY + NEXT]
-                if not holds(where, facts, values, width, rows, slots, before, member):
-                    continue
-                at = members[3 * which + 1]
-                for _ in range(members[3 * which + 2]):
-                    first = reach[at]
-                    if not seen[first]:
-                        seen[first] = True
-                        if reached + 1 > len(touched):
-                            touched = enlarged(touched, reached, 1)
-                        touched[reached] = first
-                        reached += 1
-                    if words == 1:
-                        bits = np.uint64(reach[at + 1])
-                        gathered[first] |= ((bits << np.uint64(1)) & mask) | (bits & stays)
-                    else:
-                        _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
-                    at += item
-            if 3 * number + 3 > len(members):
-                lent_members = enlarged(members, 3 * number, 3)
-                members = borrowed(lent_members)
-            members[3 * number], members[3 * number + 1] = member, control[REACHED]
-            if control[REACHED] + reached * item > len(reach):
-                lent_reach = enlarged(reach, control[REACHED], reached * item)
-                reach = borrowed(lent_reach)
-            kept = 0
-            for k in range(reached):
-                first = touched[k]
-                seen[first] = False
-                some, reported = False, False
-                for w in range(words):
-                    bits = gathered[first * words + w]
-                    gathered[first * words + w] = np.uint64(0)
-                    some = some or bits != 0
-                    reported = reported or (bits & allowed[w]) != 0
-                    reach[control[REACHED] + 1 + w] = np.int64(bits)
-                if not some:
-                    continue
-                reach[control[REACHED]] = first
-                control[REACHED] += item
-                kept += 1
-                if reported:
-                    row = member
-                    if first != number:
-                        if no_room(rows, slots, arena, spec):
-                            lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
-                            lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
-                            rows, slots = borrowed(lent_rows), borrowed(lent_slots)
-                        row = join_row(rows, slots, arena, events, members[3 * first], member, RUN, 0, spec)
-                    if count == len(fresh):
-                        fresh = enlarged(fresh, count, 1)
-                    fresh[count] = row
-                    count += 1
-            members[3 * number + 2] = kept
-            has, word = key_of(key, 0, values, width, rows, slots, member)
-            if has:
-                if not has_room(entries, store):
-                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
-                    entries = borrowed(lent_entries)
-                if is_crowded(table, store):
-                    lent_table = widened(table)
-                    table = borrowed(lent_table)
-                stored = insert(entries, table, store, word, member)
-                entries[stored * ENTRY + MARK] = number
-        count = in_order(rows, events, fresh, count, repeats, parameters[IN_ORDER] != 0)
-        if control[OUT] + count > len(out):
-            lent_out = enlarged(out, control[OUT], count)
-            out = borrowed(lent_out)
-        give_out(fresh, count, out, control)
-    return (
-        lent_rows,
-        lent_slots,
-        lent_out,
-        lent_entries,
-        lent_table,
-        lent_members,
-        lent_reach,
-    )
-
-
-@inlined
-def _is_allowed(length: int, low: int, high: int, excluded: Int64s) -> bool:
-    if length < low or (high >= 0 and length > high):
-        return False
-    found = True
-    for k in range(len(excluded)):
-        found = found and excluded[k] != length
-    return found
-
-
-@kernel
-def longest(
-    low: int,
-    high: int,
-    top: int,
-    excluded: Int64s,
-    where: Int64s,
-    spec: Int64s,
-    facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    inputs: Int64s,
-    input_count: int,
-    bound: int,
-    finished: bool,
-    control: Int64s,
-    out: Int64s,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Take the members that end before `bound`; `top` is the greatest allowed length (-1: any is)."""
-    lent_rows, lent_slots, lent_out = rows, slots, out
-    rows = borrowed(rows)
-    slots = borrowed(slots)
-    out = borrowed(out)
-    excluded = borrowed(excluded)
-    where = borrowed(where)
-    spec = borrowed(spec)
-    arena = borrowed(arena)
-    events = borrowed(events)
-    inputs = borrowed(inputs)
-    control = borrowed(control)
-    facts = borrow(facts)
-    values, width = facts.values, facts.width
-    first, last, length = control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH]
-    while True:
-        at_end = control[RIGHT_AT] >= input_count
-        member: Any = np.int64(-1)
-        if not at_end:
-            member = inputs[control[RIGHT_AT]]
-            at_end = rows[member * ROW + END] >= bound
-        if at_end and not finished:
-            break
-        if (
-            not at_end
-            and length > 0
-            and (high < 0 or length < top)
-            and rows[last * ROW + END] < rows[member * ROW + START]
-            and holds(where, facts, values, width, rows, slots, last, member)
-        ):
-            last = member
-            length += 1
-            control[RIGHT_AT] += 1
-            continue
-        if length > 0 and _is_allowed(length, low, high, excluded):
-            row = first
-            if first != last:
-                if no_room(rows, slots, arena, spec):
-                    lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
-                    lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
-                    rows, slots = borrowed(lent_rows), borrowed(lent_slots)
-                row = join_row(rows, slots, arena, events, first, last, RUN, 0, spec)
-            if control[OUT] == len(out):
-                lent_out = enlarged(out, control[OUT], 1)
-                out = borrowed(lent_out)
-            out[control[OUT]] = row
-            control[OUT] += 1
-        if at_end:
-            length = 0
-            break
-        first = last = member
-        length = 1
         control[RIGHT_AT] += 1
-    control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH] = first, last, length
-    return (lent_rows, lent_slots, lent_out)
+        number, start = control[MEMBERS], rows[member * ROW + START]
+        if span >= 0 and time - start > span:
+            continue
+        control[MEMBERS] += 1
+        if (number + 1) * MEMBER > len(members):
+            lent_members = enlarged(members, number * MEMBER, MEMBER)
+            members = borrowed(lent_members)
+        members[number * MEMBER + MEMBER_ROW], members[number * MEMBER + MEMBER_START] = member, start
+        gathered[number * words] = ONE
+        count = 0
+        has, word = key_of(key, 1, values, width, rows, slots, member)
+        if has:
+            probe = probe_values(tests, 1, values, width, rows, slots, member)
+            place = find(table, word)
+            for k in range(table[place + TAIL] - 1, table[place + HEAD] - 1, -1):
+                at = k * ENTRY
+                if entries[at + ENDED] >= start or (span >= 0 and time - entries[at + SINCE] > span):
+                    continue
+                if not fits(entries, at, tests, 0, probe, facts):
+                    continue
+                if len(where) > 0 and not all_hold(where, facts, rows, slots, entries[at + ID], member):
+                    continue
+                before[count] = entries[at + MARK]
+                # The sub-sequence of these two: its length, 2, is told apart unless all lengths from 1 on are one.
+                gathered[before[count] * words] |= ((ONE << ONE) & (mask if words == 1 else ~np.uint64(0))) | (
+                    stays & ONE
+                )
+                count += 1
+        reached = 0
+        for k in range(count):
+            m = before[k] * MEMBER
+            at, end = members[m + REACH_AT], members[m + REACH_AT] + members[m + REACH_COUNT] * item
+            while at < end:
+                first = reach[at]
+                if skip[first] != first:
+                    following = _unsettled(skip, first)
+                    if following > before[k]:
+                        break
+                    at = _advanced(reach, at, end, item, following)
+                    continue
+                if span >= 0 and time - members[first * MEMBER + MEMBER_START] > span:
+                    at += item
+                    continue
+                if not seen[first]:
+                    seen[first] = True
+                    touched[reached] = first
+                    reached += 1
+                if words == 1:
+                    bits = np.uint64(reach[at + 1])
+                    gathered[first] |= ((bits << ONE) & mask) | (bits & stays)
+                else:
+                    _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
+                if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
+                    skip[first] = first + 1
+                at += item
+        _sort(touched, reached)
+        touched[reached] = number
+        reached += 1
+        if control[REACHED] + reached * item > len(reach):
+            lent_reach = enlarged(reach, control[REACHED], reached * item)
+            reach = borrowed(lent_reach)
+        members[number * MEMBER + REACH_AT] = control[REACHED]
+        kept = 0
+        for k in range(reached):
+            first = touched[k]
+            seen[first], skip[first] = False, first
+            some, reported = False, False
+            for w in range(words):
+                bits = gathered[first * words + w]
+                gathered[first * words + w] = np.uint64(0)
+                some = some or bits != 0
+                reported = reported or (bits & allowed[w]) != 0
+                reach[control[REACHED] + 1 + w] = np.int64(bits)
+            if not some:
+                continue
+            reach[control[REACHED]] = first
+            control[REACHED] += item
+            kept += 1
+            if reported:
+                if control[OUT] == len(out):
+                    lent_out = enlarged(out, control[OUT], 1)
+                    out = borrowed(lent_out)
+                row = member
+                if first != number:
+                    if no_room(rows, slots, arena, spec):
+                        lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+                        rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                    other = members[first * MEMBER + MEMBER_ROW]
+                    row = join_row(rows, slots, arena, events, other, member, RUN, 0, spec)
+                out[control[OUT]] = row
+                control[OUT] += 1
+        members[number * MEMBER + REACH_COUNT] = kept
+        has, word = key_of(key, 0, values, width, rows, slots, member)
+        if has:
+            place = find(table, word)
+            if is_full(table, place):
+                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, span)
+                entries, table = borrowed(lent_entries), borrowed(lent_table)
+                place = find(table, word)
+            to = append(entries, table, place, member, time, start, number)
+            put_values(entries, to, tests, 0, values, width, rows, slots, member)
+    return lent_rows, lent_slots, lent_out, lent_entries, lent_table, lent_members, lent_reach

@@ -126,16 +126,21 @@ def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right:
 
 
 @spliced
+def attribute_of(event: int, column: int, values: Floats, width: int) -> tuple[float, float]:
+    """An attribute of an event; missing when there is no event."""
+    value, rest = np.nan, 0.0
+    if event >= 0:
+        value, rest = values[event * width + 2 * column], values[event * width + 2 * column + 1]
+    return value, rest
+
+
+@spliced
 def _read(
     packed: int, rows: Int64s, slots: Int64s, left: int, right: int, values: Floats, width: int
 ) -> tuple[float, float]:
     """The attribute that an operand of QUICK is."""
     event = slot_of(rows, slots, packed // SIDE, packed % SIDE // SLOT, left, right)
-    value, rest = np.nan, 0.0
-    if event >= 0:
-        at = event * width + 2 * (packed % SLOT)
-        value, rest = values[at], values[at + 1]
-    return value, rest
+    return attribute_of(event, packed % SLOT, values, width)
 
 
 @inlined
@@ -340,9 +345,15 @@ def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s
     return True
 
 
+@inlined
+def all_hold(code: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: Any, right: Any) -> bool:
+    """The same as a call: where most of the conditions are tested elsewhere, a small kernel is worth more."""
+    return holds(code, facts, facts.values, facts.width, rows, slots, left, right)
+
+
 @spliced
 def key_of(
-    key: Int64s, which: int, values: Floats, width: int, rows: Int64s, slots: Int64s, occurrence: int
+    key: Int64s, which: int, values: Floats, width: int, rows: Int64s, slots: Int64s, occurrence: Any
 ) -> tuple[bool, np.uint64]:
     """Whether an occurrence has all values of a key, and their hash. `key` has (slot, column) pairs for both sides."""
     word = np.uint64(0x243F6A8885A308D3)

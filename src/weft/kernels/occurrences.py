@@ -357,12 +357,21 @@ def report(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> tuple[Int64
 
 
 @kernel
-def variable_events(rows: Int64s, ids: Int64s, count: int, variable: int) -> Int64s:
-    """The last event each occurrence binds to a variable, by its number; -1: none."""
-    found = np.full(count, np.int64(-1))
-    for i in range(count):
+def variable_events(rows: Int64s, events: Int64s, ids: Int64s, variable: int, which: int) -> Int64s:
+    """Of the events each occurrence binds to a variable, by its number: the LATER, LEAST or GREATEST; -1: none."""
+    chosen = np.full(len(ids), np.int64(-1))
+    for i in range(len(ids)):
         parts, numbers = parts_of(rows, ids[i])
         for k in range(len(parts)):
-            if numbers[k] == variable and rows[parts[k] * ROW + KIND] == SOURCE:
-                found[i] = rows[parts[k] * ROW + RIGHT]
-    return found
+            if numbers[k] != variable or rows[parts[k] * ROW + KIND] != SOURCE:
+                continue
+            event = rows[parts[k] * ROW + RIGHT]
+            best = chosen[i]
+            if (
+                best < 0
+                or which == LATER
+                or (which == LEAST and events[event * EVENT + EVENT_START] < events[best * EVENT + EVENT_START])
+                or (which == GREATEST and events[event * EVENT + EVENT_END] > events[best * EVENT + EVENT_END])
+            ):
+                chosen[i] = event
+    return chosen

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.borrow import borrowed
 from weft.kernels.buckets import (
-    BEFORE,
+    ENDED,
     ENTRY,
     HEAD,
     ID,
-    NEXT,
-    PLACE,
+    SINCE,
     TAIL,
-    USED,
+    append,
     find,
-    has_room,
-    insert,
-    is_crowded,
-    is_expired,
-    remove,
-    widened,
+    fits,
+    is_full,
+    probe_values,
+    put_values,
+    squeezed,
+    with_room,
 )
-from weft.kernels.follow import LEFT_AT, OUT, RIGHT_AT, ROWS, SLOTS_USED, give_out, in_order, join_row, no_room
 from weft.kernels.jit import inlined, kernel
-from weft.kernels.joint import Facts, borrow, holds, key_of
+from weft.kernels.joining import LEFT_AT, OUT, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.occurrences import (
     END,
     FIRST,
@@ -44,8 +45,11 @@ from weft.kernels.occurrences import (
 Int64s = npt.NDArray[np.int64]
 
 # Parameters of `overlap`; SHARE: the operands may have events in common.
-SHIFT_RIGHT, SPAN, SHARE, IN_ORDER = range(4)
-BEFORE_IT, DURING, BETWEEN = range(3)  # where an unwanted occurrence must not stand
+SHIFT_RIGHT, SPAN, SHARE = range(3)
+# Parameters of `without`: where an unwanted occurrence must not stand; whether the first one decides for all time; for
+# how many ticks one can matter (-1: for ever).
+WHEN, ONE_IS_ENOUGH, LIMIT = range(3)
+BEFORE_IT, DURING, BETWEEN = range(3)
 
 
 @inlined
@@ -67,6 +71,7 @@ def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, b
 @kernel
 def overlap(
     parameters: Int64s,
+    tests: Int64s,
     where: Int64s,
     key: Int64s,
     spec: Int64s,
@@ -90,15 +95,9 @@ def overlap(
     right_table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the occurrences of both sides that end before `bound`, group by group of equal ends, lefts first."""
-    lent_rows, lent_slots, lent_out, lent_left_entries, lent_left_table, lent_right_entries, lent_right_table = (
-        rows,
-        slots,
-        out,
-        left_entries,
-        left_table,
-        right_entries,
-        right_table,
-    )
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    lent_left_entries, lent_left_table = left_entries, left_table
+    lent_right_entries, lent_right_table = right_entries, right_table
     rows = borrowed(rows)
     slots = borrowed(slots)
     out = borrowed(out)
@@ -107,6 +106,7 @@ def overlap(
     right_entries = borrowed(right_entries)
     right_table = borrowed(right_table)
     parameters = borrowed(parameters)
+    tests = borrowed(tests)
     where = borrowed(where)
     key = borrowed(key)
     spec = borrowed(spec)
@@ -120,74 +120,67 @@ def overlap(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
-    fresh = np.empty(64, np.int64)
     while True:
-        time = MOST
-        if control[LEFT_AT] < left_count:
-            time = min(time, rows[lefts[control[LEFT_AT]] * ROW + END])
-        if control[RIGHT_AT] < right_count:
-            time = min(time, rows[rights[control[RIGHT_AT]] * ROW + END])
+        left_time = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
+        right_time = rows[rights[control[RIGHT_AT]] * ROW + END] if control[RIGHT_AT] < right_count else MOST
+        time = min(left_time, right_time)
         if time >= bound:
             break
-        count = 0
-        for side in range(2):
-            cursor, total = (LEFT_AT, left_count) if side == 0 else (RIGHT_AT, right_count)
-            inputs = lefts if side == 0 else rights
-            entries = right_entries if side == 0 else left_entries
-            table = right_table if side == 0 else left_table
-            store = right_store if side == 0 else left_store
-            while control[cursor] < total and rows[inputs[control[cursor]] * ROW + END] == time:
-                one = inputs[control[cursor]]
-                control[cursor] += 1
-                has, word = key_of(key, side, values, width, rows, slots, one)
-                if not has:
-                    continue
-                place = find(table, word)
-                entry = table[place * PLACE + TAIL] if table[place * PLACE] != 0 else np.int64(-1)
-                while entry >= 0:
-                    here = entry
-                    other = entries[here * ENTRY + ID]
-                    if rows[other * ROW + END] < rows[one * ROW + START]:
-                        break
-                    entry = entries[here * ENTRY + BEFORE]
-                    if is_expired(rows, slots, events, other, time, span, -1):
-                        remove(entries, table, store, place, here)
-                        continue
-                    left, right = (one, other) if side == 0 else (other, one)
-                    if not holds(where, facts, values, width, rows, slots, left, right):
-                        continue
-                    if share and _common(rows, events, left, right)[0]:
-                        continue
-                    if no_room(rows, slots, arena, spec):
-                        lent_rows = enlarged(rows, arena[ROWS] * ROW, len(rows))
-                        lent_slots = enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec))
-                        rows, slots = borrowed(lent_rows), borrowed(lent_slots)
-                    row = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
-                    if count == len(fresh):
-                        fresh = enlarged(fresh, count, 1)
-                    fresh[count] = row
-                    count += 1
-                if side == 0:
-                    if not has_room(left_entries, left_store):
-                        lent_left_entries = enlarged(left_entries, left_store[USED] * ENTRY, ENTRY)
-                        left_entries = borrowed(lent_left_entries)
-                    if is_crowded(left_table, left_store):
-                        lent_left_table = widened(left_table)
-                        left_table = borrowed(lent_left_table)
-                    insert(left_entries, left_table, left_store, word, one)
-                else:
-                    if not has_room(right_entries, right_store):
-                        lent_right_entries = enlarged(right_entries, right_store[USED] * ENTRY, ENTRY)
-                        right_entries = borrowed(lent_right_entries)
-                    if is_crowded(right_table, right_store):
-                        lent_right_table = widened(right_table)
-                        right_table = borrowed(lent_right_table)
-                    insert(right_entries, right_table, right_store, word, one)
-        count = in_order(rows, events, fresh, count, False, parameters[IN_ORDER] != 0)
-        if control[OUT] + count > len(out):
-            lent_out = enlarged(out, control[OUT], count)
-            out = borrowed(lent_out)
-        give_out(fresh, count, out, control)
+        side = 0 if left_time <= right_time else 1
+        one = lefts[control[LEFT_AT]] if side == 0 else rights[control[RIGHT_AT]]
+        control[LEFT_AT if side == 0 else RIGHT_AT] += 1
+        has, word = key_of(key, side, values, width, rows, slots, one)
+        start = rows[one * ROW + START]
+        if not has or (span >= 0 and time - start > span):
+            continue
+        entries = right_entries if side == 0 else left_entries
+        table = right_table if side == 0 else left_table
+        probe = probe_values(tests, side, values, width, rows, slots, one)
+        place = find(table, word)
+        head, gone = table[place + HEAD], 0
+        here = table[place + TAIL]
+        while here > head:
+            at = (here - 1) * ENTRY
+            if entries[at + ENDED] < start:
+                break
+            here -= 1
+            if span >= 0 and time - entries[at + SINCE] > span:
+                entries[at + ID] = -1
+                gone += 1
+                continue
+            if not fits(entries, at, tests, 1 - side, probe, facts):
+                continue
+            other = entries[at + ID]
+            left, right = (one, other) if side == 0 else (other, one)
+            if len(where) > 0 and not all_hold(where, facts, rows, slots, left, right):
+                continue
+            if share and _common(rows, events, left, right)[0]:
+                continue
+            if no_room(rows, slots, arena, spec):
+                lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+                rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+            if control[OUT] == len(out):
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
+            out[control[OUT]] = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
+            control[OUT] += 1
+        if gone > 0:
+            table[place + TAIL] = squeezed(entries, here, table[place + TAIL], False)
+        if side == 0:
+            if is_full(left_table, find(left_table, word)):
+                lent_left_entries, lent_left_table = with_room(
+                    lent_left_entries, lent_left_table, left_store, word, time, span
+                )
+                left_entries, left_table = borrowed(lent_left_entries), borrowed(lent_left_table)
+        elif is_full(right_table, find(right_table, word)):
+            lent_right_entries, lent_right_table = with_room(
+                lent_right_entries, lent_right_table, right_store, word, time, span
+            )
+            right_entries, right_table = borrowed(lent_right_entries), borrowed(lent_right_table)
+        entries = left_entries if side == 0 else right_entries
+        table = left_table if side == 0 else right_table
+        to = append(entries, table, find(table, word), one, time, start, 0)
+        put_values(entries, to, tests, side, values, width, rows, slots, one)
     return (
         lent_rows,
         lent_slots,
@@ -200,7 +193,7 @@ def overlap(
 
 
 @inlined
-def _stands(rows: Int64s, events: Int64s, unwanted: int, one: int, when: int) -> bool:
+def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) -> bool:
     """Whether the unwanted occurrence, which has ended when the one ends, stands where it must not."""
     u, c = unwanted * ROW, one * ROW
     if when == BEFORE_IT:
@@ -212,7 +205,8 @@ def _stands(rows: Int64s, events: Int64s, unwanted: int, one: int, when: int) ->
 
 @kernel
 def without(
-    when: int,
+    parameters: Int64s,
+    tests: Int64s,
     where: Int64s,
     key: Int64s,
     facts: Facts,
@@ -235,6 +229,8 @@ def without(
     out = borrowed(out)
     entries = borrowed(entries)
     table = borrowed(table)
+    parameters = borrowed(parameters)
+    tests = borrowed(tests)
     where = borrowed(where)
     key = borrowed(key)
     rows = borrowed(rows)
@@ -246,41 +242,54 @@ def without(
     store = borrowed(store)
     facts = borrow(facts)
     values, width = facts.values, facts.width
-    while control[LEFT_AT] < input_count:
-        one = inputs[control[LEFT_AT]]
-        time = rows[one * ROW + END]
-        if time >= bound:
-            break
-        control[LEFT_AT] += 1
-        while control[RIGHT_AT] < other_count and rows[others[control[RIGHT_AT]] * ROW + END] <= time:
+    when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
+    forward = when == BEFORE_IT
+    at_end = False
+    while not at_end:
+        one = inputs[control[LEFT_AT]] if control[LEFT_AT] < input_count else np.int64(-1)
+        at_end = bool(one < 0 or rows[one * ROW + END] >= bound)
+        time = np.int64(bound) if at_end else rows[one * ROW + END]
+        while control[RIGHT_AT] < other_count:
             unwanted = others[control[RIGHT_AT]]
+            if rows[unwanted * ROW + END] > time or rows[unwanted * ROW + END] >= bound:
+                break
             control[RIGHT_AT] += 1
             has, word = key_of(key, 1, values, width, rows, slots, unwanted)
-            if has and not (when == BEFORE_IT and len(where) == 0 and store[0] > 0):  # then the first one is enough
-                if not has_room(entries, store):
-                    lent_entries = enlarged(entries, store[USED] * ENTRY, ENTRY)
-                    entries = borrowed(lent_entries)
-                if is_crowded(table, store):
-                    lent_table = widened(table)
-                    table = borrowed(lent_table)
-                insert(entries, table, store, word, unwanted)
-        spoilt = False
+            if not has or (one_is_enough and table[find(table, word) + TAIL] > 0):
+                continue
+            place = find(table, word)
+            if is_full(table, place):
+                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, parameters[LIMIT])
+                entries, table = borrowed(lent_entries), borrowed(lent_table)
+                place = find(table, word)
+            u = unwanted * ROW
+            to = append(entries, table, place, unwanted, rows[u + END], rows[u + START], 0)
+            put_values(entries, to, tests, 1, values, width, rows, slots, unwanted)
+        if at_end:
+            break
+        control[LEFT_AT] += 1
         has, word = key_of(key, 0, values, width, rows, slots, one)
-        entry = np.int64(-1)
-        forward = when == BEFORE_IT
+        head, tail = np.int64(0), np.int64(0)
         if has:
             place = find(table, word)
-            if table[place * PLACE] != 0:
-                entry = table[place * PLACE + (HEAD if forward else TAIL)]
+            head, tail = table[place + HEAD], table[place + TAIL]
+        probe = probe_values(tests, 0, values, width, rows, slots, one)
         earliest = rows[one * ROW + (FIRST_END if when == BETWEEN else START)]
-        while entry >= 0 and not spoilt:
-            unwanted = entries[entry * ENTRY + ID]
-            end = rows[unwanted * ROW + END]
-            if end >= earliest if forward else end < earliest:
+        spoilt = False
+        while head < tail and not spoilt:
+            at = (head if forward else tail - 1) * ENTRY
+            ended = entries[at + ENDED]
+            if ended >= earliest if forward else ended < earliest:
                 break
-            entry = entries[entry * ENTRY + (NEXT if forward else BEFORE)]
-            spoilt = _stands(rows, events, unwanted, one, when) and holds(
-                where, facts, values, width, rows, slots, one, unwanted
+            if forward:
+                head += 1
+            else:
+                tail -= 1
+            unwanted = entries[at + ID]
+            spoilt = (
+                fits(entries, at, tests, 1, probe, facts)
+                and _stands(rows, events, unwanted, one, when)
+                and all_hold(where, facts, rows, slots, one, unwanted)
             )
         if not spoilt:
             if control[OUT] == len(out):
@@ -288,4 +297,4 @@ def without(
                 out = borrowed(lent_out)
             out[control[OUT]] = one
             control[OUT] += 1
-    return (lent_out, lent_entries, lent_table)
+    return lent_out, lent_entries, lent_table

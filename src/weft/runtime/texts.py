@@ -72,6 +72,15 @@ class TextTable:
         pool = self._pool[: self.size].tobytes()
         return [pool[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
 
+    def only(self, kept: npt.NDArray[np.bool_]) -> TextTable:
+        """A table of some of the texts, by id; their order stays."""
+        whole = pa.LargeStringArray.from_buffers(
+            len(self), pa.py_buffer(self._offsets[: len(self) + 1]), pa.py_buffer(self._pool[: self.size])
+        )
+        table = TextTable()
+        table.ids(whole.filter(pa.array(kept)).cast(pa.string()), add=True)
+        return table
+
     def _room(self, texts: int, size: int) -> None:
         """Make room for that many texts of that many bytes in all. Small tables are sparse: probes then rarely meet."""
         slots = 64

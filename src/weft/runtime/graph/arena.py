@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.predicates import Value
-from weft.kernels import follow, joint, occurrences
+from weft.kernels import joining, joint, occurrences
 from weft.kernels.conditions import BOOLEAN, TEXT
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.texts import TextTable
 
 Floats = npt.NDArray[np.float64]
 EXACT = 2.0**53
+_MANY_TEXTS = 1 << 12  # fewer are not worth a search
 Number = TypeVar("Number", np.int64, np.float64)
 
 
@@ -45,7 +46,7 @@ class Arena:
     @property
     def row_count(self) -> int:
         """Rows made so far and not given up."""
-        return int(self.control[follow.ROWS])
+        return int(self.control[joining.ROWS])
 
     def intern(self) -> None:
         """Make the constants: to be done again when texts have new ids."""
@@ -55,6 +56,21 @@ class Arena:
         """Take the texts of a snapshot."""
         self.texts = TextTable(list(texts))
         self.intern()
+
+    def drop_texts(self) -> bool:
+        """Give up texts that no event and no constant has, when they are most; whether the others have new ids."""
+        used = np.zeros(len(self.texts), bool)
+        pairs = [self._constants, self.values[: self.event_count * self.width]]
+        places = [np.flatnonzero((part[1::2] == TEXT) & ~np.isnan(part[::2])) for part in pairs]
+        for part, where in zip(pairs, places, strict=True):
+            used[part[::2][where].astype(np.int64)] = True
+        if 2 * np.count_nonzero(used) > len(used) or len(used) < _MANY_TEXTS:
+            return False
+        self.texts = self.texts.only(used)
+        ids = np.cumsum(used) - 1
+        for part, where in zip(pairs, places, strict=True):
+            part[::2][where] = ids[part[::2][where].astype(np.int64)]
+        return True
 
     def facts(self) -> joint.Facts:
         """What conditions can read now."""
@@ -73,17 +89,56 @@ class Arena:
                 return (np.inf if value > 0 else -np.inf), 0.0
         return value, 0.0
 
+    # -- rows -----------------------------------------------------------------------------------
+
+    def times(self, rows: Int64s, field: int) -> Int64s:
+        """A field of rows."""
+        found: Int64s = self.rows[rows * occurrences.ROW + field]
+        return found
+
+    def event_times(self, events: Int64s, field: int) -> Int64s:
+        """A field of events; of any event where the number is negative."""
+        found: Int64s = self.events[np.maximum(events, 0) * occurrences.EVENT + field]
+        return found
+
+    def add_sources(self, events: Int64s, slots: int) -> Int64s:
+        """A row for each of these events, with so many slots, all of which hold it."""
+        first = self.row_count
+        self._room(len(events), slots)
+        joining.add_sources(events, slots, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + len(events))
+
+    def join(self, lefts: Int64s, rights: Int64s, kind: int, shift: int, spec: Int64s) -> Int64s:
+        """A row for each pair; -1: there is nothing on that side."""
+        first = self.row_count
+        self._room(len(lefts), len(spec) // 3)
+        joining.join_all(lefts, rights, kind, shift, spec, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + len(lefts))
+
+    def satisfied(self, code: Int64s, lefts: Int64s, rights: Int64s) -> npt.NDArray[np.bool_]:
+        """For which pairs the conditions hold."""
+        if not len(code):
+            return np.ones(len(lefts), bool)
+        found: npt.NDArray[np.bool_] = joining.satisfied(code, self.facts(), self.rows, self.slots, lefts, rights)
+        return found
+
+    def _room(self, rows: int, slots: int) -> None:
+        self.rows = with_room(self.rows, self.row_count * occurrences.ROW, rows * occurrences.ROW)
+        self.slots = with_room(self.slots, int(self.control[joining.SLOTS_USED]), rows * slots)
+
+    # -- events ---------------------------------------------------------------------------------
+
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
         """Remember some events of a batch; the number of the first."""
         first, count = self.event_count, len(chosen)
         self.event_count += count
         fields, width = occurrences.EVENT, self.width
-        self.events = _with_room(self.events, first * fields, count * fields)
+        self.events = with_room(self.events, first * fields, count * fields)
         block = self.events[first * fields : (first + count) * fields].reshape(count, fields)
         block[:, occurrences.POSITION] = batch.positions[chosen]
         block[:, occurrences.EVENT_START] = batch.starts[chosen]
         block[:, occurrences.EVENT_END] = batch.ends[chosen]
-        self.values = _with_room(self.values, first * width, count * width)
+        self.values = with_room(self.values, first * width, count * width)
         values = self.values[first * width : (first + count) * width].reshape(count, width)
         every = count == len(batch)
         for number, name in enumerate(self.columns):
@@ -130,7 +185,8 @@ def _known(array: pa.Array, taken: object) -> npt.NDArray[np.bool_] | slice:
     return known
 
 
-def _with_room(array: npt.NDArray[Number], used: int, needed: int) -> npt.NDArray[Number]:
+def with_room(array: npt.NDArray[Number], used: int, needed: int) -> npt.NDArray[Number]:
+    """The array, or a copy with room for so many more."""
     if used + needed <= len(array):
         return array
     larger = np.empty(2 * len(array) + needed, array.dtype)

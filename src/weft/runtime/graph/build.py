@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
-from weft.runtime.graph.joins import (
-    FollowOperator,
+from weft.runtime.graph.joins import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
+from weft.runtime.graph.operators import (
+    AfterOperator,
+    Build,
+    FilterOperator,
     LongestOperator,
-    OverlapOperator,
-    SequencesOperator,
-    WithoutOperator,
+    Operator,
+    SourceOperator,
+    UnionOperator,
 )
-from weft.runtime.graph.operators import AfterOperator, Build, FilterOperator, Operator, SourceOperator, UnionOperator
 
 _OPERATORS: dict[type[Composite], type[Operator]] = {
     Source: SourceOperator,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import Protocol
@@ -15,6 +15,7 @@ from weft.algebra.predicates import (
     Arithmetic,
     Attribute,
     Comparison,
+    ComparisonOperator,
     Expression,
     In,
     Literal,
@@ -31,6 +32,14 @@ from weft.runtime.events import Int64s
 from weft.runtime.graph.layout import What
 
 _OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
+MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "=": "=",
+    "<>": "<>",
+}
 _ARITHMETIC = {
     "+": joint.ADD,
     "-": joint.SUBTRACT,
@@ -39,6 +48,7 @@ _ARITHMETIC = {
     "%": joint.REMAINDER,
 }
 _MOST_TICKS = 1 << 60
+_MOST_TESTS = 2  # on values in entries, as `weft.kernels.buckets` has them
 Instruction = tuple[int, int, int, int]
 
 
@@ -121,9 +131,10 @@ class Compiler:
         slow = []
         for part in conjuncts(conditions):
             sides = (part.left, part.right) if isinstance(part, Comparison) else ()
-            operands = [operand for side in sides for operand in self._quick_operand(side, view)]
+            operands = [found for side in sides if (found := self._quick_operand(side, view)) is not None]
             if isinstance(part, Comparison) and len(operands) == 2:
-                self._emit(joint.QUICK, _OPERATORS[part.operator], *operands)
+                packed = [side * joint.SIDE + slot * joint.SLOT + column for side, slot, column in operands]
+                self._emit(joint.QUICK, _OPERATORS[part.operator], *packed)
             elif (ticks := _span(part)) is not None and view.kind != "run":
                 self._emit(joint.SPAN, *ticks)
             else:
@@ -132,6 +143,29 @@ class Compiler:
             self._predicate(part, view)
             self._emit(joint.CHECK)
         return np.array(self._code, np.int64).ravel()
+
+    def tests(self, conditions: Iterable[Predicate], view: View) -> tuple[Int64s, tuple[Predicate, ...]]:
+        """Comparisons of the left occurrence with the right one, equalities first, and the conditions that are left.
+
+        A test is an operator, and slot and column of either side.
+        """
+        parts = conjuncts(conditions)
+        found = {part: test for part in parts if (test := self._across(part, view)) is not None}
+        equal_first = sorted(found, key=lambda part: found[part][0] != _OPERATORS["="])
+        chosen = equal_first[:_MOST_TESTS]
+        rest = tuple(part for part in parts if part not in chosen)
+        return np.array([found[part] for part in chosen], np.int64).ravel(), rest
+
+    def _across(self, part: Predicate, view: View) -> tuple[int, ...] | None:
+        """A comparison of an attribute of the left occurrence with one of the right one, as a test."""
+        if not isinstance(part, Comparison):
+            return None
+        left, right = self._quick_operand(part.left, view), self._quick_operand(part.right, view)
+        if left is None or right is None or {left[0], right[0]} != {joint.ON_LEFT, joint.ON_RIGHT}:
+            return None
+        if left[0] == joint.ON_LEFT:
+            return _OPERATORS[part.operator], *left[1:], *right[1:]
+        return _OPERATORS[MIRRORED[part.operator]], *right[1:], *left[1:]
 
     def operand(self, attribute: Attribute, view: View) -> tuple[int, int]:
         """The slot and column of an attribute, as a key has them."""
@@ -145,21 +179,22 @@ class Compiler:
     def _here(self) -> int:
         return len(self._code) * joint.WIDTH
 
-    def _quick_operand(self, expression: Expression, view: View) -> Iterator[int]:
-        """The operand of a quick comparison, if it is one: an attribute, now or of what surely came before."""
+    def _quick_operand(self, expression: Expression, view: View) -> tuple[int, int, int] | None:
+        """Side, slot and column of an attribute, now or of what surely came before; None: it is something else."""
         match expression:
             case Attribute(_, variable):
-                side, node, number = view.find(variable or "")
+                found: tuple[int, int, int] | None = view.find(variable or "")
                 attribute = expression
             case Previous(Attribute(_, variable) as attribute) if variable in view.bound:
                 found = view.find_before(variable or "")
-                if found is None:
-                    return
-                side, node, number = found
             case _:
-                return
-        slot, column = self._layouts.slot(node, "event", number), self._constants.column(attribute.name)
-        yield side * joint.SIDE + slot * joint.SLOT + column
+                return None
+        if found is None:
+            return None
+        side, node, number = found
+        if side == joint.ON_EITHER and variable in view.bound:
+            side = joint.ON_RIGHT
+        return side, self._layouts.slot(node, "event", number), self._constants.column(attribute.name)
 
     # -- truths ---------------------------------------------------------------------------------
 

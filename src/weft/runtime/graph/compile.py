@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 
@@ -21,14 +20,11 @@ from weft.algebra.predicates import (
     Or,
     Predicate,
 )
-from weft.algebra.terms import Contains, Elapsed, Previous, conjuncts
+from weft.algebra.terms import Contains, Previous, conjuncts
 from weft.plan.atoms import IsType
 from weft.plan.graph import Graph, GraphNode, always_bound, links_members
 from weft.runtime.graph.code import Compiler, View
-from weft.runtime.graph.layout import Layouts
 
-NO_LIMIT = (-1, -1)
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _OF_ONE_EVENT = (And, Arithmetic, Attribute, Comparison, In, Literal, Negative, Not, Or, Contains)
 
 
@@ -144,46 +140,3 @@ def _plain(expression: Expression, left: Composite) -> Attribute | None:
         case Previous(attribute) if attribute.variable in always_bound(left):
             return attribute
     return None
-
-
-# ---------------------------------------------------------------- limits
-
-
-def span_limit(tests: Iterable[Predicate]) -> int:
-    """The most ticks from the start to the end of the whole composite; -1: no limit."""
-    found = [most for test in conjuncts(tests) for term, most in [_at_most(test)] if term == Elapsed() and most >= 0]
-    return min(found, default=-1)
-
-
-def left_limit(
-    pattern: Follow | Repeat, operands: tuple[Composite, ...], view: View, layouts: Layouts
-) -> tuple[int, int]:
-    """How long a left occurrence can wait for a right one: ticks since its start, or since the time in a slot."""
-    tests = (*pattern.where, *pattern.among)
-    span = span_limit(tests) if isinstance(pattern, Follow) else -1
-    if span >= 0:
-        return span, -1
-    last = operands[-1]
-    for test in conjuncts(tests):
-        term, most = _at_most(test)
-        if term is None or most < 0 or term.first is None or not isinstance(last, Source):
-            continue
-        if term.last == last.variable and (isinstance(pattern, Repeat) or term.first in operands[0].variables):
-            _, node, number = view.find(term.first)
-            return most, layouts.slot(node, "start", number)
-    return NO_LIMIT
-
-
-def _at_most(test: Predicate) -> tuple[Elapsed | None, int]:
-    """The term and the number of a test that a time is at most a number of ticks."""
-    match test:
-        case Comparison(symbol, Elapsed() as term, Literal(number)):
-            pass
-        case Comparison(symbol, Literal(number), Elapsed() as term):
-            symbol = _MIRRORED[symbol]  # type: ignore[assignment]
-        case _:
-            return None, -1
-    if isinstance(number, bool | str) or symbol not in ("<", "<=", "=") or not math.isfinite(number):
-        return None, -1
-    most = math.ceil(number) - 1 if symbol == "<" else math.floor(number)
-    return term, max(most, 0)

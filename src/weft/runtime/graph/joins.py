@@ -1,70 +1,90 @@
-"""Operators that join at work: one after the other, iterations, at the same time, and not at all."""
+"""Operators that join at work: one after the other, all sub-sequences, at the same time, and not at all."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.composites import Composite, Follow, Lengths, Overlap, Repeat, Without
-from weft.kernels import follow, iterate, occurrences, overlap
+from weft.algebra.predicates import Predicate
+from weft.algebra.terms import conjuncts
+from weft.kernels import buckets, follow, iterate, joining, occurrences, overlap
 from weft.plan.graph import source_types
 from weft.runtime.events import Int64s
-from weft.runtime.graph.compile import (
-    key_columns,
-    left_limit,
-    operands_of,
-    span_limit,
-    start_view,
-)
-from weft.runtime.graph.operators import Build, Operator, Running, Store, few
+from weft.runtime.graph.compile import key_columns, operands_of, start_view
+from weft.runtime.graph.limits import Span, is_implied, waiting_limit
+from weft.runtime.graph.operators import NOTHING, Build, Operator, Running, Store
 
-_NONE: Int64s = np.empty(0, np.int64)
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
 
 
-class FollowOperator(Operator):
+class JoinOperator(Operator):
+    """What operators with stored occurrences have in common."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        self.pattern = build.graph.nodes[number].pattern
+        self.operands = operands_of(self.pattern)
+        self.span = build.spans[number]
+
+    def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:
+        """Find keys and tests in the conditions that decide about a pair; the code of what is left of them.
+
+        A condition that says no more than the limit of the store is left out.
+        """
+        key = key_columns(self.pattern, decisive, self.operands, self.view, build.compiler)
+        self.key = np.array(key, np.int64)
+        needed = tuple(test for test in conjuncts(decisive) if not is_implied(test, self.pattern, limit))
+        self.tests, rest = build.compiler.tests(needed, self.view)
+        return build.compiler.conditions(rest, self.view)
+
+
+class FollowOperator(JoinOperator):
     """One after the other; also runs of pick `next`, whose left operand is what they gave out themselves."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
-        pattern = build.graph.nodes[number].pattern
+        pattern, compiler, view = self.pattern, build.compiler, self.view
         assert isinstance(pattern, Follow | Repeat)
-        operands = operands_of(pattern)
         runs = isinstance(pattern, Repeat)
-        among, where = pattern.among, pattern.where
-        compiler, view = build.compiler, self.view
-        self.where = compiler.conditions(where, view)
-        self.among = compiler.conditions(among, view)
-        self.first = compiler.conditions((*among, *where), start_view(view)) if runs else _NONE
-        decisive = among if pattern.pick == "next" else where
-        self.key = np.array(key_columns(pattern, decisive, operands, view, compiler), np.int64)
-        self.limit, self.limit_slot = left_limit(pattern, operands, view, build.layouts)
+        limit, variable = waiting_limit(pattern, self.operands, self.span)
+        _, node, place = view.find(variable) if variable else (0, 0, 0)
+        slot = build.layouts.slot(node, "start", place) if variable else -1
+        implied = limit if variable is None and not runs else None
+        if pattern.pick == "next":
+            self.among = self.compile(build, pattern.among, implied)
+            self.where = compiler.conditions(pattern.where, view)
+        else:
+            self.among, self.where = NOTHING, self.compile(build, pattern.where, implied)
+        self.first = compiler.conditions((*pattern.among, *pattern.where), start_view(view)) if runs else NOTHING
         kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
-        repeats = runs and repeats_itself(operands[0])
-        self.parameters = np.array(
-            [_PICKS[pattern.pick], kind, shift, self.limit, self.limit_slot, repeats, runs, build.ordered[number]],
-            np.int64,
-        )
-        self.stores = [Store()]
-        self.marks = pattern.pick == "next"
+        store = Store(0, -1 if limit is None else limit, pattern.pick == "next")
+        self.parameters = np.array([_PICKS[pattern.pick], kind, shift, store.limit, slot, runs], np.int64)
+        self.stores = [store]
         self.feeds_itself = runs
+        self.repeats = runs and repeats_itself(self.operands[0])
 
     def cursor(self, side: int) -> int:
         """See `Operator.cursor`."""
-        return follow.RIGHT_AT if self.feeds_itself or side == 1 else follow.LEFT_AT
-
-    def link(self, build: Build) -> None:
-        """See `Operator.link`."""
-        self.spec = build.layouts.spec(self.number)
+        return joining.RIGHT_AT if self.feeds_itself or side == 1 else joining.LEFT_AT
 
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
-        arena, bound, (store,) = run.arena, run.bound(self), self.stores
+        bound = run.bound(self)
+        if self.repeats:  # what ends at one time must be free of repetitions before it is extended
+            given, count = run.given(self, 0)
+            ends = run.arena.times(given[self.control[joining.RIGHT_AT] : count], occurrences.END)
+            for end in np.unique(ends[ends < bound]).tolist():
+                self._advance(run, end + 1)
+        self._advance(run, bound)
+        self.safe = bound
+
+    def _advance(self, run: Running, bound: int) -> None:
+        arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
         arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
             self.parameters,
+            self.tests,
             self.where,
             self.among,
             self.first,
@@ -84,7 +104,7 @@ class FollowOperator(Operator):
             store.entries,
             store.table,
         )
-        self.safe = bound
+        self.put_in_order(arena, begin)
 
 
 def repeats_itself(pattern: Composite) -> bool:
@@ -92,35 +112,32 @@ def repeats_itself(pattern: Composite) -> bool:
     return any(isinstance(node, Repeat) for node in pattern.walk())
 
 
-class SequencesOperator(Operator):
+class SequencesOperator(JoinOperator):
     """Step's any iteration."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
-        pattern = build.graph.nodes[number].pattern
+        pattern = self.pattern
         assert isinstance(pattern, Repeat)
-        operands = operands_of(pattern)
-        self.where = build.compiler.conditions(pattern.where, self.view)
-        self.key = np.array(key_columns(pattern, pattern.where, operands, self.view, build.compiler), np.int64)
+        self.where = self.compile(build, pattern.where)
         told_apart, self.allowed = length_bits(pattern.lengths)
-        open_ended = pattern.lengths.high is None
-        self.parameters = np.array(
-            [told_apart, open_ended, repeats_itself(operands[0]), build.ordered[number]], np.int64
-        )
-        self.stores = [Store()]
-        self.members: Int64s = few()
-        self.reach: Int64s = few()
-
-    def link(self, build: Build) -> None:
-        """See `Operator.link`."""
-        self.spec = build.layouts.spec(self.number)
+        store = Store(0, -1 if self.span is None else self.span)
+        self.parameters = np.array([told_apart, pattern.lengths.high is None, store.limit], np.int64)
+        self.item = 1 + len(self.allowed)
+        self.repeats = repeats_itself(self.operands[0])
+        self.stores = [store]
+        self.members: Int64s = np.empty(64, np.int64)
+        self.reach: Int64s = np.empty(64, np.int64)
 
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
-        arena, bound, (store,) = run.arena, run.bound(self), self.stores
+        arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
+        most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
         arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
             self.parameters,
             self.allowed,
+            iterate.scratch_for(int(most), len(self.allowed)),
+            self.tests,
             self.where,
             self.key,
             self.spec,
@@ -139,26 +156,42 @@ class SequencesOperator(Operator):
             self.members,
             self.reach,
         )
+        self.put_in_order(arena, begin)
         self.safe = bound
 
     def cursor(self, side: int) -> int:
         """See `Operator.cursor`."""
-        return follow.RIGHT_AT
+        return joining.RIGHT_AT
 
-    @property
-    def member_count(self) -> int:
-        """Members seen."""
-        return int(self.control[iterate.MEMBERS])
+    def used_members(self) -> Int64s:
+        """The members so far, one per row."""
+        return self.members[: iterate.MEMBER * self.control[iterate.MEMBERS]].reshape(-1, iterate.MEMBER)
 
-    @property
-    def reach_count(self) -> int:
-        """Numbers of `reach` that are used."""
-        return int(self.control[iterate.REACHED])
+    def used_reach(self) -> Int64s:
+        """What they reach, one item per row."""
+        return self.reach[: self.control[iterate.REACHED]].reshape(-1, self.item)
 
-    def roots(self) -> Iterator[Int64s]:
+    def forget(self, before: int) -> None:
+        """Give up members that start before a time, which is too long ago for them to matter."""
+        members, reach, (store,) = self.used_members(), self.used_reach(), self.stores
+        kept = members[:, iterate.MEMBER_START] >= before
+        numbers = np.cumsum(kept) - 1
+        owners = np.repeat(np.arange(len(members)), members[:, iterate.REACH_COUNT])
+        useful = kept[owners] & kept[reach[:, 0]]
+        reach = reach[useful]
+        reach[:, 0] = numbers[reach[:, 0]]
+        members = members[kept]
+        counts = np.bincount(numbers[owners[useful]], minlength=len(members))
+        members[:, iterate.REACH_COUNT] = counts
+        members[:, iterate.REACH_AT] = self.item * (np.cumsum(counts) - counts)
+        entries, live = store.used(), store.live()
+        entries[live, buckets.MARK] = numbers[entries[live, buckets.MARK]]
+        self.members, self.reach = members.ravel(), reach.ravel()
+        self.control[iterate.MEMBERS], self.control[iterate.REACHED] = len(members), reach.size
+
+    def roots(self) -> list[Int64s]:
         """See `Operator.roots`."""
-        yield from super().roots()
-        yield self.members[: 3 * self.member_count].reshape(-1, 3)[:, 0]
+        return [self.used_members()[:, iterate.MEMBER_ROW]]
 
 
 def length_bits(lengths: Lengths) -> tuple[int, npt.NDArray[np.uint64]]:
@@ -172,80 +205,25 @@ def length_bits(lengths: Lengths) -> tuple[int, npt.NDArray[np.uint64]]:
     return told_apart, allowed
 
 
-class LongestOperator(Operator):
-    """Step's greedy iteration."""
-
-    def __init__(self, build: Build, number: int) -> None:
-        super().__init__(build, number)
-        pattern = build.graph.nodes[number].pattern
-        assert isinstance(pattern, Repeat)
-        self.where = build.compiler.conditions(pattern.where, self.view)
-        lengths = pattern.lengths
-        high = -1 if lengths.high is None else lengths.high
-        allowed = [length for length in range(lengths.low, high + 1) if lengths.allow(length)]
-        self.lengths = lengths.low, high, max(allowed, default=-1), np.array(sorted(lengths.excluded), np.int64)
-
-    def link(self, build: Build) -> None:
-        """See `Operator.link`."""
-        self.spec = build.layouts.spec(self.number)
-
-    def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
-        arena, bound = run.arena, run.bound(self)
-        arena.rows, arena.slots, self.out = iterate.longest(
-            *self.lengths,
-            self.where,
-            self.spec,
-            arena.facts(),
-            arena.rows,
-            arena.slots,
-            arena.control,
-            arena.events,
-            *run.given(self, 0),
-            bound,
-            run.finished,
-            self.control,
-            self.out,
-        )
-        self.safe = bound
-        if self.control[iterate.RUN_LENGTH]:
-            last = int(self.control[iterate.RUN_LAST])
-            self.safe = min(bound, int(arena.rows[last * occurrences.ROW + occurrences.END]))
-
-    def cursor(self, side: int) -> int:
-        """See `Operator.cursor`."""
-        return follow.RIGHT_AT
-
-    def roots(self) -> Iterator[Int64s]:
-        """See `Operator.roots`."""
-        if self.control[iterate.RUN_LENGTH]:
-            yield self.control[iterate.RUN_FIRST : iterate.RUN_LAST + 1]
-
-
-class OverlapOperator(Operator):
+class OverlapOperator(JoinOperator):
     """Step's conjunction."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
-        pattern = build.graph.nodes[number].pattern
+        pattern = self.pattern
         assert isinstance(pattern, Overlap)
-        self.where = build.compiler.conditions(pattern.where, self.view)
-        operands = operands_of(pattern)
-        self.key = np.array(key_columns(pattern, pattern.where, operands, self.view, build.compiler), np.int64)
-        self.limit = span_limit(pattern.where)
+        self.where = self.compile(build, pattern.where, self.span)
+        limit = -1 if self.span is None else self.span
         share = bool(source_types(pattern.left) & source_types(pattern.right))
-        self.parameters = np.array([len(self.view.variables[0]), self.limit, share, build.ordered[number]], np.int64)
-        self.stores = [Store(), Store()]
-
-    def link(self, build: Build) -> None:
-        """See `Operator.link`."""
-        self.spec = build.layouts.spec(self.number)
+        self.parameters = np.array([len(self.view.variables[0]), limit, share], np.int64)
+        self.stores = [Store(0, limit), Store(1, limit)]
 
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
-        arena, bound, (left, right) = run.arena, run.bound(self), self.stores
+        arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
             self.parameters,
+            self.tests,
             self.where,
             self.key,
             self.spec,
@@ -266,27 +244,29 @@ class OverlapOperator(Operator):
             right.entries,
             right.table,
         )
+        self.put_in_order(arena, begin)
         self.safe = bound
 
 
-class WithoutOperator(Operator):
+class WithoutOperator(JoinOperator):
     """Occurrences with no unwanted one about them."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
-        pattern = build.graph.nodes[number].pattern
+        pattern = self.pattern
         assert isinstance(pattern, Without)
-        self.when = _WHEN[pattern.when]
-        self.where = build.compiler.conditions(pattern.where, self.view)
-        operands = operands_of(pattern)
-        self.key = np.array(key_columns(pattern, pattern.where, operands, self.view, build.compiler), np.int64)
-        self.stores = [Store()]
+        before = pattern.when == "before"
+        self.where = self.compile(build, pattern.where)
+        store = Store(1, -1 if before or self.span is None else self.span)
+        self.parameters = np.array([_WHEN[pattern.when], before and not pattern.where, store.limit], np.int64)
+        self.stores = [store]
 
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
         arena, bound, (store,) = run.arena, run.bound(self), self.stores
         self.out, store.entries, store.table = overlap.without(
-            self.when,
+            self.parameters,
+            self.tests,
             self.where,
             self.key,
             arena.facts(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.kernels import follow, occurrences
+from weft.kernels import joining, occurrences
 from weft.runtime import blocks
 from weft.runtime.graph.joins import SequencesOperator
 from weft.runtime.paging import Array, Growing, Pages, growing_array
@@ -46,14 +46,14 @@ def growing_parts(run: GraphRun) -> Iterator[Growing]:
     """What is only added to, between sweeps."""
     arena, texts, remembered = run.arena, run.arena.texts, run.remembered
     yield growing_array("arena/rows", arena.rows[: arena.row_count * occurrences.ROW])
-    yield growing_array("arena/slots", arena.slots[: arena.control[follow.SLOTS_USED]])
+    yield growing_array("arena/slots", arena.slots[: arena.control[joining.SLOTS_USED]])
     yield growing_array("arena/events", arena.events[: arena.event_count * occurrences.EVENT])
     yield growing_array("arena/values", arena.values[: arena.event_count * arena.width])
     for operator in run.operators:
         yield growing_array(f"node/{operator.number}/out", operator.given())
         if isinstance(operator, SequencesOperator):
-            yield growing_array(f"node/{operator.number}/members", operator.members[: operator.member_count * 3])
-            yield growing_array(f"node/{operator.number}/reach", operator.reach[: operator.reach_count])
+            yield growing_array(f"node/{operator.number}/members", operator.used_members().ravel())
+            yield growing_array(f"node/{operator.number}/reach", operator.used_reach().ravel())
     yield Growing("texts", 0, len(texts), lambda low, high: json.dumps(texts.texts(low)[: high - low]).encode())
     yield Growing("remembered", remembered.first, remembered.count, lambda *rows: blocks.pack(remembered.rows(*rows)))
     for number, output in enumerate(run.outputs):

@@ -13,6 +13,7 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels import occurrences
 from weft.plan.graph import GraphOutput, build_graph
+from weft.runtime import blocks
 from weft.runtime.classify import Classifier
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.graph.arena import Arena
@@ -21,6 +22,7 @@ from weft.runtime.graph.code import Compiler, Constants
 from weft.runtime.graph.compile import order_matters
 from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
+from weft.runtime.graph.limits import useful_spans
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
 from weft.runtime.graph.pages import growing_parts, load_graph, stored_arrays, summary_of
 from weft.runtime.graph.sweep import LEAST_ROWS, sweep_graph
@@ -28,6 +30,8 @@ from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.paging import Paging
 
 PIECE = 1 << 16  # matches reported at a time
+MOST_ROWS = 1 << 18  # made at a time, if that can be helped
+FEWEST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 16  # taken at a time
 
 
 class QueryOutput:
@@ -60,7 +64,8 @@ class GraphRun:
         self.queries = tuple(queries)
         self.graph = build_graph(queries)
         constants, layouts = Constants(), Layouts(self.graph)
-        build = Build(self.graph, layouts, Compiler(layouts, constants), order_matters(self.graph))
+        compiler = Compiler(layouts, constants)
+        build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
         self.operators = build_operators(build)
         codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
         self.arena = Arena(constants.columns, constants.values, max(codes))
@@ -69,24 +74,25 @@ class GraphRun:
         self.remembered = Remembered(queries)
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
+        self._events_at_once = FEWEST_EVENTS
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self._classifier = Classifier([[source.predicate] for source in self._sources])
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain once these events are known."""
-        self._take(batch)
-        for output in self.outputs:
-            yield from self._report(output)
+        for _ in self._steps(batch):
+            for output in self.outputs:
+                yield from self._report(output)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query become certain."""
-        self._take(batch)
         totals: Counter[str] = Counter()
-        for output in self.outputs:
-            if output.reported is None:
-                totals[output.query.name] += len(self._ready(output))
-            else:
-                totals[output.query.name] += sum(map(len, self._report(output)))
+        for _ in self._steps(batch):
+            for output in self.outputs:
+                if output.reported is None:
+                    totals[output.query.name] += len(self._ready(output))
+                else:
+                    totals[output.query.name] += sum(map(len, self._report(output)))
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
@@ -130,9 +136,23 @@ class GraphRun:
 
     # -- events in ------------------------------------------------------------------------------
 
+    def _steps(self, batch: EventBatch) -> Iterator[None]:
+        """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
+        at = 0
+        while at < len(batch):
+            before = self.arena.row_count
+            part = blocks.slice(batch, at, self._events_at_once)
+            self._take(part)
+            at += len(part)
+            made = self.arena.row_count - before
+            yield
+            sweep_graph(self)
+            if made > MOST_ROWS:
+                self._events_at_once = max(FEWEST_EVENTS, self._events_at_once // 2)
+            elif made < MOST_ROWS // 4:
+                self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
+
     def _take(self, batch: EventBatch) -> None:
-        if not len(batch):
-            return
         masks = self._masks(batch)
         relevant = np.flatnonzero(np.logical_or.reduce(masks))
         first = self.arena.add(batch, relevant)
@@ -162,14 +182,10 @@ class GraphRun:
         """The rows that a query has not reported yet and that are certain."""
         operator = self.operators[output.node]
         waiting = operator.given()[output.taken :]
-        ends = self._times(waiting, occurrences.END)
+        ends = self.arena.times(waiting, occurrences.END)
         ready = waiting[: np.searchsorted(ends, operator.safe)]
         output.taken += len(ready)
         return ready
-
-    def _times(self, rows: Int64s, field: int) -> Int64s:
-        times: Int64s = self.arena.rows[rows * occurrences.ROW + field]
-        return times
 
     def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
         ready = self._ready(output)
@@ -189,8 +205,8 @@ class GraphRun:
         return MatchBatch(
             query=output.query.name,
             names=output.names,
-            starts=self._times(rows, occurrences.START),
-            ends=self._times(rows, occurrences.END),
+            starts=self.arena.times(rows, occurrences.START),
+            ends=self.arena.times(rows, occurrences.END),
             firsts=positions[offsets[:-1]],
             lasts=positions[offsets[1:] - 1],
             offsets=offsets,
@@ -203,22 +219,32 @@ class GraphRun:
     def _fields(self, fields: Fields, rows: Int64s) -> dict[str, pa.Array]:
         positions: dict[str, Int64s] = {}
         for variable in {variable for variable, _ in fields.read}:
-            events = occurrences.variable_events(self.arena.rows, rows, len(rows), fields.numbers[variable])
-            places = self.arena.events[np.maximum(events, 0) * occurrences.EVENT + occurrences.POSITION]
-            positions[variable] = np.where(events < 0, -1, places)
+            events = self._bound(rows, fields.numbers[variable], occurrences.LATER)
+            positions[variable] = np.where(events < 0, -1, self.arena.event_times(events, occurrences.POSITION))
         columns = {
             column_name(Attribute(name, variable)): self.remembered.columns(name, positions[variable])
             for variable, name in fields.read
         }
         for term in fields.elapsed:
-            columns[column_name(term)] = self._elapsed(term, rows)
+            columns[column_name(term)] = self._elapsed(term, rows, fields.numbers)
         return fields.values(columns, len(rows))
 
-    def _elapsed(self, term: Elapsed, rows: Int64s) -> Column:
-        if term.first is not None or term.last is not None:
-            raise NotImplementedError("a time between two variables as an output field")
-        times = self._times(rows, occurrences.END) - self._times(rows, occurrences.START)
-        return Column(numbers=pa.array(times))
+    def _elapsed(self, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
+        """Ticks from the start of the first event of a variable to the end of the last of another."""
+        starts, ends = self.arena.times(rows, occurrences.START), self.arena.times(rows, occurrences.END)
+        unbound = np.zeros(len(rows), bool)
+        if term.first is not None:
+            events = self._bound(rows, numbers[term.first], occurrences.LEAST)
+            starts, unbound = self.arena.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
+        if term.last is not None:
+            events = self._bound(rows, numbers[term.last], occurrences.GREATEST)
+            ends, unbound = self.arena.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
+        return Column(numbers=pa.array(ends - starts, mask=unbound))
+
+    def _bound(self, rows: Int64s, variable: int, which: int) -> Int64s:
+        """One of the events each row binds to a variable; -1: none."""
+        found: Int64s = occurrences.variable_events(self.arena.rows, self.arena.events, rows, variable, which)
+        return found
 
 
 def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
