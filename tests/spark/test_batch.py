@@ -168,3 +168,26 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     stream = spark.readStream.format("rate").load().selectExpr("value as ts", "'A' as type")
     with pytest.raises(UsageError, match=r"use weft\.match"):
         list(api.detect(stream, api.compile(KEYED), engine="spark"))
+
+
+def test_sources_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    """Lists, tables and files; types and streams that only the name of the source says; ties by declaration."""
+    program = api.compile(
+        'topology "T"\n'
+        'external A(k: int) < "a.jsonl" [1.0]\n'
+        'external B(k: int) < "b.parquet" [1.0]\n'
+        "Pair(*): A ;[A.k = B.k] B\nMeet(*): A , B"
+    )
+    a = [{"ts": t % 9, "k": t % 2} for t in range(20)]
+    b = [{"ts": t % 7, "k": t % 3} for t in range(20)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(event) + "\n" for event in a))
+    pq.write_table(pa.Table.from_pylist(b), tmp_path / "b.parquet", row_group_size=7)
+    expected = list(api.detect({"A": a, "B": b}, program, engine="meaning"))
+    assert len(expected) > 20
+    for sources in (
+        {"A": a, "B": pa.Table.from_pylist(b)},
+        {"B": b, "A": tmp_path / "a.jsonl"},
+        {"B": tmp_path / "b.parquet", "A": [tmp_path / "a.jsonl"]},
+    ):
+        assert list(api.detect(sources, program, engine="spark")) == expected
+        assert list(api.detect(sources, program, engine="local")) == expected

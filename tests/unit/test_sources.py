@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import weft
-from weft.runtime.live import LiveEvents
+from weft.runtime.arrivals import LiveEvents
 from weft.runtime.order import Reading
 from weft.runtime.sources import NamedSource
 
@@ -113,8 +113,8 @@ def test_an_idle_source_holds_nothing_back():
 
 def test_a_fast_source_waits_for_a_slow_one(monkeypatch):
     """It is read no further than there is room, and is not taken for idle because of that."""
-    monkeypatch.setattr("weft.runtime.live.ROOM", 4)
-    monkeypatch.setattr("weft.runtime.live.AHEAD", 8)
+    monkeypatch.setattr("weft.runtime.arrivals.ROOM", 4)
+    monkeypatch.setattr("weft.runtime.arrivals.AHEAD", 8)
     read = itertools.count()
     slow: queue.Queue[dict | None] = queue.Queue()
 

@@ -108,7 +108,7 @@ class LiveEvents:
         try:
             self._take_whole()
             while open_:
-                for name, items, size in arrivals(inbox, self._merge.patience()):
+                for name, items, size in come_by_now(inbox, self._merge.patience()):
                     owed[name] += size
                     if isinstance(items[-1], Ended):
                         open_.discard(name)
@@ -175,7 +175,7 @@ class LiveEvents:
         self.counters["rejected"] = len(self.rejected)
 
 
-def arrivals(
+def come_by_now(
     inbox: queue.SimpleQueue[tuple[str, Any, int]], patience: float | None
 ) -> Iterator[tuple[str, list[Any], int]]:
     """What has come by now from each source, in its order, and how many events that is; waits for the first."""
