@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import kernel
-from weft.kernels.rule_scan import first_from, place_in_list, use_slot
+from weft.kernels.rule_lists import place_in_list
+from weft.kernels.rule_scan import first_from
 from weft.kernels.tagged import VALUE
 
 
@@ -21,9 +22,19 @@ def count_dead(types: t.Int64s, times: t.Int64s, now: int, dead: t.Int64s) -> in
 
 @kernel
 def move_events(
-    old: t.Store, new: t.Store, width: int, new_width: int, dead: t.Int64s, bases: t.Int64s, rooms: t.Int64s
+    old: t.Store,
+    new: t.Store,
+    widths: t.Int64s,
+    dead: t.Int64s,
+    bases: t.Int64s,
+    rooms: t.Int64s,
 ) -> int:
-    """Copy the events in reach, type by type, with the positions of defined ones; how many numbers those take."""
+    """Copy the events in reach, type by type, with the positions of defined ones; how many numbers those take.
+
+    Widths are those of values and of marks, before and after. Between batches there are marks of things done only, and
+    while a rule is at work no events move.
+    """
+    width, new_width, marks, new_marks = widths[0], widths[1], widths[2] // 2, widths[3] // 2
     used = 0
     for type_ in range(len(dead)):
         of = type_ * t.KIND_OF_EVENT
@@ -46,6 +57,11 @@ def move_events(
                 new.values[(target + k) * new_width + p] = old.values[(source + k) * width + p]
             for p in range(columns, new_width):
                 new.values[(target + k) * new_width + p] = 0
+            for p in range(new_marks):
+                new.marks[(target + k) * 2 * new_marks + p] = 0
+                new.marks[(target + k) * 2 * new_marks + new_marks + p] = 0
+            for p in range(marks):
+                new.marks[(target + k) * 2 * new_marks + p] = old.marks[(source + k) * 2 * marks + p]
         old.types[of + t.GONE] += dead[type_]
         old.types[of + t.HELD] = count
         old.types[of + t.BASE], old.types[of + t.ROOM] = target, rooms[type_]
@@ -119,37 +135,3 @@ def list_all(store: t.Store, width: int, control: t.Int64s) -> bool:
                 if not place_in_list(chain, event, number, type_, store, width, control):
                     return False
     return True
-
-
-@kernel
-def enter_uses(notes: t.Int64s, used: t.Int64s) -> None:
-    """Enter notes of what was consumed; there is room."""
-    mask = len(used) // t.USED - 1
-    for at in range(0, len(notes), t.USED):
-        place = use_slot(notes[at] - 1, notes[at + 1], mask)
-        while used[place * t.USED] != 0:
-            place = (place + 1) & mask
-        for field in range(t.USED):
-            used[place * t.USED + field] = notes[at + field]
-
-
-@kernel
-def move_uses(used: t.Int64s, larger: t.Int64s, steps: t.Int64s, types: t.Int64s) -> int:
-    """Copy the notes about events in reach, of steps that still consume; how many they are."""
-    mask = len(larger) // t.USED - 1
-    count = 0
-    for slot in range(len(used) // t.USED):
-        at = slot * t.USED
-        if used[at] == 0:
-            continue
-        step, number = used[at] - 1, used[at + 1]
-        of = steps[step * t.STEP + t.TYPE] * t.KIND_OF_EVENT
-        if number < types[of + t.GONE] or steps[step * t.STEP + t.CONSUMED] == 0:
-            continue
-        place = use_slot(step, number, mask)
-        while larger[place * t.USED] != 0:
-            place = (place + 1) & mask
-        for field in range(t.USED):
-            larger[place * t.USED + field] = used[at + field]
-        count += 1
-    return count

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import inlined, spliced
+from weft.kernels.rule_lists import slot_of
 from weft.kernels.tagged import (
     BOOLEAN,
     EQUAL,
@@ -108,6 +109,9 @@ def passes(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen, frames: 
                 other_kind, other_word = values[place], values[place + 1]
             if kind == INTEGER and other_kind == INTEGER:
                 found = satisfies(operator, np.int64(word > other_word) - np.int64(word < other_word))
+            elif kind == FLOAT and other_kind == FLOAT:
+                x, y = float_of(word), float_of(other_word)
+                found = satisfies(operator, np.int64(x > y) - np.int64(x < y))
             elif operator == EQUAL and kind == TEXT and other_kind == TEXT:
                 found = word == other_word
             else:
@@ -116,22 +120,6 @@ def passes(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen, frames: 
         if not found:
             break
     return found
-
-
-@spliced
-def slot_of(heads: Int64s, chain: Any, state: Any, kind: Any, word: Any) -> Any:
-    """The slot of a list, or the empty one where it would be. Its key's last value is compared, the others by hash."""
-    mask = len(heads) // t.HEAD - 1
-    sought = np.int64(state | np.uint64(1))
-    slot = (sought >> 1) & mask
-    while heads[slot * t.HEAD + t.WORD] != 0 and not (
-        heads[slot * t.HEAD + t.WORD] == sought
-        and heads[slot * t.HEAD + t.OF_CHAIN] == chain
-        and heads[slot * t.HEAD + t.KEY_KIND] == kind
-        and heads[slot * t.HEAD + t.KEY_WORD] == word
-    ):
-        slot = (slot + 1) & mask
-    return slot
 
 
 @spliced
@@ -171,13 +159,6 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
             else:
                 high = middle
     return high
-
-
-@spliced
-def use_slot(step: Any, number: Any, mask: Any) -> Any:
-    """Where to look first for the note that an event was consumed from a step."""
-    state = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(step) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64((state ^ (state >> np.uint64(29))) >> np.uint64(3)) & mask
 
 
 @inlined
@@ -285,50 +266,3 @@ def scan(
     if np.isnan(total) or np.isnan(infinite):
         return MISSING, np.int64(0)
     return FLOAT, bits_of(total if function == t.SUM else total / np.float64(numbers))
-
-
-@inlined
-def place_in_list(
-    chain: int, event: int, number: int, type_: int, store: t.Store, width: int, control: t.Int64s
-) -> bool:
-    """Put an event at the end of its list; False when there is no room for that."""
-    heads, entries = store.heads, store.entries
-    id_ = store.chains[chain * t.CHAIN + t.C_ID]
-    state = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
-    kind, word = np.int64(0), np.int64(0)
-    for k in range(store.chains[chain * t.CHAIN + t.C_BEGIN], store.chains[chain * t.CHAIN + t.C_END]):
-        place = event * width + VALUE * store.chain_columns[k]
-        if store.values[place] == MISSING:
-            return True
-        kind, word = normal(store.values[place], store.values[place + 1])
-        state = mixed_in(state, kind, word)
-    at = slot_of(heads, id_, state, kind, word) * t.HEAD
-    if heads[at + t.WORD] == 0:
-        if 2 * (control[t.LISTS] + 1) * t.HEAD > len(heads):
-            return False
-        control[t.LISTS] += 1
-        heads[at + t.WORD], heads[at + t.OF_CHAIN] = np.int64(state | np.uint64(1)), id_
-        heads[at + t.KEY_KIND], heads[at + t.KEY_WORD] = kind, word
-        heads[at + t.BEGIN] = heads[at + t.LENGTH] = heads[at + t.CAPACITY] = 0
-        heads[at + t.OF_TYPE] = type_
-    length, begin = heads[at + t.LENGTH], heads[at + t.BEGIN]
-    if length == heads[at + t.CAPACITY]:
-        gone = store.types[type_ * t.KIND_OF_EVENT + t.GONE]
-        dead = 0
-        while dead < length and entries[(begin + dead) * t.ENTRY + 1] < gone:
-            dead += 1
-        room, target = length, begin
-        if 2 * dead <= length:
-            room = max(2 * length, 4)
-            target = control[t.ENTRIES]
-            if (target + room) * t.ENTRY > len(entries):
-                return False
-            control[t.ENTRIES] += room
-        for k in range((length - dead) * t.ENTRY):
-            entries[target * t.ENTRY + k] = entries[(begin + dead) * t.ENTRY + k]
-        begin, length = target, length - dead
-        heads[at + t.BEGIN], heads[at + t.CAPACITY] = begin, room
-    entries[(begin + length) * t.ENTRY] = store.times[event]
-    entries[(begin + length) * t.ENTRY + 1] = number
-    heads[at + t.LENGTH] = length + 1
-    return True

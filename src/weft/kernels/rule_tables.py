@@ -13,14 +13,16 @@ Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 # A rule. Steps are the terminator and the look-backs. The extents of summaries are those that conditions need, up to
-# SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1.
+# SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1. A
+# plain rule consumes and keeps nothing, and has no summaries; its fields are attributes.
 STEPS_AT, STEPS, CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(7)
-FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES = range(7, 13)
-ROW = 13
-# A step. LISTED is the chain its events are found by, or -1; events before number FLOOR are not seen.
+FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN = range(7, 14)
+ROW = 14
+# A step. LISTED is the chain its events are found by, or -1; events before number FLOOR are not seen. CONSUMED is the
+# mark of events that were consumed from it, or -1. Steps of one SOURCE (-1: none) find the same events at a terminator.
 TYPE, ANCHOR, TICKS, PICK, COUNT, LISTED, KEYS_AT, KEYS_END, TESTS_AT, TESTS_END = range(10)
-ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR = range(10, 14)
-STEP = 14
+ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR, SOURCE = range(10, 15)
+STEP = 15
 EACH, FIRST, LAST = range(3)
 # An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none).
 E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_AT, E_TESTS_END = range(9)
@@ -61,7 +63,6 @@ ACCESS = 9
 ALWAYS, BY_KEY, BY_CUTS = range(3)
 P_ACCESS, P_KIND, P_WORD, P_BEGIN, P_END = range(5)  # a place of the table for BY_KEY; the access and 1
 PLACE = 5
-USED = 3  # of the table of consumed events: step + 1, number, and the terminator that consumed it
 
 # A frame: what a step is bound to, and where its search stands.
 BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, LOW, FLOOR_AT = range(10)
@@ -74,11 +75,11 @@ QUEUED = 3
 
 # The control array.
 EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, DEPTH, MODE, NOW = range(10)
-ENTRIES, LISTS, USES, POSITIONS, OUT, OUT_POSITIONS, OUT_FIELDS, WANTED, LISTED_TO = range(10, 19)
-CONTROLS = 19
+ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, LISTED_TO = range(10, 18)
+CONTROLS = 18
 FETCH, START, OPEN, ADVANCE, EMIT = range(5)  # modes
 # Why the kernel returns.
-DONE, OUTPUT_FULL, STORE_FULL, LISTS_FULL, USES_FULL, QUEUE_FULL, POSITIONS_FULL = range(7)
+DONE, OUTPUT_FULL, STORE_FULL, LISTS_FULL, PENDING_FULL, QUEUE_FULL, POSITIONS_FULL = range(7)
 
 
 class Batch(NamedTuple):
@@ -130,7 +131,7 @@ class Store(NamedTuple):
     heads: Int64s
     entries: Int64s
     positions: Int64s  # a number, and so many positions
-    used: Int64s
+    marks: Int64s  # for each event bits of the steps it was consumed from, and as many of those that just do
     texts: Bytes
     text_offsets: Int64s
 
@@ -145,10 +146,12 @@ class Work(NamedTuple):
     results: Int64s
     partials: Floats
     counts: Int64s
+    pending: Int64s  # marks to be set when a rule is done at a terminator: event and bit
+    fixed: Int64s  # positions and labels of what is bound while the last look-back is searched; then values of fields
 
 
 class Output(NamedTuple):
-    """Firings: the rule, times, the positions with codes of their variables, and the fields."""
+    """Firings: the rule, times, the positions with codes of their variables; and fields, one column after the other."""
 
     rows: Int32s
     starts: Int64s
@@ -156,5 +159,5 @@ class Output(NamedTuple):
     offsets: Int64s
     positions: Int64s
     labels: Int64s
-    fields_at: Int64s
-    fields: Int64s
+    kinds: Bytes
+    words: Int64s

@@ -85,6 +85,7 @@ class RuleCompiler:
         self._types: list[int] = []  # of the steps
         self._results: dict[Summary, int] = {}
         self._floors: Mapping[int, int] = {}
+        self._sources: dict[tuple[int, ...], int] = {}
 
     def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> list[Guard]:
         """Add a rule; what its terminator compares with constants, for the index.
@@ -104,7 +105,9 @@ class RuleCompiler:
         conditions_at, conditions_end, tested_at, shown_at, shown_end = self._summarized(rule)
         fields_at, fields_end = self._fields(rule.fields)
         tables.rows += [steps_at, len(lines), conditions_at, conditions_end, tested_at, shown_at, shown_end]
-        tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes))]
+        operands = all(isinstance(field.value, Attribute | None) for field in rule.fields)
+        plain = operands and not rule.consumes and shown_end == tested_at
+        tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)]
         self.deepest = max(self.deepest, len(lines))
         self.summarized = max(self.summarized, shown_end - tested_at)
         return guards
@@ -130,7 +133,22 @@ class RuleCompiler:
         at = len(self.tables.tests) // t.TEST
         for test in tests:
             self.tables.tests += test
-        return [self._types[0], 0, 0, t.EACH, ENDLESS, -1, 0, 0, at, len(self.tables.tests) // t.TEST, *absences, 0, 0]
+        return [
+            self._types[0],
+            0,
+            0,
+            t.EACH,
+            ENDLESS,
+            -1,
+            0,
+            0,
+            at,
+            len(self.tables.tests) // t.TEST,
+            *absences,
+            -1,
+            0,
+            -1,
+        ]
 
     def _look_back(self, step: LookBack, number: int, rule: Rule) -> list[int]:
         type_ = self._types[number]
@@ -138,9 +156,16 @@ class RuleCompiler:
         anchor = self._steps[step.within.anchor]
         count = ENDLESS if step.count is None else step.count
         absences = self._absences(step.absences)
-        consumed = int(step.variable in rule.consumes)
+        consumed = self._layout.mark(type_) if step.variable in rule.consumes else -1
+        source = self._source(type_, anchor, chain, self.tables.keys[keys_at * t.KEY : keys_end * t.KEY])
         line = [type_, anchor, step.within.ticks, _PICKS[step.pick], count, chain, keys_at, keys_end]
-        return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0)]
+        return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0), source]
+
+    def _source(self, type_: int, anchor: int, chain: int, key: Sequence[int]) -> int:
+        """The number of what a step looks at, if that depends on the terminator only."""
+        if anchor > 0 or any(step > 0 for step in key[:: t.KEY]):
+            return -1
+        return self._sources.setdefault((type_, chain, *key), len(self._sources))
 
     def _absences(self, absences: Iterable[Absence]) -> tuple[int, int]:
         lines = [self._extent(absence, t.EXISTS, None) for absence in absences]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from weft.algebra.predicates import Value
 from weft.kernels import rule_tables as t
-from weft.kernels.look_back import enter_places
+from weft.kernels.rule_index import enter_places
 from weft.runtime.codes import float_cut, whole_cut
 from weft.runtime.events import Int64s
 from weft.runtime.rules.compile import Guard, Tagged

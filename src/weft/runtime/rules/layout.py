@@ -19,6 +19,7 @@ class Kept:
 
     columns: dict[str, int] = field(default_factory=dict)
     chains: dict[tuple[int, ...], int] = field(default_factory=dict)  # by the columns of the key: the chain's id
+    marks: int = 0  # steps that consume such events
 
 
 class Layout:
@@ -50,6 +51,16 @@ class Layout:
             chains[columns] = self._chains
             self._chains += 1
         return chains[columns]
+
+    def mark(self, type_: int) -> int:
+        """A new mark, for the events of a type that one step consumes."""
+        self.kept[type_].marks += 1
+        return self.kept[type_].marks - 1
+
+    @property
+    def mark_words(self) -> int:
+        """Words for the marks of an event of any type: those that count, and as many for those that are about to."""
+        return 2 * max((-(-kept.marks // 64) for kept in self.kept), default=0)
 
     @property
     def width(self) -> int:

@@ -34,7 +34,9 @@ class Memory:
         self.heads: Int64s = np.zeros(64 * t.HEAD, np.int64)
         self.entries: Int64s = np.zeros(256 * t.ENTRY, np.int64)
         self.positions: Int64s = np.zeros(256, np.int64)
-        self.used: Int64s = np.zeros(64 * t.USED, np.int64)
+        self.marks: Int64s = np.zeros(0, np.int64)
+        self.mark_words = 0
+        self.pending: Int64s = np.zeros(64, np.int64)
         self.queue: Int64s = np.zeros(0, np.int64)
         self.floors: dict[int, dict[int, int]] = {}  # of rules that came later: by type the first event they see
         self._texts_bound = LEAST_TEXTS
@@ -63,12 +65,9 @@ class Memory:
         old = self.table
         types = np.zeros((len(layout.types), t.KIND_OF_EVENT), np.int64)
         types[: len(old)] = old
-        if len(old) < len(types) or layout.width != self.width:
-            before = self.width
-            self.types = types.ravel()
-            self._move(np.zeros(len(types), np.int64), layout.width, before)
-            types = self.table
         self.types = types.ravel()
+        if len(old) < len(types) or (layout.width, layout.mark_words) != (self.width, self.mark_words):
+            self._move(np.zeros(len(types), np.int64), layout.width, layout.mark_words)
         self.columns, self.chains, self.chain_columns = layout.lay(self.types)
         self.table[:, t.REACH] = reaches
 
@@ -87,7 +86,7 @@ class Memory:
             self.heads,
             self.entries,
             self.positions,
-            self.used,
+            self.marks,
             pool,
             offsets,
         )
@@ -103,11 +102,6 @@ class Memory:
         self.positions[at + 1 : at + 1 + count] = positions
         self.control[t.POSITIONS] = at + 1 + count
         return at
-
-    def enter_uses(self, notes: Int64s) -> None:
-        """Note what was consumed; there is room."""
-        rule_memory.enter_uses(notes, self.used)
-        self.control[t.USES] = len(notes) // t.USED
 
     def list_anew(self) -> None:
         """Make all lists by key from the events."""
@@ -125,7 +119,7 @@ class Memory:
 
     def renumber_texts(self) -> None:
         """Forget the texts that no event in reach has; constants must be tagged anew, and lists made anew."""
-        self._move(np.zeros(len(self.table), np.int64), self.width, self.width)
+        self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words)
         table = self.table
         held = np.repeat(table[:, t.BASE], table[:, t.HELD]) + _counted(table[:, t.HELD])
         places = (held[:, None] * self.width + np.arange(0, self.width, 2)).ravel()
@@ -144,19 +138,19 @@ class Memory:
     def reserve(self, counts: Int64s) -> None:
         """Make room for so many more events of each type."""
         if (self.table[:, t.HELD] + counts > self.table[:, t.ROOM]).any():
-            self._move(counts, self.width, self.width)
+            self._move(counts, self.width, self.mark_words)
 
-    def make_room(self, reason: int, steps: Int64s) -> None:
+    def make_room(self, reason: int) -> None:
         """Make room for what the kernel stopped for."""
         wanted = int(self.control[t.WANTED])
         if reason == t.STORE_FULL:
             counts = np.zeros(len(self.table), np.int64)
             counts[wanted] = max(LEAST_EVENTS, int(self.table[wanted, t.HELD]))
-            self._move(counts, self.width, self.width)
+            self._move(counts, self.width, self.mark_words)
         elif reason == t.LISTS_FULL:
             self._move_lists()
-        elif reason == t.USES_FULL:
-            self._move_uses(steps)
+        elif reason == t.PENDING_FULL:
+            self.pending = np.concatenate([self.pending, np.zeros(len(self.pending) + 64, np.int64)])
         elif reason == t.QUEUE_FULL:
             self.queue = np.concatenate(
                 [self.queue, np.zeros(len(self.queue) + 16 * (t.QUEUED + self.width), np.int64)]
@@ -164,7 +158,7 @@ class Memory:
         elif reason == t.POSITIONS_FULL:
             self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + wanted, np.int64)])
 
-    def _move(self, counts: Int64s, width: int, old_width: int) -> None:
+    def _move(self, counts: Int64s, width: int, mark_words: int) -> None:
         """Put all events in reach into new arrays with room for so many more of each type."""
         table = self.table
         dead = np.zeros(len(table), np.int64)
@@ -176,12 +170,14 @@ class Memory:
         old = self.store()
         self.times, self.starts, self.origins = (np.empty(total, np.int64) for _ in range(3))
         self.values = np.zeros(total * width, np.int64)
+        self.marks = np.zeros(total * mark_words, np.int64)
         self.positions = np.empty(len(self.positions), np.int64)
-        used = rule_memory.move_events(old, self.store(), old_width, width, dead, bases, rooms)
-        queued = t.QUEUED + old_width
+        widths = np.array([self.width, width, self.mark_words, mark_words], np.int64)
+        used = rule_memory.move_events(old, self.store(), widths, dead, bases, rooms)
+        queued = t.QUEUED + self.width
         used = rule_memory.move_queued(self.queue, self.control, queued, old.positions, self.positions, used)
         self.control[t.POSITIONS] = used
-        self.width = width
+        self.width, self.mark_words = width, mark_words
 
     def _move_lists(self) -> None:
         lists, total = rule_memory.count_listed(self.heads, self.entries, self.types)
@@ -193,19 +189,6 @@ class Memory:
         self.control[t.ENTRIES] = rule_memory.move_lists(self.heads, self.entries, heads, entries)
         self.control[t.LISTS] = lists
         self.heads, self.entries = heads, entries
-
-    def _move_uses(self, steps: Int64s) -> None:
-        larger = np.zeros(2 * len(self.used), np.int64)
-        count = rule_memory.move_uses(self.used, larger, steps, self.types)
-        self.control[t.USES] = count
-        size = 64
-        while size < 8 * (count + 1):
-            size *= 2
-        if size * t.USED == len(larger):
-            self.used = larger
-            return
-        self.used = np.zeros(size * t.USED, np.int64)
-        rule_memory.move_uses(larger, self.used, steps, self.types)
 
 
 def _counted(counts: Int64s) -> Int64s:

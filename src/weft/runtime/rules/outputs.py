@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from weft.schema import Kind
 Int32s = npt.NDArray[np.int32]
 Form = tuple[tuple[str, Kind], ...]  # names and kinds of fields
 FIRINGS = 1 << 14  # of one piece of output
-MOST_CODES = 1 << 22  # codes of variables that are marked one by one
+FEW_CODES = 1 << 10  # codes of variables that are labels as they are
+MOST_CODES = 1 << 22  # codes that are marked one by one
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Outputs:
@@ -37,7 +39,9 @@ class Outputs:
         self._codes = 0
         self._names: dict[int, tuple[str, ...]] = {}
         self._rows: tuple[Int32s, Int32s] = (np.empty(0, np.int32), np.empty(0, np.int32))
-        self.buffer = empty_output(64, 256, 256)
+        self._all_names: tuple[tuple[str, ...], ...] | None = None
+        self.most_fields = 0
+        self.buffer = empty_output(64, 256, 0)
 
     def add(self, rule: Rule) -> int:
         """Take in a rule; the code of none of its variables, to which the bits of variables are added."""
@@ -47,9 +51,16 @@ class Outputs:
         base = self._bases.setdefault(rule.variables, self._codes)
         if base == self._codes:
             self._codes += 1 << len(rule.variables)
+        return base
+
+    def lay(self) -> None:
+        """All rules are there: make what is looked up by row, and buffers for their fields."""
         self._rows = np.array(self._query_of, np.int32), np.array(self._form_of, np.int32)
         self._query_names = tuple(self._queries)
-        return base
+        self.most_fields = max(map(len, self._forms), default=0)
+        few = self._codes <= FEW_CODES
+        self._all_names = tuple(map(self._variables, range(self._codes))) if few else None
+        self.buffer = empty_output(len(self.buffer.rows), len(self.buffer.positions), self.most_fields)
 
     def counts(self, counts: Int64s) -> dict[str, int]:
         """Firings by row as firings by query."""
@@ -58,41 +69,48 @@ class Outputs:
 
     def take(self, control: Int64s, texts: TextTable) -> Iterator[MatchBatch]:
         """The matches in the buffer, which is empty then."""
-        count, used = int(control[t.OUT]), int(control[t.OUT_POSITIONS])
-        control[[t.OUT, t.OUT_POSITIONS, t.OUT_FIELDS]] = 0
+        count, used, wanted = (int(control[place]) for place in (t.OUT, t.OUT_POSITIONS, t.WANTED))
+        control[[t.OUT, t.OUT_POSITIONS, t.WANTED]] = 0
         full = self.buffer
-        room, positions, fields = len(full.rows), len(full.positions), len(full.fields)
-        wanted = int(control[t.WANTED])
+        room, positions = len(full.rows), len(full.positions)
         if 2 * count > room or 2 * used > positions or wanted > positions:
-            self.buffer = empty_output(
-                min(2 * room, FIRINGS), max(positions, 4 * FIRINGS, 2 * wanted), max(fields, 4 * FIRINGS)
-            )
+            room = min(2 * room, FIRINGS)
+            self.buffer = empty_output(room, max(positions, 3 * room, 2 * wanted), self.most_fields)
         elif count:
             full = _copied(full)
         if not count:
             return
-        rows = full.rows[:count]
         if len(self._forms) == 1:
-            yield self._batch(full, rows, next(iter(self._forms)), None, texts)
+            yield self._batch(full, count, next(iter(self._forms)), None, texts)
             return
-        forms = self._rows[1][rows]
+        forms = self._rows[1][full.rows[:count]]
         for number, form in enumerate(self._forms):
             chosen = np.flatnonzero(forms == number)
             if len(chosen):
-                yield self._batch(full, rows, form, chosen, texts)
+                yield self._batch(full, count, form, chosen, texts)
 
-    def _batch(self, full: t.Output, rows: Int32s, form: Form, chosen: Int64s | None, texts: TextTable) -> MatchBatch:
-        count = len(rows)
-        offsets, fields_at = full.offsets[: count + 1], full.fields_at[:count]
+    def _batch(self, full: t.Output, count: int, form: Form, chosen: Int64s | None, texts: TextTable) -> MatchBatch:
+        rows, starts, ends, offsets = (
+            full.rows[:count],
+            full.starts[:count],
+            full.ends[:count],
+            full.offsets[: count + 1],
+        )
         positions, codes = full.positions[: offsets[-1]], full.labels[: offsets[-1]]
-        starts, ends = full.starts[:count], full.ends[:count]
         if chosen is not None:
             sizes = np.diff(offsets)[chosen]
             begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
             source = np.repeat(offsets[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
             offsets, positions, codes = begins, positions[source], codes[source]
-            starts, ends, fields_at, rows = starts[chosen], ends[chosen], fields_at[chosen], rows[chosen]
+            starts, ends, rows = starts[chosen], ends[chosen], rows[chosen]
         labels, names = self._labels(codes)
+        fields = {}
+        for number, (name, kind) in enumerate(form):
+            part = slice(number * len(full.rows), number * len(full.rows) + count)
+            kinds, words = full.kinds[part], full.words[part]
+            if chosen is not None:
+                kinds, words = kinds[chosen], words[chosen]
+            fields[name] = field_values(kinds, words, kind, texts)
         return MatchBatch(
             query="",
             names=names,
@@ -104,16 +122,15 @@ class Outputs:
             positions=positions,
             labels=labels,
             keys=np.zeros(len(rows), np.uint64),
-            fields={
-                name: field_values(full.fields, fields_at + number, kind, texts)
-                for number, (name, kind) in enumerate(form)
-            },
+            fields=fields,
             queries=self._query_names,
             codes=self._rows[0][rows],
         )
 
     def _labels(self, codes: Int64s) -> tuple[Int32s, tuple[tuple[str, ...], ...]]:
         """Labels of positions for their codes, and the variables of each label."""
+        if self._all_names is not None:
+            return codes.astype(np.int32), self._all_names
         if self._codes <= MOST_CODES:
             present = np.zeros(self._codes, bool)
             present[codes] = True
@@ -136,9 +153,8 @@ class Outputs:
         return found
 
 
-def field_values(fields: Int64s, places: Int64s, kind: Kind, texts: TextTable) -> pa.Array:
+def field_values(kinds: npt.NDArray[np.uint8], words: Int64s, kind: Kind, texts: TextTable) -> pa.Array:
     """A field of some firings as an Arrow array."""
-    kinds, words = fields[2 * places], fields[2 * places + 1]
     missing = kinds == tagged.MISSING
     mask = missing if missing.any() else None
     if kind is Kind.TEXT:
@@ -162,10 +178,21 @@ def _copied(output: t.Output) -> t.Output:
 
 
 def empty_output(firings: int, positions: int, fields: int) -> t.Output:
-    """Buffers for so many firings, positions and words of fields."""
-    starts, ends, fields_at = (np.empty(firings, np.int64) for _ in range(3))
-    offsets = np.zeros(firings + 1, np.int64)
-    places, labels = np.empty(positions, np.int64), np.empty(positions, np.int64)
+    """Buffers for so many firings, positions and fields of each firing."""
+    offsets = _room(firings + 1, np.int64)
+    offsets[0] = 0
     return t.Output(
-        np.empty(firings, np.int32), starts, ends, offsets, places, labels, fields_at, np.empty(fields, np.int64)
+        _room(firings, np.int32),
+        _room(firings, np.int64),
+        _room(firings, np.int64),
+        offsets,
+        _room(positions, np.int64),
+        _room(positions, np.int64),
+        _room(fields * firings, np.uint8),
+        _room(fields * firings, np.int64),
     )
+
+
+def _room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than the matches in them."""
+    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)

@@ -83,10 +83,9 @@ class RuleRun:
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
         rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
         steps = np.array(tables.steps, np.int64).reshape(-1, t.STEP)
-        for number in (number for number, rule in enumerate(self.rules) if rule is None):
-            begin, count = rows[number, t.STEPS_AT], rows[number, t.STEPS]
-            steps[begin : begin + count, t.CONSUMED] = 0
         feeds, guards_left = self._feeds(rows), self._ways(steps)
+        rows[rows[:, t.FEEDS] >= 0, t.IS_PLAIN] = 0
+        self._outputs.lay()
         reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         memory.lay(layout, [reach.get(name, 0) for name in layout.types])
         self._builder_types(rows)
@@ -114,6 +113,8 @@ class RuleRun:
             np.zeros(2 * compiler.summarized + 2, np.int64),
             np.zeros(2200, np.float64),
             np.zeros(len(rows), np.int64),
+            memory.pending,
+            np.zeros(2 * (compiler.deepest + self._outputs.most_fields + 2), np.int64),
         )
         self._is_laid = True
 
@@ -239,13 +240,14 @@ class RuleRun:
         memory.reserve(np.bincount(events.types, minlength=len(memory.table)))
         memory.control[t.EVENT] = 0
         while True:
-            work = self._work._replace(queue=memory.queue)
+            work = self._work._replace(queue=memory.queue, pending=memory.pending)
             status = fire(
                 events,
                 self._tables,
                 self._index,
                 memory.store(),
                 memory.width,
+                memory.mark_words,
                 work,
                 self._outputs.buffer,
                 memory.control,
@@ -254,6 +256,6 @@ class RuleRun:
             if status in (t.DONE, t.OUTPUT_FULL):
                 yield
             else:
-                memory.make_room(status, self._tables.steps)
+                memory.make_room(status)
             if status == t.DONE:
                 return

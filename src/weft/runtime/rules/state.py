@@ -28,12 +28,8 @@ def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
     texts = memory.texts.texts()
     for begin in range(0, len(texts), TEXTS):
         yield f"texts/{begin // TEXTS}", json.dumps(texts[begin : begin + TEXTS]).encode()
-    used = memory.used.reshape(-1, t.USED)
-    notes = used[used[:, 0] != 0]
-    yield "used", notes[np.lexsort(notes.T)].tobytes()
     summary = {
         "time": int(memory.control[t.TIME]),
-        "serial": int(memory.control[t.SERIAL]),
         "numbers": (table[:, t.GONE] + table[:, t.HELD]).tolist(),
         "floors": memory.floors,
     }
@@ -41,7 +37,7 @@ def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
 
 
 def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
-    """Some events of a type: times, starts, origins and values; then the positions of defined ones, by length."""
+    """Some events of a type: times, starts, origins, marks and values; then the positions of defined ones."""
     row = memory.table[type_]
     begin = int(row[t.BASE] - row[t.GONE]) + low
     places = slice(begin, begin + high - low)
@@ -56,7 +52,8 @@ def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
     columns = 2 * int(row[t.COLUMNS_END] - row[t.COLUMNS_AT])
     values = memory.values[begin * memory.width : (begin + high - low) * memory.width]
     kept = values.reshape(high - low, memory.width)[:, :columns]
-    parts = [np.array([low, high - low], np.int64), memory.times[places], memory.starts[places], origins]
+    marks = memory.marks[begin * memory.mark_words : (begin + high - low) * memory.mark_words]
+    parts = [np.array([low, high - low], np.int64), memory.times[places], memory.starts[places], origins, marks]
     return b"".join(part.tobytes() for part in (*parts, kept, *lists))
 
 
@@ -65,7 +62,7 @@ def load_memory(memory: Memory, pages: Mapping[str, bytes]) -> None:
     summary = json.loads(pages["summary"])
     texts = [text for page in _numbered(pages, "texts/") for text in json.loads(page)]
     memory.texts = TextTable(texts)
-    memory.control[t.TIME], memory.control[t.SERIAL] = summary["time"], summary["serial"]
+    memory.control[t.TIME] = summary["time"]
     memory.floors = {int(rule): {int(a): b for a, b in floors.items()} for rule, floors in summary["floors"].items()}
     table = memory.table
     found = [[np.frombuffer(page, np.int64) for page in _numbered(pages, f"events/{at}/")] for at in range(len(table))]
@@ -79,12 +76,6 @@ def load_memory(memory: Memory, pages: Mapping[str, bytes]) -> None:
         for page in own:
             _load_events(memory, type_, at, page)
             at += int(page[1])
-    notes = np.frombuffer(pages["used"], np.int64)
-    size = 64
-    while size * t.USED < 4 * len(notes):
-        size *= 2
-    memory.used = np.zeros(size * t.USED, np.int64)
-    memory.enter_uses(notes)
 
 
 def _load_events(memory: Memory, type_: int, at: int, page: Int64s) -> None:
@@ -94,6 +85,9 @@ def _load_events(memory: Memory, type_: int, at: int, page: Int64s) -> None:
     for array in (memory.times, memory.starts, memory.origins):
         array[at : at + count] = page[begin : begin + count]
         begin += count
+    marks = count * memory.mark_words
+    memory.marks[at * memory.mark_words : (at + count) * memory.mark_words] = page[begin : begin + marks]
+    begin += marks
     values = memory.values[at * memory.width : (at + count) * memory.width].reshape(count, memory.width)
     values[:, :columns] = page[begin : begin + count * columns].reshape(count, columns)
     begin += count * columns
