@@ -13,6 +13,7 @@ import numpy as np
 from weft.kernels import rule_tables as t
 from weft.kernels.borrow import borrowed
 from weft.kernels.jit import kernel
+from weft.kernels.rule_borrow import borrow_index, borrow_output, borrow_rules, borrow_store, borrow_work
 from weft.kernels.rule_firing import (
     as_kind,
     consume,
@@ -26,7 +27,7 @@ from weft.kernels.rule_firing import (
 from weft.kernels.rule_index import sort_rules, starting
 from weft.kernels.rule_lists import list_event
 from weft.kernels.rule_scan import Seen, evaluate, first_from, list_of, passes, scan
-from weft.kernels.tagged import VALUE
+from weft.kernels.tagged import BOOLEAN, VALUE
 
 
 @kernel
@@ -43,61 +44,8 @@ def fire(
     counting: bool,
 ) -> int:
     """Take events until all are done or room runs out; what for is returned. An event has `mark_words` of marks."""
-    rules = t.Rules(
-        borrowed(lent_rules.rows),
-        borrowed(lent_rules.steps),
-        borrowed(lent_rules.extents),
-        borrowed(lent_rules.tests),
-        borrowed(lent_rules.keys),
-        borrowed(lent_rules.code),
-        borrowed(lent_rules.fields),
-        borrowed(lent_rules.feeds),
-    )
-    index = t.Index(
-        borrowed(lent_index.access),
-        borrowed(lent_index.wholes),
-        borrowed(lent_index.floats),
-        borrowed(lent_index.nodes),
-        borrowed(lent_index.members),
-        borrowed(lent_index.places),
-    )
-    store = t.Store(
-        borrowed(lent_store.types),
-        borrowed(lent_store.columns),
-        borrowed(lent_store.chains),
-        borrowed(lent_store.chain_columns),
-        borrowed(lent_store.times),
-        borrowed(lent_store.starts),
-        borrowed(lent_store.origins),
-        borrowed(lent_store.values),
-        borrowed(lent_store.heads),
-        borrowed(lent_store.entries),
-        borrowed(lent_store.positions),
-        borrowed(lent_store.marks),
-        borrowed(lent_store.texts),
-        borrowed(lent_store.text_offsets),
-    )
-    work = t.Work(
-        borrowed(lent_work.frames),
-        borrowed(lent_work.picked),
-        borrowed(lent_work.queue),
-        borrowed(lent_work.stack),
-        borrowed(lent_work.results),
-        borrowed(lent_work.partials),
-        borrowed(lent_work.counts),
-        borrowed(lent_work.pending),
-        borrowed(lent_work.fixed),
-    )
-    output = t.Output(
-        borrowed(lent_output.rows),
-        borrowed(lent_output.starts),
-        borrowed(lent_output.ends),
-        borrowed(lent_output.offsets),
-        borrowed(lent_output.positions),
-        borrowed(lent_output.labels),
-        borrowed(lent_output.kinds),
-        borrowed(lent_output.words),
-    )
+    rules, index, store = borrow_rules(lent_rules), borrow_index(lent_index), borrow_store(lent_store)
+    work, output = borrow_work(lent_work), borrow_output(lent_output)
     control = borrowed(lent_control)
     rows, steps, tests, keys, extents = rules.rows, rules.steps, rules.tests, rules.keys, rules.extents
     types, times, values, heads, entries = store.types, store.times, store.values, store.heads, store.entries
@@ -108,6 +56,9 @@ def fire(
     mode, depth = control[t.MODE], control[t.DEPTH]
     picked_at, picked = control[t.PICKED_AT], control[t.PICKED]
     known_source = known_begin = known_end = np.int64(-1)  # where a source's events are, at this terminator
+    # What is scanned, where results go, how it goes on; whether there was what must not be; who is free of that.
+    scan_at = scan_end = scan_base = after = there = np.int64(0)
+    cleared = np.int64(-1)
     status = np.int64(-1)
     while status < 0:
         if mode == t.FETCH:
@@ -172,20 +123,23 @@ def fire(
                 continue
             row = np.int64(work.picked[picked_at]) * t.ROW
             step = rows[row + t.STEPS_AT] * t.STEP
-            now = frames[t.BOUND]
-            fits = passes(tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], now, seen, frames, values)
-            if fits:
-                for k in range(steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]):
-                    _, there = scan(k, extents, tests, keys, types, times, heads, entries, work.partials, seen)
-                    fits = fits and there == 0
-            if not fits:
+            if not passes(
+                tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen, frames, values
+            ):
                 picked_at += 1
-            elif rows[row + t.STEPS] == 1:
-                depth = np.int64(0)
-                mode = np.int64(t.EMIT)
+                continue
+            there = np.int64(0)
+            scan_at, scan_end = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
+            scan_base, after = scan_at, np.int64(t.STARTED)
+            mode = np.int64(t.SCAN if scan_at < scan_end else t.STARTED)
+        elif mode == t.STARTED:
+            row = np.int64(work.picked[picked_at]) * t.ROW
+            if there != 0:
+                picked_at += 1
+                mode = np.int64(t.START)
             else:
-                depth = np.int64(1)
-                mode = np.int64(t.OPEN)
+                depth = np.int64(rows[row + t.STEPS] > 1)
+                mode = np.int64(t.OPEN if depth > 0 else t.EMIT)
         elif mode == t.OPEN:
             # ------------------------------------------------ where the candidates of a look-back are
             row = np.int64(work.picked[picked_at]) * t.ROW
@@ -244,7 +198,8 @@ def fire(
             by_list, offset = frames[frame + t.BY_LIST] != 0, frames[frame + t.OFFSET]
             low, floor = frames[frame + t.LOW], frames[frame + t.FLOOR_AT]
             tests_at, tests_end = steps[step + t.TESTS_AT], steps[step + t.TESTS_END]
-            absences_at, absences_end = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
+            scan_at, scan_end = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
+            there = np.int64(0)
             mark = steps[step + t.CONSUMED]
             forward = np.int64(1 if direction == t.UP else -1)
             is_last = depth + 1 == rows[row + t.STEPS]
@@ -263,19 +218,20 @@ def fire(
                 if direction != t.UP and (entries[at * t.ENTRY] if by_list else times[at]) < low:
                     stop = at
                     break
-                at += forward
-                if mark >= 0 and (marks[candidate * mark_words + (mark >> 6)] >> (mark & 63)) & 1 != 0:
-                    continue
-                if candidate < floor or not passes(tests, tests_at, tests_end, candidate, seen, frames, values):
-                    continue
-                frames[frame + t.BOUND] = candidate
-                if absences_at < absences_end:
-                    fits = True
-                    for k in range(absences_at, absences_end):
-                        _, there = scan(k, extents, tests, keys, types, times, heads, entries, work.partials, seen)
-                        fits = fits and there == 0
-                    if not fits:
+                if candidate != cleared:
+                    if mark >= 0 and (marks[candidate * mark_words + (mark >> 6)] >> (mark & 63)) & 1 != 0:
+                        at += forward
                         continue
+                    fits = passes(tests, tests_at, tests_end, candidate, seen, frames, values)
+                    if candidate < floor or not fits:
+                        at += forward
+                        continue
+                    frames[frame + t.BOUND] = candidate
+                    if scan_at < scan_end:
+                        scan_base, after, mode = scan_at, np.int64(t.JUDGED), np.int64(t.SCAN)
+                        break
+                cleared = np.int64(-1)
+                at += forward
                 left -= 1
                 if direction == t.COUNTING:
                     frames[frame + t.FOUND] = at + 1
@@ -288,7 +244,9 @@ def fire(
                     found = True
                     break
                 if others < 0:
-                    others, start = fix(rules, row, depth, store, width, frames, fixed)
+                    others, start = fix(
+                        rows, rules.fields, row, depth, store.starts, store.origins, values, width, frames, fixed
+                    )
                     if others < 0:  # a defined event is bound: that takes more
                         found = True
                         break
@@ -329,6 +287,8 @@ def fire(
             frames[frame + t.AT], frames[frame + t.LEFT] = at, left
             if status >= 0:
                 break
+            if mode == t.SCAN:
+                continue
             if found:
                 depth += np.int64(not is_last)
                 mode = np.int64(t.EMIT if is_last else t.OPEN)
@@ -339,24 +299,32 @@ def fire(
                 frames[frame + t.DIRECTION] = t.UP
             else:
                 depth -= 1
-        else:
-            # ------------------------------------------------ all are bound: fire
-            row = np.int64(work.picked[picked_at]) * t.ROW
-            tested, shown = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT]
+        elif mode == t.JUDGED:
+            # ------------------------------------------------ whether absences hold for a candidate is known
+            frame = depth * t.FRAME
+            if there == 0:
+                cleared = frames[frame + t.BOUND]
+            else:
+                frames[frame + t.AT] += 1 if frames[frame + t.DIRECTION] == t.UP else -1
             mode = np.int64(t.ADVANCE)
-            for k in range(tested, shown):
-                kind, word = scan(k, extents, tests, keys, types, times, heads, entries, work.partials, seen)
-                work.results[VALUE * (k - tested)], work.results[VALUE * (k - tested) + 1] = kind, word
+        elif mode == t.EMIT:
+            # ------------------------------------------------ all are bound
+            row = np.int64(work.picked[picked_at]) * t.ROW
+            scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT]
+            scan_base, after = scan_at, np.int64(t.CHECK)
+            mode = np.int64(t.SCAN if scan_at < scan_end else t.CHECK)
+        elif mode == t.CHECK:
+            # ------------------------------------------------ what conditions need is known: fire, if there is room
+            row = np.int64(work.picked[picked_at]) * t.ROW
+            mode = np.int64(t.ADVANCE)
             if rows[row + t.CONDITIONS_AT] < rows[row + t.CONDITIONS_END]:
                 _, truth = evaluate(seen, rows[row + t.CONDITIONS_AT], rows[row + t.CONDITIONS_END], np.int64(0))
                 if truth == 0:
                     continue
             feeds = rows[row + t.FEEDS]
             count = rows[row + t.STEPS]
-            match, begin = control[t.OUT], control[t.OUT_POSITIONS]
-            size = size_of(count, frames, store)
-            # Room for all that will be written.
-            if match == room or begin + size > len(output.positions):
+            size = size_of(count, frames, store.origins, store.positions)
+            if control[t.OUT] == room or control[t.OUT_POSITIONS] + size > len(output.positions):
                 control[t.WANTED] = size
                 status = np.int64(t.OUTPUT_FULL)
             elif rows[row + t.CONSUMES] != 0 and 2 * (control[t.PENDING] + count) > len(work.pending):
@@ -370,27 +338,51 @@ def fire(
                 mode = np.int64(t.EMIT)
                 break
             if rows[row + t.CONSUMES] != 0:
-                consume(rules, row, frames, work.pending, marks, mark_words, control)
+                consume(rows, steps, row, frames, work.pending, marks, mark_words, control)
             work.counts[row // t.ROW] += 1
             if counting and feeds < 0:
                 continue
-            for k in range(shown, rows[row + t.SHOWN_END]):
-                kind, word = scan(k, extents, tests, keys, types, times, heads, entries, work.partials, seen)
-                work.results[VALUE * (k - tested)], work.results[VALUE * (k - tested) + 1] = kind, word
+            scan_base, scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT], rows[row + t.SHOWN_END]
+            after = np.int64(t.WRITE)
+            mode = np.int64(t.SCAN if scan_at < scan_end else t.WRITE)
+        elif mode == t.WRITE:
+            # ------------------------------------------------ what fields need is known
+            row = np.int64(work.picked[picked_at]) * t.ROW
+            match, begin = control[t.OUT], control[t.OUT_POSITIONS]
             for k in range(rows[row + t.FIELDS_END] - rows[row + t.FIELDS_AT]):
-                kind, word = field_value(rules, (rows[row + t.FIELDS_AT] + k) * t.FIELD, seen)
+                kind, word = field_value(rules.fields, (rows[row + t.FIELDS_AT] + k) * t.FIELD, seen)
                 output.kinds[k * room + match], output.words[k * room + match] = kind, word
-            start, end = write_positions(count, frames, store, output, begin)
-            if feeds >= 0:
+            start, end = write_positions(
+                rows[row + t.STEPS],
+                frames,
+                store.starts,
+                store.origins,
+                store.positions,
+                output.positions,
+                output.labels,
+                begin,
+            )
+            if rows[row + t.FEEDS] >= 0:
                 keep_defined(rules, row, start, begin, end, match, width, store, work.queue, output, control)
             if not counting:
-                base = rows[row + t.LABELS]
                 for k in range(begin, end):
-                    output.labels[k] += base
+                    output.labels[k] += rows[row + t.LABELS]
                 output.rows[match] = row // t.ROW
                 output.starts[match], output.ends[match] = start, control[t.TIME]
                 output.offsets[match + 1] = end
                 control[t.OUT], control[t.OUT_POSITIONS] = match + 1, end
+            mode = np.int64(t.ADVANCE)
+        else:
+            # ------------------------------------------------ what there is in some stretches of time
+            there = np.int64(0)
+            while scan_at < scan_end and there == 0:
+                kind, word = scan(scan_at, extents, tests, keys, types, times, heads, entries, work.partials, seen)
+                there = np.int64(kind == BOOLEAN and word != 0)
+                place = VALUE * (scan_at - scan_base)
+                if after != t.JUDGED and after != t.STARTED:
+                    work.results[place], work.results[place + 1] = kind, word
+                scan_at += 1
+            mode = after
     control[t.MODE], control[t.DEPTH] = mode, depth
     control[t.PICKED_AT], control[t.PICKED] = picked_at, picked
     return int(status)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import spliced
 from weft.kernels.rule_scan import Seen, evaluate
 from weft.kernels.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 
@@ -30,33 +30,45 @@ def as_kind(wanted: Any, kind: Any, word: Any) -> Any:
     return kind, word
 
 
-@inlined
-def field_value(rules: t.Rules, field: int, seen: Seen) -> Any:
+@spliced
+def field_value(fields: t.Int64s, field: Any, seen: Seen) -> Any:
     """The value of a field of a firing."""
-    source = rules.fields[field + t.F_SOURCE]
+    source = fields[field + t.F_SOURCE]
     kind, word = np.int64(MISSING), np.int64(0)
     if source >= 0:
-        place = seen.frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * rules.fields[field + t.F_COLUMN]
+        place = seen.frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * fields[field + t.F_COLUMN]
         kind, word = seen.values[place], seen.values[place + 1]
-    elif rules.fields[field + t.F_CODE_AT] < rules.fields[field + t.F_CODE_END]:
-        kind, word = evaluate(seen, rules.fields[field + t.F_CODE_AT], rules.fields[field + t.F_CODE_END], np.int64(0))
-    return as_kind(rules.fields[field + t.F_KIND], kind, word)
+    elif fields[field + t.F_CODE_AT] < fields[field + t.F_CODE_END]:
+        kind, word = evaluate(seen, fields[field + t.F_CODE_AT], fields[field + t.F_CODE_END], np.int64(0))
+    return as_kind(fields[field + t.F_KIND], kind, word)
 
 
-@inlined
-def fix(rules: t.Rules, row: Any, depth: int, store: t.Store, width: int, frames: t.Int64s, fixed: t.Int64s) -> Any:
+@spliced
+def fix(
+    rows: t.Int64s,
+    fields: t.Int64s,
+    row: Any,
+    depth: Any,
+    starts: t.Int64s,
+    origins: t.Int64s,
+    values: t.Int64s,
+    width: int,
+    frames: t.Int64s,
+    fixed: t.Int64s,
+) -> Any:
     """Write down what all steps but the last give to firings: positions with labels, in order, and fields.
 
     How many positions, and the earliest start; -1 when one of the events is a defined one.
     """
     count = np.int64(0)
-    start = store.starts[frames[t.BOUND]]
+    start = starts[frames[t.BOUND]]
     for step in range(depth - 1, -1, -1):
         bound = frames[step * t.FRAME + t.BOUND]
-        position = store.origins[bound]
+        position = origins[bound]
         if position < 0:
-            return np.int64(-1), start
-        start = min(start, store.starts[bound])
+            count = np.int64(-1)
+            break
+        start = min(start, starts[bound])
         at = count
         while at > 0 and fixed[2 * at - 2] > position:
             fixed[2 * at], fixed[2 * at + 1] = fixed[2 * at - 2], fixed[2 * at - 1]
@@ -65,62 +77,70 @@ def fix(rules: t.Rules, row: Any, depth: int, store: t.Store, width: int, frames
             fixed[2 * at - 1] += np.int64(1) << step
             for later in range(at, count):
                 fixed[2 * later], fixed[2 * later + 1] = fixed[2 * later + 2], fixed[2 * later + 3]
-            continue
-        fixed[2 * at], fixed[2 * at + 1] = position, rules.rows[row + t.LABELS] + (np.int64(1) << step)
-        count += 1
-    first = rules.rows[row + t.FIELDS_AT]
-    for k in range(rules.rows[row + t.FIELDS_END] - first):
+        else:
+            fixed[2 * at], fixed[2 * at + 1] = position, rows[row + t.LABELS] + (np.int64(1) << step)
+            count += 1
+    first = rows[row + t.FIELDS_AT]
+    for k in range(rows[row + t.FIELDS_END] - first):
         field = (first + k) * t.FIELD
-        source = rules.fields[field + t.F_SOURCE]
+        source = fields[field + t.F_SOURCE]
         kind, word = np.int64(MISSING), np.int64(0)
         if source >= 0 and source < depth:
-            place = frames[source * t.FRAME + t.BOUND] * width + VALUE * rules.fields[field + t.F_COLUMN]
-            kind, word = as_kind(rules.fields[field + t.F_KIND], store.values[place], store.values[place + 1])
+            place = frames[source * t.FRAME + t.BOUND] * width + VALUE * fields[field + t.F_COLUMN]
+            kind, word = as_kind(fields[field + t.F_KIND], values[place], values[place + 1])
         fixed[2 * (depth + k)], fixed[2 * (depth + k) + 1] = kind, word
     return count, start
 
 
-@inlined
-def size_of(count: int, frames: t.Int64s, store: t.Store) -> Any:
+@spliced
+def size_of(count: Any, frames: t.Int64s, origins: t.Int64s, positions: t.Int64s) -> Any:
     """How many positions the bound events have, at most."""
     size = np.int64(0)
     for k in range(count):
-        origin = store.origins[frames[k * t.FRAME + t.BOUND]]
-        size += 1 if origin >= 0 else store.positions[-1 - origin]
+        origin = origins[frames[k * t.FRAME + t.BOUND]]
+        size += 1 if origin >= 0 else positions[-1 - origin]
     return size
 
 
-@inlined
-def write_positions(count: int, frames: t.Int64s, store: t.Store, output: t.Output, begin: Any) -> Any:
+@spliced
+def write_positions(
+    count: Any,
+    frames: t.Int64s,
+    starts: t.Int64s,
+    origins: t.Int64s,
+    positions: t.Int64s,
+    written: t.Int64s,
+    labels: t.Int64s,
+    begin: Any,
+) -> Any:
     """Write the positions of all bound events, in order, each with the bits of its variables: start, and end."""
     end = begin
-    start = store.starts[frames[t.BOUND]]
+    start = starts[frames[t.BOUND]]
     for step in range(count - 1, -1, -1):
         bound = frames[step * t.FRAME + t.BOUND]
-        start = min(start, store.starts[bound])
+        start = min(start, starts[bound])
         bit = np.int64(1) << step
-        origin = store.origins[bound]
+        origin = origins[bound]
         first, length = np.int64(0), np.int64(1)
         if origin < 0:
             first = -origin
-            length = store.positions[first - 1]
+            length = positions[first - 1]
         for k in range(length):
-            position = store.positions[first + k] if origin < 0 else origin
+            position = positions[first + k] if origin < 0 else origin
             at = end
-            while at > begin and output.positions[at - 1] > position:
+            while at > begin and written[at - 1] > position:
                 at -= 1
-            if at > begin and output.positions[at - 1] == position:
-                output.labels[at - 1] |= bit
-                continue
-            for later in range(end, at, -1):
-                output.positions[later] = output.positions[later - 1]
-                output.labels[later] = output.labels[later - 1]
-            output.positions[at], output.labels[at] = position, bit
-            end += 1
+            if at > begin and written[at - 1] == position:
+                labels[at - 1] |= bit
+            else:
+                for later in range(end, at, -1):
+                    written[later], labels[later] = written[later - 1], labels[later - 1]
+                written[at], labels[at] = position, bit
+                end += 1
     return start, end
 
 
-@inlined
+@spliced
 def keep_defined(
     rules: t.Rules,
     row: Any,
@@ -159,9 +179,10 @@ def keep_defined(
     control[t.QUEUE_END] += 1
 
 
-@inlined
+@spliced
 def consume(
-    rules: t.Rules,
+    rows: t.Int64s,
+    steps: t.Int64s,
     row: Any,
     frames: t.Int64s,
     pending: t.Int64s,
@@ -170,20 +191,18 @@ def consume(
     control: t.Int64s,
 ) -> None:
     """Note what a firing consumes. It counts when the rule is done here, so marks are set on the second half first."""
-    first = rules.rows[row + t.STEPS_AT]
-    for k in range(1, rules.rows[row + t.STEPS]):
-        mark = rules.steps[(first + k) * t.STEP + t.CONSUMED]
-        if mark < 0:
-            continue
+    first = rows[row + t.STEPS_AT]
+    for k in range(1, rows[row + t.STEPS]):
+        mark = steps[(first + k) * t.STEP + t.CONSUMED]
         event = frames[k * t.FRAME + t.BOUND]
         at = event * words + words // 2 + (mark >> 6)
-        if (marks[at] >> (mark & 63)) & 1 == 0:
+        if mark >= 0 and (marks[at] >> (mark & 63)) & 1 == 0:
             marks[at] |= np.int64(1) << (mark & 63)
             pending[2 * control[t.PENDING]], pending[2 * control[t.PENDING] + 1] = event, mark
             control[t.PENDING] += 1
 
 
-@inlined
+@spliced
 def settle_pending(pending: t.Int64s, marks: t.Int64s, words: int, control: t.Int64s) -> None:
     """A rule is done at a terminator: from now on, what it consumed there is consumed."""
     for k in range(control[t.PENDING]):

@@ -161,9 +161,9 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
     return high
 
 
-@inlined
+@spliced
 def scan(
-    at: int,
+    extent: Any,
     extents: Int64s,
     tests: Int64s,
     keys: Int64s,
@@ -175,7 +175,7 @@ def scan(
     seen: Seen,
 ) -> Any:
     """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
-    at *= t.EXTENT
+    at = extent * t.EXTENT
     frames, values, width = seen.frames, seen.values, seen.width
     type_ = extents[at + t.E_TYPE] * t.KIND_OF_EVENT
     one = times[frames[extents[at + t.E_FIRST] * t.FRAME + t.BOUND]]
@@ -216,14 +216,13 @@ def scan(
             break
         if not passes(tests, tests_at, tests_end, event, seen, frames, values):
             continue
-        if function == t.EXISTS:
-            return BOOLEAN, np.int64(1)
-        if column < 0:
+        if function == t.EXISTS or column < 0:
             found += 1
+            if function == t.EXISTS:
+                break
             continue
         kind, word = values[event * width + VALUE * column], values[event * width + VALUE * column + 1]
-        if kind != MISSING:
-            found += 1
+        found += kind != MISSING
         if kind != INTEGER and kind != FLOAT:
             continue
         numbers += 1
@@ -247,22 +246,22 @@ def scan(
             # The search goes back in time, and of equal numbers the earliest counts.
             if best_kind == MISSING or order == 0 or (order < 0) == (function == t.LEAST):
                 best_kind, best = kind, word
+    kind, word = np.int64(MISSING), np.int64(0)
     if function == t.EXISTS:
-        return BOOLEAN, np.int64(0)
-    if function == t.NUMBER or function == t.PRESENT:
-        return INTEGER, found
-    if numbers == 0:
-        return MISSING, np.int64(0)
-    if function == t.LEAST or function == t.GREATEST:
-        return best_kind, best
-    if is_whole and function == t.SUM:
-        return INTEGER, whole
-    if is_whole:
-        return FLOAT, bits_of(np.float64(whole) / np.float64(numbers))
-    near = np.float64(whole)
-    parts = add_exactly(partials, parts, near)
-    parts = add_exactly(partials, parts, np.float64(whole - np.int64(near)))
-    total = infinite if infinite != 0.0 else rounded_sum(partials, parts)
-    if np.isnan(total) or np.isnan(infinite):
-        return MISSING, np.int64(0)
-    return FLOAT, bits_of(total if function == t.SUM else total / np.float64(numbers))
+        kind, word = np.int64(BOOLEAN), found
+    elif function == t.NUMBER or function == t.PRESENT:
+        kind, word = np.int64(INTEGER), found
+    elif function == t.LEAST or function == t.GREATEST:
+        kind, word = best_kind, best
+    elif numbers > 0 and is_whole:
+        kind, word = np.int64(INTEGER), whole
+        if function == t.AVERAGE:
+            kind, word = np.int64(FLOAT), bits_of(np.float64(whole) / np.float64(numbers))
+    elif numbers > 0:
+        near = np.float64(whole)
+        parts = add_exactly(partials, parts, near)
+        parts = add_exactly(partials, parts, np.float64(whole - np.int64(near)))
+        total = infinite if infinite != 0.0 else rounded_sum(partials, parts)
+        if not np.isnan(total):
+            kind, word = np.int64(FLOAT), bits_of(total if function == t.SUM else total / np.float64(numbers))
+    return kind, word
