@@ -156,7 +156,9 @@ class RuleCompiler:
         anchor = self._steps[step.within.anchor]
         count = ENDLESS if step.count is None else step.count
         absences = self._absences(step.absences)
-        consumed = self._layout.mark(type_) if step.variable in rule.consumes else -1
+        consumed = -1
+        if step.variable in rule.consumes:
+            consumed = self._layout.mark(type_, len(self.tables.steps) // t.STEP + number)
         source = self._source(type_, anchor, chain, self.tables.keys[keys_at * t.KEY : keys_end * t.KEY])
         line = [type_, anchor, step.within.ticks, _PICKS[step.pick], count, chain, keys_at, keys_end]
         return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0), source]

@@ -19,7 +19,7 @@ class Kept:
 
     columns: dict[str, int] = field(default_factory=dict)
     chains: dict[tuple[int, ...], int] = field(default_factory=dict)  # by the columns of the key: the chain's id
-    marks: int = 0  # steps that consume such events
+    marks: dict[int, int] = field(default_factory=dict)  # by the step that consumes such events
 
 
 class Layout:
@@ -52,15 +52,15 @@ class Layout:
             self._chains += 1
         return chains[columns]
 
-    def mark(self, type_: int) -> int:
-        """A new mark, for the events of a type that one step consumes."""
-        self.kept[type_].marks += 1
-        return self.kept[type_].marks - 1
+    def mark(self, type_: int, step: int) -> int:
+        """The mark of the events of a type that a step consumes."""
+        marks = self.kept[type_].marks
+        return marks.setdefault(step, len(marks))
 
     @property
     def mark_words(self) -> int:
         """Words for the marks of an event of any type: those that count, and as many for those that are about to."""
-        return 2 * max((-(-kept.marks // 64) for kept in self.kept), default=0)
+        return 2 * max((-(-len(kept.marks) // 64) for kept in self.kept), default=0)
 
     @property
     def width(self) -> int:
