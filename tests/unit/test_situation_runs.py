@@ -41,5 +41,5 @@ def test_deferred_sets_are_selected_when_time_passes_without_events_of_their_typ
 def test_an_absence_before_what_was_seen_is_refused() -> None:
     matcher = matcher_of("pattern N absence(A a) context from Open for 5\npattern P any(N n, B b)")
     push(matcher, {"type": "B", "ts": 1}, {"type": "X", "ts": 90})
-    with pytest.raises(InputError, match="longer than the partition of 'N'"):
+    with pytest.raises(InputError, match="longer than all before opens a partition of 'N'"):
         push(matcher, {"type": "Open", "start": 0, "end": 100}, {"type": "X", "start": 200, "end": 200})

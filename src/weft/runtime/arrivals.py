@@ -82,6 +82,8 @@ class LiveEvents:
     A source that is all there is sorted first. What could not be read, or came late, is in `rejected`.
     """
 
+    longest: int | None = None
+
     def __init__(
         self,
         sources: Sequence[NamedSource],

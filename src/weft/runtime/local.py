@@ -23,6 +23,7 @@ class Events(Protocol):
     reading: Reading
     rejected: list[Rejected]
     counters: dict[str, int]
+    longest: int | None  # ticks of the longest event; None: it is not known ahead
 
     @property
     def safe(self) -> int | None:
@@ -71,6 +72,8 @@ class LocalRun:
         One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
         queries' come one query after the other, so they are complete only together.
         """
+        if self._source.longest is not None:
+            matcher.expect(self._source.longest)
         if len(batch) and len(self._order) == 1:
             for piece in matcher.push(batch):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
@@ -87,6 +90,8 @@ class LocalRun:
         matcher = Matcher(self._plan)
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._source):
+            if self._source.longest is not None:
+                matcher.expect(self._source.longest)
             for counts in self._watch.around("match", map(matcher.count, [batch] if len(batch) else [])):
                 totals.update(counts)
             if self._source.safe is not None:

@@ -83,6 +83,17 @@ class Matcher:
         return found if not self._removed else (piece for piece in found if piece.query not in self._removed)
 
     @property
+    def looks_back(self) -> bool:
+        """Whether it matters how long events are: they may open partitions that ended before they came."""
+        return any(isinstance(run, NetworkRun) and run.looks_back for run in self.runs.values())
+
+    def expect(self, longest: int) -> None:
+        """The input is finite, and no event in it is longer than so many ticks."""
+        for run in self.runs.values():
+            if isinstance(run, NetworkRun):
+                run.expect(longest)
+
+    @property
     def counters(self) -> dict[str, int]:
         """The events seen, and what the runs count."""
         totals = Counter({"events": self._events})

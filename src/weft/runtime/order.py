@@ -64,6 +64,11 @@ class Segment:
     def __len__(self) -> int:
         return len(self.ends)
 
+    @property
+    def longest(self) -> int:
+        """The length of its longest event."""
+        return 0 if self.starts is self.ends else int((self.ends - self.starts).max())
+
     def events(self, reading: Reading) -> EventBatch:
         """The events, with positions still to be given."""
         names = self.chunk.names if reading.columns is None else reading.columns
@@ -93,6 +98,7 @@ class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
     safe: int | None = None  # how far time has come is told by the events alone
+    longest: int | None = None  # ticks of the longest event; None: it is not known ahead
 
     def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
         self.reading = reading
@@ -160,6 +166,7 @@ class EventSource:
 
     def _sorted(self, segments: list[Segment]) -> Iterator[EventBatch]:
         """All events in stream order; those that came in it are not copied."""
+        self.longest = max((s.longest for s in segments), default=0)
         in_time = all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments))
         ranks = self._ranks(segments, in_time) if self.reading.sources else None
         if in_time and ranks is None:

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.situations import SituationQuery
 from weft.errors import InputError
 from weft.plan.keyed import keyed_sequence
@@ -52,7 +53,18 @@ class NetworkRun:
         self._waiting = [Waiting(None if stage.needs_all else stage.types) for stage in self._stages]
         self._last: int | None = None  # the end of the last event
         self._passed: int | None = None  # all further events end then or later
+        self._longest, self._finite = 0, False  # ticks of the longest event so far, or (finite) of all
+        self._slack = [_slack(stage.query) for stage in self._stages]
         self._store = PageStore()
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether an event may open a partition that ended before it came."""
+        return any(slack is not None for slack in self._slack)
+
+    def expect(self, longest: int) -> None:
+        """The input is finite, and no event in it is longer."""
+        self._longest, self._finite = longest, True
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -62,8 +74,7 @@ class NetworkRun:
             return
         for run in self._keyed:
             yield from run.push(batch)
-        self._last = int(batch.ends[-1])
-        for number in self._pass(self._last):
+        for number in self._see(batch):
             yield from self._reported(number, self._given(number, batch))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -72,8 +83,7 @@ class NetworkRun:
         if not len(batch):
             return {}
         totals.update({run.query.name: run.count(batch) for run in self._keyed})
-        self._last = int(batch.ends[-1])
-        for number in self._pass(self._last):
+        for number in self._see(batch):
             name = self._stages[number].query.name
             if self._consumers[number]:
                 totals[name] += sum(map(len, self._reported(number, self._given(number, batch))))
@@ -98,16 +108,37 @@ class NetworkRun:
         """All further matches end then or later; None before any event."""
         if self._passed is None:
             return None
-        settled = _least([self._passed, *(stage.settled for stage in self._stages)])
+        settled = _least([self._passed, *map(self._settled, range(len(self._stages)))])
         return EARLIEST if settled is None else settled
 
     def sweep(self) -> None:
         """Partitions are given up as they close."""
 
+    def _see(self, batch: EventBatch) -> Iterable[int]:
+        """The situations in turn, when these events have come."""
+        self._last = int(batch.ends[-1])
+        if self.looks_back and batch.starts is not batch.ends:
+            self._longest = max(self._longest, int((batch.ends - batch.starts).max()))
+        return self._pass(self._last)
+
     def _pass(self, time: int) -> Iterable[int]:
         """The situations in turn, when this time has passed."""
         self._passed = time if self._passed is None else max(self._passed, time)
         return range(len(self._stages))
+
+    def _settled(self, number: int) -> int | None:
+        """All further matches of a situation end then or later; None when nothing is known.
+
+        An event that is longer than the partition it opens tells of an absence in the past. How far back that can be
+        is known for a finite input, whose longest event is, unless derived events open partitions: then nothing is
+        known before the end. Without an end all that can be done is to take the longest event so far.
+        """
+        settled, slack = self._stages[number].settled, self._slack[number]
+        if settled is None or slack is None:
+            return settled
+        if self._finite and self._feeders[number]:
+            return None
+        return settled - max(0, self._longest - slack)
 
     def _given(self, number: int, batch: EventBatch, *, counting: bool = False) -> Iterator[Int64s]:
         """The sets of a situation that gets the events whose turn has come."""
@@ -117,7 +148,7 @@ class NetworkRun:
             yield from stage.take(batch, None, self._passed, counting=counting)
             return
         waiting.add_input(batch)
-        settled = _least([self._passed, *(self._stages[feeder].settled for feeder in self._feeders[number])])
+        settled = _least([self._passed, *map(self._settled, self._feeders[number])])
         if settled is None:
             return
         ready = waiting.ready(settled, stage.taken)
@@ -151,9 +182,9 @@ class NetworkRun:
             early = found.ends[found.ends < (EARLIEST if passed is None else passed)]
             if len(early):
                 raise InputError(
-                    f"an event is longer than the partition of {name!r} that it opens, and {name!r} at "
-                    f"{int(early[0])} would come before what {self._stages[at].query.name!r} has seen: "
-                    "ask for engine='meaning'"
+                    f"an event longer than all before opens a partition of {name!r} that ended at {int(early[0])}, "
+                    f"before what {self._stages[at].query.name!r} has seen; with the whole input at hand "
+                    "(weft match, weft.detect) that is no problem"
                 )
             self._waiting[at].add(self._reporters[number].derived(sets, found))
 
@@ -164,7 +195,7 @@ class NetworkRun:
         return self._store.changes(self._pages(), ())
 
     def _pages(self) -> Iterator[tuple[str, bytes]]:
-        yield "times", json.dumps([self._last, self._passed]).encode()
+        yield "times", json.dumps([self._last, self._passed, self._longest]).encode()
         for number, run in enumerate(self._keyed):
             yield from ((f"keyed/{number}/{name}", page) for name, page in run.pages())
         for number, stage in enumerate(self._stages):
@@ -174,12 +205,20 @@ class NetworkRun:
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
         self._store.load(pages)
-        self._last, self._passed = json.loads(pages["times"])
+        self._last, self._passed, self._longest = json.loads(pages["times"])
         for number, run in enumerate(self._keyed):
             run.load(pages_below(f"keyed/{number}/", pages))
         for number, stage in enumerate(self._stages):
             stage.load(pages_below(f"stage/{number}/", pages))
             self._waiting[number].load(pages_below(f"waiting/{number}/", pages))
+
+
+def _slack(query: SituationQuery) -> int | None:
+    """How long an event may be without opening a partition, for an absence, that ended before it; None: it may be."""
+    context = query.situation.context
+    if query.situation.kind != "absence" or not isinstance(context, FromFor | Windows):
+        return None
+    return context.length if isinstance(context, FromFor) else 1
 
 
 def _least(times: Iterable[int | None]) -> int | None:

@@ -38,6 +38,9 @@ class WholeLane:
 
     def events(self) -> Iterator[EventBatch]:
         """The lane's events in stream order, some at a time."""
+        if self.matcher.looks_back:
+            self._rows = list(self._rows)
+            self.matcher.expect(max((row.longest for row in self._rows), default=0))
         for row in self._rows:
             if row.rejects is not None:
                 self._rejects.append(rejects_as_output(record_batch_of(row.rejects)))

@@ -50,6 +50,12 @@ class RunRow:
     rejects: Bytes | None
     others: Bytes | None  # events of no lane, for the lane that reports them if they are late
 
+    @property
+    def longest(self) -> int:
+        """The length of its longest event, of any lane."""
+        ends, starts, _ = decode_times(self.times)
+        return 0 if starts is ends else int((ends - starts).max())
+
     def run(self, trigger: int = 0) -> Run:
         """The run in it."""
         ends, starts, ranks = decode_times(self.times)
