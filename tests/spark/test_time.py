@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from weft.languages import compile_text
 from weft.runtime.matches import Match
 from weft.runtime.spark.source import FileStream, Folder, FolderReader, Part, Silence
 
-SOME = settings(max_examples=40, deadline=None)
+SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
 DELAY = 3
 
 Shown = tuple[object, ...]
