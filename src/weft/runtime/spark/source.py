@@ -88,10 +88,8 @@ class Silence:
     def passed(self, *, heard: bool) -> int:
         """How much longer it has been silent than was known."""
         now = self._clock()
-        silent = now - self._since
-        if heard:
-            self._since = now
-        if heard or self._after is None or silent < self._after * 1e9:
+        silent = 0 if heard else now - self._since
+        if not heard and (self._after is None or silent < self._after * 1e9):
             return 0
         self._since = now
         return silent
