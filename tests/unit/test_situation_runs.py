@@ -43,3 +43,12 @@ def test_an_absence_before_what_was_seen_is_refused() -> None:
     push(matcher, {"type": "B", "ts": 1}, {"type": "X", "ts": 90})
     with pytest.raises(InputError, match="longer than all before opens a partition of 'N'"):
         push(matcher, {"type": "Open", "start": 0, "end": 100}, {"type": "X", "start": 200, "end": 200})
+
+
+def test_events_without_attributes_are_given_up_too() -> None:
+    network = (
+        "pattern N absence(A a) context fixed 50\npattern P any(N n, B b) policies evaluation deferred context fixed 60"
+    )
+    matcher = matcher_of(network)
+    found = [push(matcher, *({"type": "B", "ts": time} for time in range(first, first + 3000))) for first in (0, 3000)]
+    assert sum(found) > 5900

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,8 @@ from weft.runtime.state import PageStore
 
 ITEMS = 1024  # on a page: numbers, texts or events
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,13 @@ class Growing:
         return self.content(max(number * ITEMS, self.first), min((number + 1) * ITEMS, self.count))
 
 
+def text_pages(name: str, texts: Sequence[str]) -> dict[str, bytes]:
+    """Texts as small parts of a state."""
+    return {
+        f"{name}/{low // ITEMS}": json.dumps(texts[low : low + ITEMS]).encode() for low in range(0, len(texts), ITEMS)
+    }
+
+
 def growing_array(name: str, array: Array) -> Growing:
     """An array that is only added to."""
     return Growing(name, 0, len(array), lambda low, high: array[low:high].tobytes())
@@ -44,7 +53,7 @@ class Paging:
         self._saved: dict[str, int] = {}  # of what grows, how much was given out
 
     def changes(
-        self, small: Mapping[str, bytes], arrays: Iterable[tuple[str, Array]], growing: Iterable[Growing]
+        self, small: Mapping[str, bytes], arrays: Iterable[tuple[str, Array]], growing: Iterable[Growing] = ()
     ) -> dict[str, bytes | None]:
         """The changed pages of a state: small parts as they are, arrays that change anywhere, and what grows."""
         pages, kept = dict(small), []
@@ -65,7 +74,7 @@ class Paging:
         """What grew has changed, and must be looked at again."""
         self._saved.clear()
 
-    def load(self, pages: Mapping[str, bytes], growing: Iterable[Growing]) -> None:
+    def load(self, pages: Mapping[str, bytes], growing: Iterable[Growing] = ()) -> None:
         """Take pages, and what they say of what grows, as given out."""
         self._store.load(pages)
         self._saved = {part.name: part.count for part in growing}
@@ -87,7 +96,11 @@ class Pages:
 
     def numbers(self, name: str) -> Int64s:
         """An array of whole numbers, to be written to."""
-        return np.frombuffer(bytearray(b"".join(self.contents(name))), np.int64)
+        return self.array(name, np.int64)
+
+    def array(self, name: str, dtype: type[Number]) -> npt.NDArray[Number]:
+        """An array of numbers of a kind, to be written to."""
+        return np.frombuffer(bytearray(b"".join(self.contents(name))), dtype)
 
     def texts(self, name: str) -> list[str]:
         """Texts, page after page of them as JSON."""

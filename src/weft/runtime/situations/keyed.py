@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,9 @@ from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.graph.fields import merged
 from weft.runtime.keys import KeyCoder
 from weft.runtime.matches import MatchBatch
-from weft.runtime.running import pages_below
+from weft.runtime.paging import Array, Pages
+from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.members import Members
-from weft.runtime.situations.pages import array_pages, read_arrays
 from weft.runtime.situations.report import FieldValues
 
 SETS = 1 << 14  # of one piece of output
@@ -69,7 +68,6 @@ class KeyedRun:
         self._classifier = Classifier([sequence.guards])
         self._slot_of_letter = np.empty(0, np.int8)
         self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
-        self._key_pages: dict[str, bytes] = {}
         self._sweep_at = LEAST_KEYS
         self._consumes = np.array(sequence.consumes, np.int8)
         self._control = np.zeros(kernel.CONTROLS, np.int64)
@@ -225,38 +223,36 @@ class KeyedRun:
 
     # -- state ----------------------------------------------------------------------------------
 
-    def pages(self) -> Iterator[tuple[str, bytes]]:
-        """The state, page by page."""
+    def small(self) -> dict[str, bytes]:
+        """What is small, as pages."""
+        last = json.dumps(self.last).encode()
+        return {"last": last, **pages_under("members/", self._members.texts())}
+
+    def arrays(self) -> dict[str, Array]:
+        """All else, but the keys."""
         top = int(self._control[kernel.TOP])
-        rows: dict[str, npt.NDArray[Any]] = {f"row_{name}": getattr(self._rows, name)[:top] for name in Rows._fields}
-        last = np.array([] if self.last is None else [self.last], np.int64)
-        arrays: dict[str, npt.NDArray[Any]] = {
+        return {
             "control": self._control,
             "heads": self._heads,
             "least": self._least,
             "windows": self._windows,
+            **{f"rows/{name}": getattr(self._rows, name)[:top] for name in Rows._fields},
+            **{f"members/{name}": array for name, array in self._members.arrays().items()},
         }
-        table = io.BytesIO()
-        np.savez(table, allow_pickle=False, last=last, **arrays, **rows)
-        yield "rows", table.getvalue()
-        if self._coder is not None:
-            for name, page in self._coder.snapshot().items():
-                self._key_pages.pop(name, None)
-                self._key_pages |= {} if page is None else {name: page}
-            yield from ((f"keys/{name}", page) for name, page in self._key_pages.items())
-        yield "texts", json.dumps(self._members.arena.texts.texts()).encode()
-        yield from ((f"members/{name}", page) for name, page in array_pages(self._members.arrays()))
 
-    def load(self, pages: Mapping[str, bytes]) -> None:
+    def keys(self) -> dict[str, bytes | None]:
+        """The pages of keys that changed."""
+        return {} if self._coder is None else self._coder.snapshot()
+
+    def load(self, saved: Mapping[str, bytes]) -> None:
         """Go on from pages."""
-        with np.load(io.BytesIO(pages["rows"])) as saved:
-            self._control, self._heads = saved["control"], saved["heads"]
-            self._least, self._windows = saved["least"], saved["windows"]
-            self.last = next(iter(saved["last"].tolist()), None)
-            top = int(self._control[kernel.TOP])
-            saved_rows = Rows(*(saved[f"row_{name}"] for name in Rows._fields))
-            self._rows = saved_rows.grown(max(LEAST_ROWS, 2 * top))
+        pages = Pages(saved)
+        self.last = json.loads(saved["last"])
+        self._control, self._heads = pages.numbers("control"), pages.array("heads", np.int32)
+        self._least, self._windows = pages.numbers("least"), pages.numbers("windows")
+        kinds = {name: getattr(self._rows, name).dtype.type for name in Rows._fields}
+        rows = Rows(*(pages.array(f"rows/{name}", kind) for name, kind in kinds.items()))
+        self._rows = rows.grown(max(LEAST_ROWS, 2 * len(rows.next)))
         if self._coder is not None:
-            self._key_pages = {name[5:]: page for name, page in pages.items() if name.startswith("keys/")}
-            self._coder = KeyCoder.restore(self._coder.partition, self._key_pages)
-        self._members.load(read_arrays(pages_below("members/", pages)), json.loads(pages["texts"]))
+            self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
+        self._members.load(Pages(pages_below("members/", saved)))

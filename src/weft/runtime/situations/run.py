@@ -18,14 +18,15 @@ from weft.plan.situations import counts_time, unlinked
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
-from weft.runtime.running import pages_below
+from weft.runtime.paging import Array, Paging
+from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
 from weft.runtime.situations.waiting import Waiting
-from weft.runtime.state import PageStore
 
 EARLIEST = -(1 << 63)
+KEYS = "keys/"  # of pages that tell themselves whether they changed
 
 
 class NetworkRun:
@@ -55,7 +56,7 @@ class NetworkRun:
         self._passed: int | None = None  # all further events end then or later
         self._longest, self._finite = 0, False  # ticks of the longest event so far, or (finite) of all
         self._slack = [_slack(stage.query) for stage in self._stages]
-        self._store = PageStore()
+        self._paging = Paging()
 
     @property
     def looks_back(self) -> bool:
@@ -192,25 +193,31 @@ class NetworkRun:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        return self._store.changes(self._pages(), ())
-
-    def _pages(self) -> Iterator[tuple[str, bytes]]:
-        yield "times", json.dumps([self._last, self._passed, self._longest]).encode()
-        for number, run in enumerate(self._keyed):
-            yield from ((f"keyed/{number}/{name}", page) for name, page in run.pages())
-        for number, stage in enumerate(self._stages):
-            yield from ((f"stage/{number}/{name}", page) for name, page in stage.pages())
-            yield from ((f"waiting/{number}/{name}", page) for name, page in self._waiting[number].pages())
+        small = {"times": json.dumps([self._last, self._passed, self._longest]).encode()}
+        arrays: list[tuple[str, Array]] = []
+        keys: dict[str, bytes | None] = {}
+        for name, part in self._parts():
+            small |= pages_under(name, part.small())
+            arrays += [(name + own, array) for own, array in part.arrays().items()]
+            keys |= pages_under(KEYS + name, part.keys())
+        for number, waiting in enumerate(self._waiting):
+            small |= pages_under(f"waiting/{number}/", dict(waiting.pages()))
+        return {**self._paging.changes(small, arrays), **keys}
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
-        self._store.load(pages)
+        self._paging.load({name: page for name, page in pages.items() if not name.startswith(KEYS)})
         self._last, self._passed, self._longest = json.loads(pages["times"])
-        for number, run in enumerate(self._keyed):
-            run.load(pages_below(f"keyed/{number}/", pages))
-        for number, stage in enumerate(self._stages):
-            stage.load(pages_below(f"stage/{number}/", pages))
-            self._waiting[number].load(pages_below(f"waiting/{number}/", pages))
+        for name, part in self._parts():
+            keys = pages_under("keys/", pages_below(KEYS + name, pages))
+            part.load({**pages_below(name, pages), **keys})
+        for number, waiting in enumerate(self._waiting):
+            waiting.load(pages_below(f"waiting/{number}/", pages))
+
+    def _parts(self) -> Iterator[tuple[str, KeyedRun | Stage]]:
+        """What has state of its own, and the beginning of its pages' names."""
+        yield from ((f"keyed/{number}/", run) for number, run in enumerate(self._keyed))
+        yield from ((f"stage/{number}/", stage) for number, stage in enumerate(self._stages))
 
 
 def _slack(query: SituationQuery) -> int | None:

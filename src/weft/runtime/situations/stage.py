@@ -21,9 +21,10 @@ from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.graph.code import Constants
 from weft.runtime.keys import KeyCoder
+from weft.runtime.paging import Pages
+from weft.runtime.running import pages_below
 from weft.runtime.situations.members import Lists, Members
 from weft.runtime.situations.memory import Memory
-from weft.runtime.situations.pages import array_pages, read_arrays
 from weft.runtime.situations.tables import SituationTables
 
 NUMBERS = 1 << 16  # of one piece of output
@@ -58,7 +59,6 @@ class Stage:
         self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
         self._fills = np.empty(0, bool)  # by letter: whether it is a participant
         self._coder = KeyCoder(tuple((name,) for name in by)) if by else None
-        self._key_pages: dict[str, bytes] = {}
         self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
         self._width = select.ABSENT if self.is_absence else self.tables.count
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
@@ -191,28 +191,27 @@ class Stage:
 
     # -- state ----------------------------------------------------------------------------------
 
-    def pages(self) -> Iterator[tuple[str, bytes]]:
-        """The state, page by page."""
-        summary = {"time": self.time, "taken": self.taken, "texts": self.members.arena.texts.texts()}
-        yield "summary", json.dumps(summary).encode()
-        yield from array_pages({"memory": self.memory.used(), "key_members": self._key_members} | self.members.arrays())
-        if self._coder is not None:
-            for name, page in self._coder.snapshot().items():
-                self._key_pages.pop(name, None)
-                self._key_pages |= {} if page is None else {name: page}
-            yield from ((f"coder/{name}", page) for name, page in self._key_pages.items())
+    def small(self) -> dict[str, bytes]:
+        """What is small, as pages."""
+        return {"times": json.dumps([self.time, self.taken]).encode(), **self.members.texts()}
 
-    def load(self, pages: Mapping[str, bytes]) -> None:
+    def arrays(self) -> dict[str, Int64s]:
+        """All else, but the keys."""
+        return {"memory": self.memory.used(), "key_members": self._key_members, **self.members.arrays()}
+
+    def keys(self) -> dict[str, bytes | None]:
+        """The pages of keys that changed."""
+        return {} if self._coder is None else self._coder.snapshot()
+
+    def load(self, saved: Mapping[str, bytes]) -> None:
         """Go on from pages."""
-        summary = json.loads(pages["summary"])
-        self.time, self.taken = summary["time"], summary["taken"]
-        arrays = read_arrays({name: page for name, page in pages.items() if not name.startswith("coder/")})
-        self.memory.load(arrays["memory"])
-        self.members.load(arrays, summary["texts"])
-        self._key_members = arrays["key_members"]
+        pages = Pages(saved)
+        self.time, self.taken = json.loads(saved["times"])
+        self.memory.load(pages.numbers("memory"))
+        self.members.load(pages)
+        self._key_members = pages.numbers("key_members")
         if self._coder is not None:
-            self._key_pages = {name[6:]: page for name, page in pages.items() if name.startswith("coder/")}
-            self._coder = KeyCoder.restore(self._coder.partition, self._key_pages)
+            self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
 
 
 def _boundaries(query: SituationQuery) -> list[Predicate]:
