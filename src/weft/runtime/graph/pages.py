@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.kernels import joining, occurrences
-from weft.runtime import blocks
+from weft.kernels import buckets, joining, occurrences
+from weft.runtime import blocks, paging
+from weft.runtime.events import Int64s
 from weft.runtime.graph.joins import SequencesOperator
-from weft.runtime.paging import Array, Growing, Pages, growing_array
+from weft.runtime.graph.operators import Operator, Store
+from weft.runtime.paging import Growing, Pages, growing_array
 
 if TYPE_CHECKING:
     from weft.runtime.graph.run import GraphRun
@@ -27,19 +29,55 @@ def summary_of(run: GraphRun) -> bytes:
         "sweep_at": run.sweep_at,
         "safe": [operator.safe for operator in run.operators],
         "control": [operator.control.tolist() for operator in run.operators],
-        "stores": [[store.control.tolist() for store in operator.stores] for operator in run.operators],
         "taken": [output.taken for output in run.outputs],
         "remembered": run.remembered.count,
     }
     return json.dumps(values).encode()
 
 
-def stored_arrays(run: GraphRun) -> Iterator[tuple[str, Array]]:
-    """Arrays that are written to anywhere."""
+def store_pages(run: GraphRun) -> Iterator[tuple[str, bytes]]:
+    """What waits in stores, a page for each range of ids: an entry stays on its page as long as it waits."""
     for operator in run.operators:
         for side, store in enumerate(operator.stores):
-            yield f"node/{operator.number}/store/{side}/entries", store.used().ravel()
-            yield f"node/{operator.number}/store/{side}/table", store.table
+            kept = stored(store)
+            ranges, begins = np.unique(kept[:, 0] // paging.ITEMS, return_index=True)
+            for number, part in zip(ranges.tolist(), np.split(kept, begins[1:]), strict=False):
+                yield f"node/{operator.number}/store/{side}/{number}", part.tobytes()
+
+
+def stored(store: Store) -> Int64s:
+    """The entries of a store by id, one per row: its id, the word of its key, since when it counts, its mark."""
+    live, places = store.live(), store.table.reshape(-1, buckets.PLACE)
+    words = np.repeat(places[:, buckets.WORD], places[:, buckets.TAIL] - places[:, buckets.HEAD])
+    ids, since, marks = store.used()[live][:, [buckets.ID, buckets.SINCE, buckets.MARK]].T
+    kept = np.stack([ids, words, since, marks], axis=1)[ids >= 0]
+    ordered: Int64s = kept[np.argsort(kept[:, 0], kind="stable")]
+    return ordered
+
+
+def load_store(run: GraphRun, operator: Operator, store: Store, kept: Int64s) -> None:
+    """Fill a store: entries by key and end, and a list of the keys, of which a table is made."""
+    arena = run.arena
+    ends = arena.rows[kept[:, 0] * occurrences.ROW + occurrences.END]
+    order = np.lexsort((kept[:, 0], ends, kept[:, 1]))
+    entries = np.zeros((len(kept), buckets.ENTRY), np.int64)
+    entries[:, [buckets.ID, buckets.SINCE, buckets.MARK]] = kept[order][:, [0, 2, 3]]
+    entries[:, buckets.ENDED] = ends[order]
+    words, begins = np.unique(kept[order, 1], return_index=True)
+    stops = np.append(begins[1:], len(kept))[: len(words)]
+    table = np.stack([words, begins, begins, stops, stops], axis=1)
+    store.entries, store.table = buckets.rebuild(
+        operator.tests,
+        operator.key,
+        store.side,
+        True,
+        arena.facts(),
+        arena.rows,
+        arena.slots,
+        entries.ravel(),
+        table.ravel(),
+        store.control,
+    )
 
 
 def growing_parts(run: GraphRun) -> Iterator[Growing]:
@@ -75,9 +113,7 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
         operator.control[:] = summary["control"][operator.number]
         operator.out = pages.numbers(f"{name}/out")
         for side, store in enumerate(operator.stores):
-            store.control[:] = summary["stores"][operator.number][side]
-            store.entries = pages.numbers(f"{name}/store/{side}/entries")
-            store.table = pages.numbers(f"{name}/store/{side}/table")
+            load_store(run, operator, store, pages.numbers(f"{name}/store/{side}").reshape(-1, 4))
         if isinstance(operator, SequencesOperator):
             operator.members, operator.reach = pages.numbers(f"{name}/members"), pages.numbers(f"{name}/reach")
     for number, (output, taken) in enumerate(zip(run.outputs, summary["taken"], strict=True)):

@@ -24,7 +24,7 @@ from weft.runtime.graph.fields import Fields, Remembered, column_name
 from weft.runtime.graph.layout import Layouts
 from weft.runtime.graph.limits import useful_spans
 from weft.runtime.graph.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
-from weft.runtime.graph.pages import growing_parts, load_graph, stored_arrays, summary_of
+from weft.runtime.graph.pages import growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.graph.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.paging import Paging
@@ -127,7 +127,7 @@ class GraphRun:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        return self.paging.changes({"summary": summary_of(self)}, stored_arrays(self), growing_parts(self))
+        return self.paging.changes({"summary": summary_of(self), **dict(store_pages(self))}, (), growing_parts(self))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
