@@ -33,9 +33,9 @@ CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
 # what is under way: the event, partitions with work, the search (DEPTH -1: none), sets found and seen, to be consumed;
 ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP, GONE, SWEPT, LIMIT = range(34, 47)
 # and of each step of the search the entry, whether it led to a set, whether the new event was bound before it; of each
-# slot the event and the entry that are bound.
-CURRENT, SOME, HOLDS_NEW, BOUND, HELD, NEEDED_CHAINS = range(47, 53)
-HEADER = 53
+# slot the event and the entry that are bound, and between which times an event must be.
+CURRENT, SOME, HOLDS_NEW, BOUND, HELD, LOW, HIGH, NEEDED_CHAINS, LAST_NUMBER = range(47, 56)
+HEADER = 56
 # Fields of a slot of the situation.
 REPEATED, CONSUMES, INDEX, INDEXES = range(4)
 PARTICIPANT = 4

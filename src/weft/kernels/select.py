@@ -33,15 +33,18 @@ from weft.kernels.participants import (
     GONE,
     HEAD,
     HELD,
+    HIGH,
     HOLDS_NEW,
     KEY,
     KEY_COUNT,
     KEYS,
     KIND,
     LAST,
+    LAST_NUMBER,
     LENGTH,
     LIMIT,
     LINK,
+    LOW,
     NEVER,
     NEW,
     NEW_CLASS,
@@ -81,6 +84,7 @@ from weft.kernels.participants import (
     consume,
     find_chain,
     mark_consumed,
+    remove_entry,
 )
 from weft.kernels.partitions import (
     ABSENCE,
@@ -180,11 +184,11 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
     slot = m[step + SLOT_OF]
     backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
     link = m[step + LINK_OF] + (1 if backward else 0)
-    low, high = -NEVER, NEVER
+    low, high = m[m[LOW] + slot], m[m[HIGH] + slot]
     if m[step + AFTER] >= 0:
-        low = m[m[m[HELD] + m[step + AFTER]] + EVENT_END]
+        low = max(low, m[m[m[HELD] + m[step + AFTER]] + EVENT_END])
     if m[step + BEFORE] >= 0:
-        high = m[m[m[HELD] + m[step + BEFORE]] + EVENT_START]
+        high = min(high, m[m[m[HELD] + m[step + BEFORE]] + EVENT_START])
     while entry != 0:
         end = m[entry + EVENT_END]
         if (end <= low) if backward else (end >= high):  # entries stand by end
@@ -220,6 +224,47 @@ def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool
 
 
 @bare
+def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Number) -> bool:
+    """Between which times an event of each slot must be to leave others before and after it; False: there is none.
+
+    What nothing is before any more is forgotten. So a search in a sequence of instants in which only times and values
+    of the new event decide meets no dead ends.
+    """
+    low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
+    slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]
+    new = m[part + PARTITION + (m[COUNT] - 1) * SIDE + NEWEST]
+    m[low] = -NEVER
+    for slot in range(slots):
+        entry = m[part + PARTITION + slot * SIDE + OLDEST]
+        m[chains + slot], m[links + slot] = 0, LINK
+        for step in range(base, base + m[COUNT] * STEPPED, STEPPED):
+            by_new = m[step + INDEX_OF] >= 0 and last_own >= 0 and m[step + OTHER] == last_own
+            if m[step + SLOT_OF] == slot and by_new:
+                at = m[new + EVENT] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
+                chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+                entry = m[chain + HEAD] if chain != 0 else np.int64(0)
+                m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
+        while entry != 0 and m[entry + EVENT_START] <= m[low + slot]:
+            useless, entry = entry, m[entry + m[links + slot]]
+            remove_entry(m, useless)
+        if entry == 0:
+            return False
+        if slot + 1 < m[COUNT]:
+            m[low + slot + 1] = m[entry + EVENT_END]
+    bound = m[new + EVENT_START] if last_own >= 0 else np.int64(NEVER)
+    for slot in range(slots - 1, -1, -1):
+        chain = m[chains + slot]
+        entry = m[part + PARTITION + slot * SIDE + NEWEST] if chain == 0 else m[chain + TAIL]
+        while entry != 0 and m[entry + EVENT_END] >= bound:
+            entry = m[entry + m[links + slot] + 1]
+        if entry == 0:
+            return False
+        m[high + slot] = bound
+        bound = m[entry + EVENT_END]
+    return True
+
+
+@bare
 def _search(
     m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool
 ) -> Number:
@@ -228,6 +273,12 @@ def _search(
     base = m[STEPS] + way * count * STEPPED
     depth, entering = m[DEPTH], m[DEPTH] < 0
     if entering:
+        if m[KIND] != SEQUENCE:
+            m[m[LOW] : m[LOW] + count] = -NEVER
+            m[m[HIGH] : m[HIGH] + count] = NEVER
+        elif not _narrow(m, facts, part, base, last_own):
+            m[some] = 0
+            return DONE
         m[m[BOUND] : m[BOUND] + count] = -1
         m[m[HELD] : m[HELD] + count] = 0
         m[holds_new] = 0
@@ -444,7 +495,7 @@ def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, co
             return DONE
         if m[COUNTS_EMPTY] != 0:
             finish = arriving[at + OF_KIND] == FINISH
-            last = (arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP]
+            last = min((arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP], m[LAST_NUMBER])
             if m[SWEPT] > 0 or last != m[LIMIT]:
                 status = _sweep_windows(m, last, out, counting)
                 if status != DONE:

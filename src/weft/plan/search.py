@@ -126,7 +126,7 @@ def _steps(situation: Situation, shared: list[Predicate], first: int | None) -> 
         if slot is None:
             slot = max(left, key=lambda one: _worth(situation, one, bound, todo, equal)) if free else left[0]
             left.remove(slot)
-        lookup = _lookup(slot, bound, equal)
+        lookup = _lookup(slot, bound, equal, first)
         bound.add(slot)
         now = tuple(part for names, part in todo if names <= bound)
         todo = [(names, part) for names, part in todo if not names <= bound]
@@ -146,17 +146,21 @@ def _worth(
     override = situation.participants[slot].repeated is Repeated.OVERRIDE
     tested = sum(names <= bound | {slot} for names, _ in todo)
     adjacent = situation.kind == "sequence" and bool(bound & {slot - 1, slot + 1})
-    return override, _lookup(slot, bound, equal) is not None, tested, adjacent, -slot
+    return override, _lookup(slot, bound, equal, None) is not None, tested, adjacent, -slot
 
 
-def _lookup(slot: int, bound: set[int], equal: list[set[Reads]]) -> Lookup | None:
-    """How the events of a slot can be looked up by what is bound."""
+def _lookup(slot: int, bound: set[int], equal: list[set[Reads]], first: int | None) -> Lookup | None:
+    """How the events of a slot can be looked up by what is bound: best by what is bound first."""
+    found = []
     for group in equal:
         own = sorted(name for at, name in group if at == slot)
-        others = sorted((at, name) for at, name in group if at in bound)
+        others = sorted((at != first, at, name) for at, name in group if at in bound)
         if own and others:
-            return Lookup(own[0], *others[0])
-    return None
+            found.append((*others[0], own[0]))
+    if not found:
+        return None
+    _, other, value, name = min(found)
+    return Lookup(name, other, value)
 
 
 def _equal_attributes(shared: list[Predicate], slots: dict[str, int]) -> list[set[Reads]]:

@@ -22,6 +22,7 @@ class Memory:
     def __init__(self, tables: SituationTables, width: int) -> None:
         self.m: Int64s = np.zeros(LEAST, np.int64)
         self.m[p.TOP], self.m[p.DEPTH], self.m[p.NEW], self.m[p.LIMIT] = p.HEADER, -1, -1, p.NEVER
+        self.m[p.LAST_NUMBER] = p.NEVER
         for place, number in {**tables.numbers, p.WIDTH: width}.items():
             self.m[place] = number
         self.place_blocks(tables.blocks)

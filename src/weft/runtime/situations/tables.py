@@ -29,6 +29,9 @@ _KINDS = {
 }
 
 
+_SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH)
+
+
 class _Participants:
     """The slots of a situation as slots of one occurrence."""
 
@@ -60,7 +63,7 @@ class SituationTables:
             p.STEPS: steps,
             p.QUICK: self._quick,
             p.CODE: self._code,
-            **{scratch: [0] * self.count for scratch in (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD)},
+            **{scratch: [0] * self.count for scratch in _SCRATCH},
         }
         self.numbers = {
             **_shape(situation),
