@@ -83,6 +83,7 @@ class Reporter:
         self._variables = query.situation.variables
         self._names: tuple[tuple[str, ...], ...] = tuple((name,) for name in self._variables)
         self._in_order = query.situation.kind == "sequence"
+        self._alone = query.situation.kind == "any"
         self._fields = FieldValues(query)
         self._columns: Columns = {}
 
@@ -105,29 +106,34 @@ class Reporter:
 
     def _sets(self, sets: Int64s) -> MatchBatch:
         count, width = sets.shape
-        filled = sets >= 0
-        starts, ends = self._members.times(np.maximum(sets, 0))
-        if not filled.all():
-            starts, ends = np.where(filled, starts, LATEST), np.where(filled, ends, EARLIEST)
-        names = self._names
-        if self._members.listed:
-            offsets, positions, labels, names = self._listed(sets, filled)
+        names, offsets = self._names, np.arange(0, count * width + 1, width, dtype=np.int64)
+        if self._in_order:  # the first begins first and the last ends last
+            starts, ends = self._members.times(sets[:, 0])[0], self._members.times(sets[:, -1])[1]
         else:
-            positions, labels = self._members.places(sets[filled]), np.tile(np.arange(width, dtype=np.int32), count)
-            labels = labels[filled.ravel()]
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(filled.sum(axis=1))])
-            if not self._in_order and len(positions) > count:
-                order = np.argsort(positions.reshape(count, width), axis=1)
-                positions = np.take_along_axis(positions.reshape(count, width), order, axis=1).ravel()
-                labels = order.ravel().astype(np.int32)
+            starts, ends = self._members.times(np.maximum(sets, 0))
+            starts = np.where(sets >= 0, starts, LATEST).min(axis=1)
+            ends = np.where(sets >= 0, ends, EARLIEST).max(axis=1)
+        if self._members.listed:
+            offsets, positions, labels, names = self._listed(sets, sets >= 0)
+        elif self._alone:
+            offsets = np.arange(count + 1, dtype=np.int64)
+            labels = sets.argmax(axis=1).astype(np.int32)
+            positions = self._members.places(sets.max(axis=1))
+        else:
+            placed = self._members.places(sets)
+            labels = np.tile(np.arange(width, dtype=np.int32), count)
+            if not self._in_order:
+                order = np.argsort(placed, axis=1)
+                placed, labels = np.take_along_axis(placed, order, axis=1), order.ravel().astype(np.int32)
+            positions = placed.ravel()
         self._columns = self._fields.values(self._members, sets)
         empty = offsets[1:] == offsets[:-1]
         padded = np.append(positions, -1)
         return MatchBatch(
             query=self._name,
             names=names,
-            starts=starts.min(axis=1),
-            ends=ends.max(axis=1),
+            starts=starts,
+            ends=ends,
             firsts=np.where(empty, -1, padded[offsets[:-1]]),
             lasts=np.where(empty, -1, padded[offsets[1:] - 1]),
             offsets=offsets,

@@ -161,6 +161,7 @@ class NetworkRun:
     def _given_last(self, number: int, last: int) -> Iterator[Int64s]:
         """The sets of a situation for which the input has ended."""
         stage = self._stages[number]
+        stage.expect_end(last)
         ready = self._waiting[number].ready(None, stage.taken)
         if ready is not None:
             yield from stage.take(ready.batch, ready.lists, int(ready.batch.ends[-1]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.contexts import FromFor, FromUntil, Whole
+from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
@@ -79,6 +79,12 @@ class Stage:
             yield from self._drive(self._prepared(batch, lists, time, 0), counting)
             self.time = time
             self._sweep()
+
+    def expect_end(self, last: int) -> None:
+        """The input ends at this time: derived events may end later, but windows that begin later do not count."""
+        context = self.query.situation.context
+        if isinstance(context, Windows):
+            self.memory.m[participants.LAST_NUMBER] = last // context.step
 
     def finish(self, last: int) -> Iterator[Int64s]:
         """The sets of the partitions that close with the input, whose last time this is."""

@@ -1,0 +1,60 @@
+"""The kernel of situations selects what is meant with as little room as there can be, and also what others could."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from tests.property import test_keyed_sequences
+from tests.property.test_engines_equal_meaning import event_batches, rows_of
+from tests.property.test_situations_equal_meaning import Case, cases, meant, run
+
+from weft.errors import InputError
+from weft.plan.planner import plan
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch
+from weft.runtime.situations import memory, stage
+from weft.runtime.situations import run as network
+
+SOME = settings(
+    max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything grows as late as possible and is swept at every batch; sets come out one by one."""
+    for module, names in ((stage, ("NUMBERS", "LEAST_EVENTS", "LEAST_KEYS")), (memory, ("LEAST_TABLE", "LEAST_SEEN"))):
+        for name in names:
+            monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(memory, "LEAST", memory.p.HEADER)
+    monkeypatch.setattr(network, "keyed_sequence", lambda situation: None)
+
+
+@SOME
+@given(case=cases())
+@pytest.mark.usefixtures("little_room")
+def test_little_room(case: Case) -> None:
+    chosen = plan(case.program)
+    matcher = Matcher(chosen)
+    found: list[MatchBatch] = []
+    pages: dict[str, bytes] = {}
+    try:
+        for batch in event_batches(case.parts, chosen):
+            found += matcher.push(batch)
+            pages = {name: page for name, page in {**pages, **matcher.snapshot()}.items() if page is not None}
+            matcher = Matcher.restore(chosen, pages)
+    except InputError:
+        assume(False)
+    assert rows_of([*found, *matcher.finish()]) == meant(case)
+
+
+@SOME
+@given(case=test_keyed_sequences.cases())
+@pytest.mark.usefixtures("little_room")
+def test_keyed_sequences_without_their_own_kernel(case: Case) -> None:
+    chosen = plan(case.program)
+    assert rows_of(run(chosen, event_batches(case.parts, chosen))) == meant(case)
