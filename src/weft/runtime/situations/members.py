@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from weft.kernels.conditions import BOOLEAN, TEXT
 from weft.kernels.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.graph.arena import Arena
+from weft.runtime.paging import Pages, text_pages
 
 LEAST_TEXTS = 1 << 12  # fewer are not worth a sweep
 
@@ -156,12 +157,16 @@ class Members:
             **lists,
         }
 
-    def load(self, arrays: Mapping[str, Int64s], texts: Sequence[str]) -> None:
-        """Go on from arrays and texts."""
+    def texts(self) -> dict[str, bytes]:
+        """The texts that are kept, as pages."""
+        return text_pages("texts", self.arena.texts.texts())
+
+    def load(self, pages: Pages) -> None:
+        """Go on from the pages of arrays and texts."""
         arena = self.arena
-        arena.events, arena.values = arrays["events"], arrays["values"].view(np.float64)
+        arena.events, arena.values = pages.numbers("events"), pages.numbers("values").view(np.float64)
         arena.event_count = len(arena.events) // EVENT
-        self._whole = arrays["whole"].astype(bool)
+        self._whole = pages.numbers("whole").astype(bool)
         if self._lists is not None:
-            self._lists = Lists(arrays["list_offsets"], arrays["lists"])
-        arena.restore_texts(texts)
+            self._lists = Lists(pages.numbers("list_offsets"), pages.numbers("lists"))
+        arena.restore_texts(pages.texts("texts"))
