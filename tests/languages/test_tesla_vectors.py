@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.harness import Case, Record, difference, load_own_vectors, load_vectors, run_engine
+from tests.harness import SPARK_SAMPLE, Case, Record, difference, load_own_vectors, load_vectors, run_engine
 
-# The engines that run these rules here; Spark has tests of its own.
 ENGINES = ("meaning", "local")
 NOT_OURS = {
     "tesla-040": "T-Rex takes a late event in as it arrives; here events are put into stream order first",
@@ -59,6 +58,18 @@ def test_vector(case: Case, engine: str) -> None:
 @pytest.mark.parametrize("case", OWN, ids=case_id)
 def test_own_vector(case: Case, engine: str) -> None:
     assert difference(case, run(case, engine)) == "", f"{case['program']}\n{case['note']}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", OWN[::SPARK_SAMPLE], ids=case_id)
+def test_own_vector_on_spark(case: Case) -> None:
+    test_own_vector(case, "spark")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", ELSEWHERE[::SPARK_SAMPLE], ids=case_id)
+def test_vector_on_spark(case: Case) -> None:
+    test_vector(case, "spark")
 
 
 @pytest.mark.parametrize("case", [*ELSEWHERE, *OWN], ids=case_id)

@@ -9,6 +9,7 @@ two different keys are confused is about a million million times 2**20 / 2**96, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ Has = npt.NDArray[np.uint8]
 Dictionaries = dict[str, tuple[tuple[int, ...], pa.Array, Hashes, Hashes]]  # by attribute: addresses, texts, hashes
 PAGE = 1 << hashing.PAGE_BITS
 META = "count"
+EXACT = 2**53  # whole numbers up to here are exact as floats
 _LIVE_KEY = np.dtype([("slot", "<u2"), ("first", "<u8"), ("second", "<u8")])
 
 
@@ -140,11 +142,30 @@ class KeyCoder:
 
 
 def lane_of(batch: EventBatch, partition: Partition, lanes: int) -> Slots:
-    """Which of so many lanes each event belongs to by its key; -1 without one."""
-    has, first, _ = key_hashes(batch, partition)
+    """Which of so many lanes each event belongs to by its key; -1 without one.
+
+    Numbers with the same whole part share a lane: an event that a rule defines may hand a key on as a whole number,
+    or as a float, and must stay in the lane of the events it is made of.
+    """
+    names = {name for part in partition for name in part}
+    coarse = {name: _cut_off(column) for name, column in batch.columns.items() if name in names}
+    has, first, _ = key_hashes(replace(batch, columns=coarse), partition)
     found = np.empty(len(batch), np.int32)
     hashing.lanes_of_hashes(has, first, lanes, found)
     return found
+
+
+def _cut_off(column: Column) -> Column:
+    """The column with its numbers as floats can have them, without their fractions."""
+    numbers = column.numbers
+    if numbers is None or not len(numbers):
+        return column
+    values = values_of(numbers)
+    if values.dtype == np.int64 and int(values.min()) >= -EXACT and int(values.max()) <= EXACT:
+        return column
+    whole = np.trunc(values.astype(np.float64)) + 0.0  # there is one zero only
+    missing = numbers.is_null().to_numpy(zero_copy_only=False)
+    return replace(column, numbers=pa.array(whole, mask=missing))
 
 
 def key_hashes(
