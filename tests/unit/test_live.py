@@ -109,6 +109,79 @@ def test_unknown_names_are_refused() -> None:
         running.remove("p")
 
 
+# ---------------------------------------------------------------- rules
+
+PAIRED = "define Pair(x: int) from B() and last A() within 9 from B where x = A.x"
+THRICE = "Rule again define Pair(x: int) from B() and each A(x > 5) within 9 from B where x = 3 * A.x"
+
+
+def test_rules_see_what_rules_deployed_before_and_after_them_define() -> None:
+    running = weft.live("define Second(x: int) from Pair() and each First() within 9 from Pair where x = Pair.x")
+    running.deploy(PAIRED)
+    running.push([a(1), b(2)])
+    running.deploy("define First(x: int) from A(x > 1) where x = A.x")
+    assert positions(running.push([a(3, x=2), b(4)])) == [("First", (2,)), ("Second", (2, 3)), ("Pair", (2, 3))]
+
+
+def test_rules_of_one_type_are_removed_together_by_label_or_as_deployed() -> None:
+    running = weft.live(PAIRED)
+    both = running.deploy([THRICE])
+    assert [match.event for match in running.push([a(1, x=7), b(2)])] == [{"x": 7}, {"x": 21}]
+    running.remove("again")
+    assert [match.event for match in running.push([b(3)])] == [{"x": 7}]
+    with pytest.raises(weft.UsageError, match="removed already"):
+        running.remove(both)
+    running.deploy(THRICE)
+    with pytest.raises(weft.UsageError, match="two programs have a rule 'again'"):
+        running.deploy(weft.compile(THRICE))
+    running.remove("Pair")
+    assert running.program.queries == ()
+    assert len(running.push([b(4)])) == 0
+
+
+def test_a_rule_deployed_again_begins_anew() -> None:
+    running = weft.live(PAIRED)
+    running.push([a(1)])
+    running.remove("Pair")
+    running.deploy(PAIRED)
+    assert positions(running.push([b(2), a(3), b(4)])) == [("Pair", (2, 3))]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("define Start() from Pair()", "this fires for ever, at one instant: .*Pair"),
+        ("define Other() from Pair(y > 1)", "event type 'Pair' has no attribute 'y'"),
+        ("define Other() from Pair(x = 'a')", "a number never compares with a text"),
+    ],
+)
+def test_rules_are_checked_together_with_those_that_run(text: str, message: str) -> None:
+    running = weft.live("define Pair(x: int) from Start() where x = 1")
+    before = running.program
+    with pytest.raises(weft.ProgramError, match=message) as caught:
+        running.deploy(text)
+    assert "^" in str(caught.value)
+    assert running.program is before
+    assert positions(running.push([{"type": "Start", "ts": 1}])) == [("Pair", (0,))]
+
+
+def test_compiled_rules_that_close_a_cycle_are_refused_by_name() -> None:
+    running = weft.live("define Pair() from Start()")
+    with pytest.raises(weft.UsageError, match=r"fire for ever, at one instant: (Pair <- Start|Start <- Pair)"):
+        running.deploy(weft.compile("define Start() from Pair()"))
+    assert running.program.names == ("Pair",)
+
+
+def test_subscriptions_to_the_type_of_several_rules() -> None:
+    got: list[object] = []
+    running = weft.live([PAIRED, THRICE])
+    running.deploy("define Other(x: double) from B() where x = 100.5")
+    running.subscribe("Pair", lambda match: got.append(match.event["x"]), where="x > 10")
+    running.subscribe("*", lambda match: got.append(match.query), where="x > 100 and type = 'Other'")
+    running.push([a(1, x=7), b(2), a(3, x=20), b(4)])
+    assert got == [21, 21, 20, 60, "Other", "Other"]
+
+
 # ---------------------------------------------------------------- events
 
 
