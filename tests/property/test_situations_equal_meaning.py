@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.property.test_engines_equal_meaning import event_batches, row_of, rows_of
-from tests.strategies_epn import EventDict, Example, examples
+from tests.strategies_epn import EventDict, Example, examples, streams
 
 import weft
 from weft.algebra.meaning import matches
@@ -107,6 +107,10 @@ def test_restarts(case: Case) -> None:
 @SOME
 @given(cases(), st.integers(2, 3))
 def test_lanes(case: Case, lanes: int) -> None:
+    check_lanes(case, lanes)
+
+
+def check_lanes(case: Case, lanes: int) -> None:
     """Groups of patterns run apart, and by key where they have one; each lane sees relevant events only."""
     chosen = plan(case.program)
     relevant = chosen.relevant_types
@@ -123,6 +127,24 @@ def test_lanes(case: Case, lanes: int) -> None:
             mine = [blocks.take(batch, np.flatnonzero(keep)) for batch in event_batches([case.events], chosen)]
             found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
     assert rows_of(found) == meant(case)
+
+
+LINKED = [
+    """pattern P1 all(A a, B b) where a.k = b.k derive k = b.k, x = a.x
+       pattern P2 sequence(P1 p, C c) where p.k = c.k and p.x <= c.x policies consumption consume""",
+    """pattern P1 any(A a, B b) policies cardinality single context fixed 10 by k derive k = k
+       pattern P2 all(P1 p, C c) policies evaluation deferred, repeated last context sliding 12 every 5 by k""",
+]
+
+
+@SOME
+@given(st.sampled_from(LINKED), streams(), st.integers(2, 3))
+def test_lanes_of_linked_patterns(text: str, events: list[EventDict], lanes: int) -> None:
+    """Patterns that feed each other are split by the key that goes through all of them."""
+    program, _ = compile_text(text, language="epn")
+    (group,) = plan(program).lanes
+    assert group.key == (("k",),)
+    check_lanes(Case(program, events, [events]), lanes)
 
 
 @SOME

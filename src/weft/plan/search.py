@@ -7,7 +7,7 @@ order is free, and those slots come first that conditions tie to what is bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from weft.algebra.normal_form import clauses, equality_of
@@ -114,7 +114,7 @@ def _firsts(situation: Situation) -> list[int | None]:
 def _steps(situation: Situation, shared: list[Predicate], first: int | None) -> tuple[Step, ...]:
     slots = {name: at for at, name in enumerate(situation.variables)}
     todo = [(frozenset(slots[name] for name in mentioned(part)), part) for part in shared]
-    equal = _equal_attributes(shared, slots)
+    equal = equal_attributes(shared, slots)
     free = situation.cardinality is Cardinality.UNRESTRICTED and not any(
         slot.repeated in (Repeated.FIRST, Repeated.LAST) for slot in situation.participants
     )
@@ -163,7 +163,7 @@ def _lookup(slot: int, bound: set[int], equal: list[set[Reads]], first: int | No
     return Lookup(name, other, value)
 
 
-def _equal_attributes(shared: list[Predicate], slots: dict[str, int]) -> list[set[Reads]]:
+def equal_attributes(shared: Iterable[Predicate], slots: dict[str, int]) -> list[set[Reads]]:
     """Groups of attributes that must all be equal: equality of values is transitive."""
     groups: list[set[Reads]] = []
     for part in shared:

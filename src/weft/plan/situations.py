@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from weft.algebra.contexts import Whole, Windows
 from weft.algebra.network import links
+from weft.algebra.normal_form import clauses
+from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
 from weft.algebra.situation_text import situation_lines
-from weft.algebra.situations import SituationQuery
+from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.text import to_text
 from weft.plan.keyed import keyed_sequence
 from weft.plan.operators import Lanes
+from weft.plan.search import equal_attributes, search_lines
 
 
 def situations_of(program: Program) -> list[SituationQuery]:
@@ -26,12 +29,19 @@ def stage_lines(program: Program, number: int) -> Iterator[str]:
     network = situations_of(program)
     assert isinstance(query, SituationQuery)
     alone = query in [network[at] for at in unlinked(network)]
-    yield f"situation {query.name}{' (kernel of keyed sequences)' if alone and keyed_sequence(query.situation) else ''}"
+    yield f"situation {query.name}"
     for link in links(network):
         if network[link.target] is query:
             source = "the input" if link.source is None else f"situation {network[link.source].name}"
             yield f"  {link.type} from {source}"
     yield from (f"  {line}" for line in situation_lines(query.situation, lambda node: to_text(node).strip()))
+    keyed = keyed_sequence(query.situation) if alone else None
+    if keyed is not None:
+        by = f" by [{', '.join(keyed.key)}]" if keyed.key else ""
+        yield f"  kernel of sequences with equal keys: a chain for each slot{by}, walked from the last to the first"
+    else:
+        yield "  kernel of situations"
+        yield from (f"    {line}" for line in search_lines(query.situation))
 
 
 def situation_columns(query: SituationQuery) -> set[str]:
@@ -74,12 +84,47 @@ def _groups(queries: Sequence[SituationQuery]) -> list[list[int]]:
 
 
 def _lanes(numbers: Sequence[int], queries: Sequence[SituationQuery]) -> Lanes:
-    keyed = keyed_sequence(queries[0].situation)
-    own = queries[0].situation.context.by if keyed is None else keyed.key
-    if len(queries) > 1:
-        return Lanes((), tuple(numbers), "one lane: situations that feed each other")
-    if not own:
-        return Lanes((), tuple(numbers), "one lane: no key divides the partitions or ties all events")
-    if counts_time(queries[0]):
+    if any(counts_time(query) for query in queries):
         return Lanes((), tuple(numbers), "one lane: an absence counts the time of all events")
-    return Lanes(tuple((name,) for name in own), tuple(numbers), f"by key [{', '.join(own)}]")
+    keys = [_keys(query.situation) for query in queries]
+    if len(queries) == 1:
+        why = "one lane: no key divides the partitions or ties all events"
+    else:
+        why = "one lane: situations that feed each other, without a key that all of them have and pass on"
+    common = [name for name in keys[0] if all(name in own for own in keys) and _passed_on(name, queries)]
+    if not common:
+        return Lanes((), tuple(numbers), why)
+    return Lanes(tuple((name,) for name in common), tuple(numbers), f"by key [{', '.join(common)}]")
+
+
+def _keys(situation: Situation) -> list[str]:
+    """The attributes in which all events that have to do with each other agree."""
+    by = situation.context.by
+    if (
+        not isinstance(situation.context, Whole | Windows)
+        or situation.kind not in ("sequence", "all")
+        or situation.evaluation is not Evaluation.IMMEDIATE
+        or situation.cardinality is not Cardinality.UNRESTRICTED
+        or any(slot.repeated is Repeated.OVERRIDE for slot in situation.participants)
+    ):
+        return list(by)
+    slots = {name: at for at, name in enumerate(situation.variables)}
+    groups = equal_attributes(clauses(situation.assertion), slots)
+    tied = [name for group in groups for name in sorted({name for _, name in group}) if _ties(group, name, len(slots))]
+    return list(dict.fromkeys((*by, *tied)))
+
+
+def _ties(group: set[tuple[int, str]], name: str, slots: int) -> bool:
+    return all((slot, name) in group for slot in range(slots))
+
+
+def _passed_on(name: str, queries: Sequence[SituationQuery]) -> bool:
+    """Whether the events that situations derive for each other have an attribute of their members."""
+    read = {type_ for query in queries for type_ in query.situation.types}
+    return all(
+        any(
+            field.name == name and isinstance(field.value, Attribute) and field.value.name == name for field in q.fields
+        )
+        for q in queries
+        if q.name in read
+    )
