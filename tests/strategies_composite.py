@@ -182,7 +182,7 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
         return step.Overlap(left, right, draw(step_conditions(both))), both
     each = draw(st.booleans())
     if shape == "before":
-        return step.Follow(step.Negated(left), right, None, each), of_right
+        return step.Follow(step.Negated(left), right, None, _each(right, each)), of_right
     if shape == "follow" or isinstance(right, step.Follow):
         return step.Follow(
             left, right, None if _negates(right) else draw(step_conditions(both)), _each(right, each)
@@ -197,10 +197,8 @@ def _negates(node: step.Pattern) -> bool:
 
 
 def _each(right: step.Pattern, each: bool) -> bool:
-    """Around a '!' the same operator must stand on both sides."""
-    while isinstance(right, step.Follow) and isinstance(right.left, step.Negated):
-        each, right = right.each, right.right
-    return each
+    """Around a '!' the same operator must stand on both sides, also where several '!' stand in a row."""
+    return right.each if isinstance(right, step.Follow) and isinstance(right.left, step.Negated) else each
 
 
 @st.composite

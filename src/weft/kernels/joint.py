@@ -37,9 +37,9 @@ Bytes = npt.NDArray[np.uint8]
 
 # Operations. CHECK ends a condition: the whole is false if it is. QUICK is a comparison of two attributes and CHECK
 # in one, SPAN one of the length of the whole with a number of ticks. VACUOUS jumps with true when a slot is unbound;
-# EVERY … REPEAT loops over all events of a variable.
+# EVERY … REPEAT loops over all events of a variable. LOOKS asks whether a text looks like a pattern.
 CHECK, QUICK, CONSTANT, ATTRIBUTE, ELAPSED, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE = range(11)
-COMPARE, CONTAINS, TRUTH, ALL, ANY, NOT, VACUOUS, EVERY, TERM, REPEAT, CHOSEN, SPAN = range(11, 23)
+COMPARE, CONTAINS, TRUTH, ALL, ANY, NOT, VACUOUS, EVERY, TERM, REPEAT, CHOSEN, SPAN, LOOKS = range(11, 24)
 # Whose slot: the left one's, the right one's, the right one's or (where that has none) the left one's.
 ON_LEFT, ON_RIGHT, ON_EITHER = range(3)
 WIDTH = 4
@@ -55,6 +55,8 @@ class Facts(NamedTuple):
     width: int
     pool: Bytes
     offsets: Int64s
+    looks: npt.NDArray[np.bool_]  # for each text, and each of the patterns, whether it looks like it
+    patterns: int
     stack: Floats
 
 
@@ -68,6 +70,8 @@ def borrow(facts: Facts) -> Facts:
         facts.width,
         borrowed(facts.pool),
         borrowed(facts.offsets),
+        borrowed(facts.looks),
+        facts.patterns,
         borrowed(facts.stack),
     )
 
@@ -295,6 +299,10 @@ def _holds_from(code: Int64s, at: int, facts: Facts, rows: Int64s, slots: Int64s
             texts = stack[top - 1] == TEXT and stack[top + 1] == TEXT
             texts = texts and not (np.isnan(stack[top - 2]) or np.isnan(stack[top]))
             truth = texts and _contains(np.int64(stack[top - 2]), np.int64(stack[top]), pool, offsets)
+            stack[top - 2] = 1.0 if truth else 0.0
+        elif operation == LOOKS:
+            text = stack[top - 1] == TEXT and not np.isnan(stack[top - 2])
+            truth = text and facts.looks[np.int64(stack[top - 2]) * facts.patterns + x]
             stack[top - 2] = 1.0 if truth else 0.0
         elif operation == TRUTH:
             stack[top] = np.float64(x)

@@ -103,9 +103,9 @@ class Atomizer:
             case In(operand, values):
                 return self._member(operand, values, predicate)
             case Like(operand, pattern):
-                return self._test(operand, "LIKE", pattern, _like(pattern))
+                return self._test(operand, "LIKE", pattern, text_test(predicate))
             case Matches(operand, pattern):
-                return self._test(operand, "MATCHES", pattern, _search(pattern))
+                return self._test(operand, "MATCHES", pattern, text_test(predicate))
         raise TypeError(f"not a predicate over the event at hand: {predicate!r}")
 
     def _comparison(self, symbol: str, left: Expression, right: Expression, predicate: Predicate) -> Formula:
@@ -214,12 +214,11 @@ def _ordered(compare: Callable[[Any, Any], Any], constant: str, text: str) -> bo
     return bool(compare(text, constant))
 
 
-def _like(pattern: str) -> Callable[[str], bool]:
-    parts = (".*" if char == "%" else "." if char == "_" else re.escape(char) for char in pattern)
+def text_test(predicate: Like | Matches) -> Callable[[str], bool]:
+    """What the predicate asks of a text."""
+    if isinstance(predicate, Matches):
+        expression = re.compile(predicate.pattern)
+        return lambda text: expression.search(text) is not None
+    parts = (".*" if char == "%" else "." if char == "_" else re.escape(char) for char in predicate.pattern)
     whole = re.compile("".join(parts), re.DOTALL)
     return lambda text: whole.fullmatch(text) is not None
-
-
-def _search(pattern: str) -> Callable[[str], bool]:
-    expression = re.compile(pattern)
-    return lambda text: expression.search(text) is not None

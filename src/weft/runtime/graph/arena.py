@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.algebra.predicates import Value
+from weft.algebra.predicates import Like, Matches, Value
 from weft.kernels import joining, joint, occurrences
 from weft.kernels.conditions import BOOLEAN, TEXT
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.formulas import text_test
 from weft.runtime.texts import TextTable
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +25,9 @@ Number = TypeVar("Number", np.int64, np.float64)
 class Arena:
     """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
 
-    def __init__(self, columns: Sequence[str], constants: Sequence[Value], depth: int) -> None:
+    def __init__(
+        self, columns: Sequence[str], constants: Sequence[Value], depth: int, patterns: Sequence[Like | Matches] = ()
+    ) -> None:
         self.columns = tuple(columns)
         self.rows: Int64s = np.empty(64 * occurrences.ROW, np.int64)
         self.slots: Int64s = np.empty(64, np.int64)
@@ -34,6 +37,8 @@ class Arena:
         self.values: Floats = np.empty(64 * self.width, np.float64)
         self.texts = TextTable()
         self._literals = list(constants)
+        self._patterns = [text_test(pattern) for pattern in patterns]
+        self._looks = np.empty((0, len(self._patterns)), bool)  # for each text and pattern, as far as known
         self._stack = np.empty(4 * depth + 16)
         self._constants: Floats = np.empty(0)
         self.intern()
@@ -55,6 +60,7 @@ class Arena:
     def restore_texts(self, texts: Sequence[str]) -> None:
         """Take the texts of a snapshot."""
         self.texts = TextTable(list(texts))
+        self._looks = self._looks[:0]
         self.intern()
 
     def drop_texts(self) -> bool:
@@ -67,6 +73,7 @@ class Arena:
         if 2 * np.count_nonzero(used) > len(used) or len(used) < _MANY_TEXTS:
             return False
         self.texts = self.texts.only(used)
+        self._looks = self._looks[used[: len(self._looks)]]
         ids = np.cumsum(used) - 1
         for part, where in zip(pairs, places, strict=True):
             part[::2][where] = ids[part[::2][where].astype(np.int64)]
@@ -75,7 +82,25 @@ class Arena:
     def facts(self) -> joint.Facts:
         """What conditions can read now."""
         pool, offsets = self.texts.buffers
-        return joint.Facts(self._constants, self.events, self.values, self.width, pool, offsets, self._stack)
+        return joint.Facts(
+            self._constants,
+            self.events,
+            self.values,
+            self.width,
+            pool,
+            offsets,
+            self._known_looks(),
+            len(self._patterns),
+            self._stack,
+        )
+
+    def _known_looks(self) -> npt.NDArray[np.bool_]:
+        """For each text, and each of the patterns, whether it looks like it: found out once."""
+        if self._patterns and len(self._looks) < len(self.texts):
+            new = self.texts.texts(len(self._looks))
+            found = np.array([[test(text) for test in self._patterns] for text in new], bool)
+            self._looks = np.concatenate([self._looks, found])
+        return self._looks.reshape(-1)
 
     def _pair(self, value: Value) -> tuple[float, float]:
         if isinstance(value, bool):

@@ -18,7 +18,9 @@ from weft.algebra.predicates import (
     ComparisonOperator,
     Expression,
     In,
+    Like,
     Literal,
+    Matches,
     Negative,
     Not,
     Or,
@@ -95,6 +97,7 @@ class Constants:
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.columns: list[str] = []
+        self.patterns: list[Like | Matches] = []
 
     def constant(self, value: Value) -> int:
         """The number of a constant."""
@@ -106,6 +109,17 @@ class Constants:
         if name not in self.columns:
             self.columns.append(name)
         return self.columns.index(name)
+
+    def pattern(self, test: Like | Matches) -> int:
+        """The number of what a test asks of a text."""
+        same = [number for number, known in enumerate(self.patterns) if _asks_alike(known, test)]
+        if not same:
+            self.patterns.append(test)
+        return same[0] if same else len(self.patterns) - 1
+
+
+def _asks_alike(one: Like | Matches, other: Like | Matches) -> bool:
+    return type(one) is type(other) and one.pattern == other.pattern
 
 
 class SlotNumbers(Protocol):
@@ -247,6 +261,9 @@ class Compiler:
                 self._value(operand, view)
                 self._value(part, view)
                 self._emit(joint.CONTAINS)
+            case Like(operand) | Matches(operand):
+                self._value(operand, view)
+                self._emit(joint.LOOKS, self._constants.pattern(predicate))
             case In(operand, values):
                 for value in values:
                     self._test(Comparison("=", operand, Literal(value)), view)

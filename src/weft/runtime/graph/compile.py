@@ -7,12 +7,14 @@ from collections.abc import Iterable
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Source, Without
 from weft.algebra.predicates import (
+    Always,
     And,
     Arithmetic,
     Attribute,
     Comparison,
     Expression,
     In,
+    Like,
     Literal,
     Matches,
     Negative,
@@ -25,7 +27,21 @@ from weft.plan.atoms import IsType
 from weft.plan.graph import Graph, GraphNode, always_bound, links_members
 from weft.runtime.graph.code import Compiler, View
 
-_OF_ONE_EVENT = (And, Arithmetic, Attribute, Comparison, In, Literal, Negative, Not, Or, Contains)
+_OF_ONE_EVENT = (
+    Always,
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Contains,
+    In,
+    Like,
+    Literal,
+    Matches,
+    Negative,
+    Not,
+    Or,
+)
 
 
 def operands_of(pattern: Composite) -> tuple[Composite, ...]:

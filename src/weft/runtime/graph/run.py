@@ -68,7 +68,7 @@ class GraphRun:
         build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
         self.operators = build_operators(build)
         codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
-        self.arena = Arena(constants.columns, constants.values, max(codes))
+        self.arena = Arena(constants.columns, constants.values, max(codes), constants.patterns)
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
         self.remembered = Remembered(queries)

@@ -1,0 +1,165 @@
+"""The graph of composite queries: what it keeps, what its conditions can ask, what its fields can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.harness import interval, run_program
+
+import weft
+from weft.algebra.composites import (
+    CompositeQuery,
+    Field,
+    Filter,
+    Follow,
+    Overlap,
+    Repeat,
+    Source,
+    Union,
+    Without,
+)
+from weft.algebra.predicates import And, Attribute, Comparison, Like, Literal, Matches, Not
+from weft.algebra.query import Program
+from weft.algebra.terms import Elapsed, Previous
+from weft.kernels import buckets, joining
+from weft.plan.graph import build_graph
+from weft.plan.planner import plan
+from weft.runtime.graph import arena, sweep
+from weft.runtime.graph.joins import SequencesOperator
+from weft.runtime.graph.limits import greatest_spans, useful_spans
+from weft.runtime.graph.run import GraphRun
+from weft.runtime.matcher import Matcher
+from weft.runtime.order import read_events
+
+EXTERNALS = 'topology "T"\n' + "".join(
+    f'external {name}(x: int, s: string) < "{name}.jsonl" [1.0]\n' for name in ("A", "B", "C")
+)
+STEP = {
+    "greedy next with a key": "A/P ;[P.s = R.s && dur < 50] B/R",
+    "any next": "A/P ;?[P.x < R.x && dur < 50] B/R",
+    "next without rights": "A/P ;[dur < 50] C/R",
+    "conjunction": "A/P ,[P.x = R.x && dur < 50] B/R",
+    "exception during": "A/P ; !B/Q ;[P.x = R.x && dur < 50] A/R",
+    "exception during, hardly anything to except": "A/P[P.x > 99] ; !B/Q ;[dur < 50] A/R",
+    "exception before": "!C ; A",
+    "any iteration below a bound": "(A/P +? [prev(P.x) <= P.x && len < 4]) ;[P.x = R.x && dur < 50] B/R",
+    "greedy iteration": "A/P +[prev(P.x) <= P.x]",
+    "union": "(A/P | B/Q) ;[dur < 50] A/R",
+}
+EQL = {
+    "immediate successor": "FROM A a ; B b WHERE FILTER(a.s = b.s), (a, b) OCCURS WITHIN 50",
+    "runs below a bound": "FROM A a+ ; B b WHERE FILTER(PREV(a.x) < a.x), (a, b) OCCURS WITHIN 50",
+    "exception between": "FROM (A a ; B b) \\ C c WHERE a.x = c.x, (a, b) OCCURS WITHIN 50",
+    "time": "FROM A a @ 30 msec",
+}
+
+
+def stored(graph: GraphRun) -> int:
+    """Everything that is kept, counted."""
+    sizes = [graph.arena.row_count, graph.arena.event_count, len(graph.arena.texts)]
+    sizes += (len(chunk) for chunk in graph.remembered.chunks)
+    for operator in graph.operators:
+        sizes.append(int(operator.control[joining.OUT]))
+        sizes += (int(store.control[buckets.KEYS]) + len(store.live()) for store in operator.stores)
+        sizes += (len(store.entries) // buckets.ENTRY for store in operator.stores)
+        if isinstance(operator, SequencesOperator):
+            sizes.append(len(operator.members) + len(operator.reach))
+    return sum(sizes)
+
+
+@pytest.mark.parametrize("name", [*STEP, *EQL])
+def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "LEAST_ROWS", 64)
+    monkeypatch.setattr(arena, "_MANY_TEXTS", 64)
+    text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
+    matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))
+    graph = matcher.runs["graph"]
+    assert isinstance(graph, GraphRun)
+    graph.sweep_at = 64
+    random, sizes = np.random.default_rng(3), []
+    for number in range(40):
+        times = range(number * 300, number * 300 + 300, 3)
+        events = [
+            {"type": "AB"[int(random.integers(2))], "ts": ts, "x": int(random.integers(5)), "s": f"text {ts}"}
+            for ts in times
+        ]
+        (batch,) = read_events(events, columns=matcher.plan.columns)
+        batch.positions[:] += 100 * number
+        for _ in matcher.push(batch):
+            pass
+        sizes.append(stored(graph))
+    assert max(sizes[20:]) <= 1.5 * max(sizes[5:20]) + 100
+
+
+def program(pattern: Any, *fields: Field) -> Program:
+    return Program("step", (CompositeQuery("q", pattern, fields),))
+
+
+A, B, C = Source("A", "a"), Source("B", "b"), Source("C", "c")
+A_S, B_S = Attribute("s", "a"), Attribute("s", "b")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Follow(A, B, "each", (Not(And((Like(A_S, "a%"), Matches(B_S, "^b")))),)),
+        Follow(A, B, "next", (Like(B_S, "_b"),), (Matches(A_S, "a|c"),)),
+        Overlap(A, B, (Comparison("<", A_S, B_S), Like(A_S, "%"))),
+        Without(Follow(A, B, "first"), C, "during", (Like(Attribute("s", "c"), "%b%"),)),
+        Repeat(A, "each", (Like(Previous(A_S), "a%"), Matches(A_S, "b"))),
+        Repeat(A, "longest", (Matches(A_S, "b"),)),
+        Filter(Union(A, B), (Not(Like(A_S, "a")),)),
+        Source("A", "a", (Like(A_S, "a%"),)),
+    ],
+)
+def test_texts_can_be_tested_over_several_events(pattern: Any) -> None:
+    texts = ("a", "ab", "b", "abc", None, "cb", "ab", "b")
+    events = [{"type": "ABC"[(n * 7) % 3], "start": n - n % 3, "end": n, "s": texts[(n * 5) % 8]} for n in range(24)]
+    found = run_program("local", program(pattern), events)
+    assert found == run_program("meaning", program(pattern), events)
+    assert found
+
+
+def test_times_between_variables_can_be_fields() -> None:
+    terms = (Elapsed(), Elapsed("a", "b"), Elapsed("b", "b"), Elapsed("c", "b"), Elapsed(None, "a"), Elapsed("b"))
+    fields = [Field(f"f{number}", term) for number, term in enumerate(terms)]
+    pattern = Union(Follow(Repeat(A, "next"), B, "each"), C)
+    events = [interval("A", 0, 2), interval("A", 3, 3), interval("B", 5, 9), interval("C", 10, 11)]
+    found = run_program("local", program(pattern, *fields), events)
+    assert found == run_program("meaning", program(pattern, *fields), events)
+    whole = next(match for match in found if match["positions"] == [0, 1, 2])
+    assert whole["event"] == {"f0": 9, "f1": 9, "f2": 4, "f3": None, "f4": 3, "f5": 4}
+
+
+def positions(text: str, events: Sequence[dict[str, object]]) -> list[object]:
+    compiled = weft.compile(f"{EXTERNALS}Q(*): {text}", language="step")
+    found = run_program("local", compiled, events)
+    assert found == run_program("meaning", compiled, events)
+    return [match["positions"] for match in found]
+
+
+def test_only_what_is_all_its_own_is_exempt_from_an_exception() -> None:
+    events: list[dict[str, object]] = [{"type": kind, "ts": ts} for ts, kind in enumerate("AAB")]
+    # Each match is made of one A and the B; the other A, where it is inside, is not the match's own.
+    assert positions("A/P ; !A/Q ; B/R", events) == [[1, 2]]
+    # The unwanted sequence of the second A and the B is the later match itself; to the earlier one it is foreign.
+    assert positions("A/P ; !(A/Q ; B/S) ; B/R", events) == [[1, 2]]
+
+
+def test_spans_reach_into_operands() -> None:
+    short = Comparison("<=", Elapsed(), Literal(9))
+    runs = Repeat(A, "each")
+    graph = build_graph([CompositeQuery("q", Follow(runs, B, "first", (short,)))])
+    kinds = {type(node.pattern).__name__: number for number, node in enumerate(graph.nodes)}
+    assert greatest_spans(graph)[kinds["Follow"]] == 9
+    assert greatest_spans(graph)[kinds["Repeat"]] is None
+    assert useful_spans(graph)[kinds["Repeat"]] == 9
+    both = build_graph([CompositeQuery("q", Follow(runs, B, "first", (short,))), CompositeQuery("r", runs)])
+    assert set(useful_spans(both)) == {9, None}
+    assert useful_spans(both)[both.outputs[1].node] is None
+    named = (Comparison("<", Elapsed("a", "b"), Literal(9)),)
+    graph = build_graph([CompositeQuery("q", Follow(A, B, "next", named))])
+    assert useful_spans(graph) == [8, 8, 8]
