@@ -105,10 +105,10 @@ class LiveProgram:
             ).continued(self.events, self._since)
             found: list[MatchBatch] = []
             for batch in source:
-                found += self._deployments.push(batch)
-                self.events += len(batch)
                 if len(batch):
+                    self.events += len(batch)
                     self._since = int(batch.ends[-1]), int(batch.starts[-1])
+                    found += self._deployments.push(batch)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)

@@ -106,10 +106,12 @@ class Subscriptions:
 
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Deliver matches, to each receiver in match order."""
+        present = {name for batch in found for name in batch.counts}
         for type_, audience in list(self._audiences.items()):
-            own = found if type_ == EVERY_TYPE else [part for batch in found if len(part := batch.of(type_))]
-            if own:
-                audience.deliver(own, query_order)
+            if type_ in present:
+                audience.deliver([part for batch in found if len(part := batch.of(type_))], [type_])
+            elif type_ == EVERY_TYPE and found:
+                audience.deliver(found, query_order)
 
     def close(self) -> None:
         """Cancel all."""
