@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +94,7 @@ def test_programs_that_wait_for_time(spark: SparkSession, tmp_path: Path) -> Non
     write_files(tmp_path / "in", EVENTS, 2)
     programs = {language: api.compile(text, language=language) for text, language in ((STEP, "step"), (EPN, "epn"))}
     frames = {
-        language: match_frame(read_stream(spark, tmp_path / "in"), replace(program, inputs=()), delay=10, lanes=2)
+        language: match_frame(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=2)
         for language, program in programs.items()
     }
     waiting = read_stream(spark, tmp_path / "waiting").withColumn("ts", F.timestamp_millis("ts"))
