@@ -13,7 +13,7 @@ import numpy as np
 from weft.kernels import rule_tables as t
 from weft.kernels.borrow import borrowed
 from weft.kernels.jit import kernel
-from weft.kernels.rule_borrow import borrow_index, borrow_output, borrow_rules, borrow_store, borrow_work
+from weft.kernels.rule_borrow import borrow_index, borrow_lanes, borrow_output, borrow_rules, borrow_store, borrow_work
 from weft.kernels.rule_firing import (
     as_kind,
     consume,
@@ -27,6 +27,7 @@ from weft.kernels.rule_firing import (
 from weft.kernels.rule_index import sort_rules, starting
 from weft.kernels.rule_lists import list_event
 from weft.kernels.rule_scan import Seen, evaluate, first_from, list_of, passes, scan
+from weft.kernels.rule_series import enter_event, summarized
 from weft.kernels.tagged import BOOLEAN, VALUE
 
 
@@ -36,6 +37,7 @@ def fire(
     lent_rules: t.Rules,
     lent_index: t.Index,
     lent_store: t.Store,
+    lent_lanes: t.Lanes,
     width: int,
     mark_words: int,
     lent_work: t.Work,
@@ -46,10 +48,10 @@ def fire(
     """Take events until all are done or room runs out; what for is returned. An event has `mark_words` of marks."""
     rules, index, store = borrow_rules(lent_rules), borrow_index(lent_index), borrow_store(lent_store)
     work, output = borrow_work(lent_work), borrow_output(lent_output)
-    control = borrowed(lent_control)
+    control, lanes = borrowed(lent_control), borrow_lanes(lent_lanes)
     rows, steps, tests, keys, extents = rules.rows, rules.steps, rules.tests, rules.keys, rules.extents
     types, times, values, heads, entries = store.types, store.times, store.values, store.heads, store.entries
-    frames, fixed, marks = work.frames, work.fixed, store.marks
+    frames, fixed, marks, memos = work.frames, work.fixed, store.marks, work.memos
     seen = Seen(frames, values, width, rules.code, work.stack, work.results, store.texts, store.text_offsets)
     room = len(output.rows)
     queued = t.QUEUED + width
@@ -103,7 +105,15 @@ def fire(
             ):
                 status = np.int64(t.LISTS_FULL)
                 break
+            if types[of + t.SERIES_AT] < types[of + t.SERIES_END] and not enter_event(
+                type_, now, types, times[now], tests, lanes, seen
+            ):
+                if types[of + t.CHAINS_AT] < types[of + t.CHAINS_END]:
+                    control[t.LISTED_TO] = types[of + t.CHAINS_END]
+                status = np.int64(t.SERIES_FULL)
+                break
             types[of + t.HELD] += 1
+            control[t.SERIAL] += 1
             control[t.TIME] = times[now]
             if waits:
                 control[t.QUEUE_AT] += 1
@@ -376,7 +386,18 @@ def fire(
             # ------------------------------------------------ what there is in some stretches of time
             there = np.int64(0)
             while scan_at < scan_end and there == 0:
-                kind, word = scan(scan_at, extents, tests, keys, types, times, heads, entries, work.partials, seen)
+                memo = extents[scan_at * t.EXTENT + t.E_MEMO] * t.MEMO
+                if memo >= 0 and memos[memo] == control[t.SERIAL]:
+                    kind, word = memos[memo + 1], memos[memo + 2]
+                else:
+                    if extents[scan_at * t.EXTENT + t.E_SERIES] >= 0:
+                        kind, word = summarized(scan_at * t.EXTENT, extents, keys, times, lanes, seen)
+                    else:
+                        kind, word = scan(
+                            scan_at, extents, tests, keys, types, times, heads, entries, work.partials, seen
+                        )
+                    if memo >= 0:
+                        memos[memo], memos[memo + 1], memos[memo + 2] = control[t.SERIAL], kind, word
                 there = np.int64(kind == BOOLEAN and word != 0)
                 place = VALUE * (scan_at - scan_base)
                 if after != t.JUDGED and after != t.STARTED:

@@ -57,6 +57,24 @@ def borrow_store(lent: t.Store) -> t.Store:
 
 
 @spliced
+def borrow_lanes(lent: t.Lanes) -> t.Lanes:
+    """The same, borrowed."""
+    return t.Lanes(
+        borrowed(lent.series),
+        borrowed(lent.columns),
+        borrowed(lent.order),
+        lent.stride,
+        borrowed(lent.slots),
+        borrowed(lent.keys),
+        borrowed(lent.counts),
+        borrowed(lent.lanes),
+        borrowed(lent.times),
+        borrowed(lent.records),
+        borrowed(lent.numbers),
+    )
+
+
+@spliced
 def borrow_work(lent: t.Work) -> t.Work:
     """The same, borrowed."""
     return t.Work(
@@ -69,6 +87,7 @@ def borrow_work(lent: t.Work) -> t.Work:
         borrowed(lent.counts),
         borrowed(lent.pending),
         borrowed(lent.fixed),
+        borrowed(lent.memos),
     )
 
 

@@ -24,10 +24,11 @@ TYPE, ANCHOR, TICKS, PICK, COUNT, LISTED, KEYS_AT, KEYS_END, TESTS_AT, TESTS_END
 ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR, SOURCE = range(10, 15)
 STEP = 15
 EACH, FIRST, LAST = range(3)
-# An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none).
+# An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none). With a
+# SERIES (else -1) the keys are those of its lanes. Extents of one MEMO (-1: none) are worth the same at a terminator.
 E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_AT, E_TESTS_END = range(9)
-E_FUNCTION, E_COLUMN, E_FLOOR = range(9, 12)
-EXTENT = 12
+E_FUNCTION, E_COLUMN, E_FLOOR, E_SERIES, E_MEMO = range(9, 14)
+EXTENT = 14
 EXISTS, NUMBER, PRESENT, SUM, AVERAGE, LEAST, GREATEST = range(7)
 # A test: a comparison of a column of the event at hand with an operand, or a piece of code.
 # An operand is a column of a step's event, or a constant (CONSTANT, kind, word).
@@ -49,7 +50,8 @@ FROM_NOTHING, FROM_TIME, FROM_NAME = -1, -2, -3
 BASE, HELD, GONE, ROOM, CHAINS_AT, CHAINS_END, REACH, COLUMNS_AT, COLUMNS_END, ACCESS_AT, ACCESS_END, ORDERED = range(
     12
 )
-KIND_OF_EVENT = 12
+SERIES_AT, SERIES_END = range(12, 14)
+KIND_OF_EVENT = 14
 # A chain: its id, and where its columns are, which make up its key.
 C_ID, C_BEGIN, C_END = range(3)
 CHAIN = 3
@@ -57,6 +59,13 @@ CHAIN = 3
 WORD, OF_CHAIN, KEY_KIND, KEY_WORD, BEGIN, LENGTH, CAPACITY, OF_TYPE = range(8)
 HEAD = 8
 ENTRY = 2  # time and number
+# A series of a type's events: tests, the columns of its key, the column of its values (-1: none), its first event.
+S_TESTS_AT, S_TESTS_END, S_KEYS_AT, S_KEYS_END, S_COLUMN, S_FLOOR = range(6)
+SERIES = 6
+SLOT_SERIES, SLOT_LANE = range(2)  # a place of the table of lanes: the series, and its lane and 1
+SLOT = 2
+USED_LANES, USED_ROOM = range(2)  # how many lanes there are, and how much of their arena is used
+MEMO = 3  # the event for which it is known, kind and word
 # An access to the rules that start at a type: all of them, or by a column.
 A_KIND, A_COLUMN, A_BEGIN, A_END, A_CUTS, A_WHOLES, A_FLOATS, A_LEAVES, A_NODES = range(9)
 ACCESS = 9
@@ -80,7 +89,7 @@ CONTROLS = 18
 # Modes. SCAN looks at some extents and goes on with another mode; EMIT, CHECK and WRITE are parts of firing.
 FETCH, START, STARTED, OPEN, ADVANCE, JUDGED, EMIT, CHECK, WRITE, SCAN = range(10)
 # Why the kernel returns.
-DONE, OUTPUT_FULL, STORE_FULL, LISTS_FULL, PENDING_FULL, QUEUE_FULL, POSITIONS_FULL = range(7)
+DONE, OUTPUT_FULL, STORE_FULL, LISTS_FULL, PENDING_FULL, QUEUE_FULL, POSITIONS_FULL, SERIES_FULL = range(8)
 
 
 class Batch(NamedTuple):
@@ -137,6 +146,22 @@ class Store(NamedTuple):
     text_offsets: Int64s
 
 
+class Lanes(NamedTuple):
+    """Series of events, for summaries: a lane for each value of their keys (`weft.kernels.series`)."""
+
+    series: Int64s
+    columns: Int64s
+    order: Int64s  # series by type
+    stride: int  # words of a key
+    slots: Int64s
+    keys: Int64s
+    counts: Int64s
+    lanes: Int64s
+    times: Int64s
+    records: Int64s
+    numbers: Floats  # the records, read as floats
+
+
 class Work(NamedTuple):
     """Room to work in."""
 
@@ -149,6 +174,7 @@ class Work(NamedTuple):
     counts: Int64s
     pending: Int64s  # marks to be set when a rule is done at a terminator: event and bit
     fixed: Int64s  # positions and labels of what is bound while the last look-back is searched; then values of fields
+    memos: Int64s
 
 
 class Output(NamedTuple):

@@ -79,11 +79,11 @@ def enter(
     times: Int64s,
     records: Int64s,
     numbers: Floats,
-    lane: int,
-    time: int,
-    kind: int,
-    word: int,
-    number: float,
+    lane: Any,
+    time: Any,
+    kind: Any,
+    word: Any,
+    number: Any,
 ) -> None:
     """Append one entry to a lane that has room; `number` is its word read as a float."""
     kept = lanes[lane * LANE + KEPT]

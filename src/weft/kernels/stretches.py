@@ -159,10 +159,10 @@ def summary(
     times: Int64s,
     records: Int64s,
     numbers: Floats,
-    function: int,
-    lane: int,
-    low: int,
-    high: int,
+    function: Any,
+    lane: Any,
+    low: Any,
+    high: Any,
 ) -> Any:
     """A function of a lane's entries from `low` to `high`, both included: its kind, and its value.
 

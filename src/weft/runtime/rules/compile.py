@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.algebra.predicates import (
@@ -30,12 +30,14 @@ from weft.algebra.rules import (
     Summary,
     Terminator,
     Within,
+    mentioned,
     summaries,
 )
 from weft.errors import UsageError
 from weft.kernels import rule_tables as t
 from weft.kernels import tagged
 from weft.runtime.rules.layout import Layout
+from weft.runtime.rules.summaries import SeriesTable
 from weft.schema import Kind
 
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
@@ -86,6 +88,8 @@ class RuleCompiler:
         self._results: dict[Summary, int] = {}
         self._floors: Mapping[int, int] = {}
         self._sources: dict[tuple[int, ...], int] = {}
+        self.series = SeriesTable()
+        self._memos: dict[Hashable, int] = {}
 
     def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> list[Guard]:
         """Add a rule; what its terminator compares with constants, for the index.
@@ -176,9 +180,17 @@ class RuleCompiler:
             self.tables.extents += line
         return at, at + len(lines)
 
+    @property
+    def memos(self) -> int:
+        """How many extents are known at a terminator, whichever rule asks for them."""
+        return len(self._memos)
+
     def _extent(self, node: Absence | Summary, function: int, attribute: str | None) -> list[int]:
         type_ = self._layout.type(node.events.type)
-        chain, keys_at, keys_end, tests_at, tests_end = self._events(node.events, type_)
+        column = -1 if attribute is None else self._layout.column(type_, attribute)
+        by_series = isinstance(node, Summary) and self._joins_by_keys(node.events)
+        found = self._series(node.events, type_, column) if by_series else (-1, *self._events(node.events, type_))
+        series, chain, keys_at, keys_end, tests_at, tests_end = found
         match node.extent:
             case Within(anchor, ticks):
                 where = [0, self._steps[anchor], ticks]
@@ -186,9 +198,38 @@ class RuleCompiler:
                 where = [1, self._steps[first], self._steps[second]]
             case _:
                 raise TypeError(f"not an extent: {node.extent!r}")
-        column = -1 if attribute is None else self._layout.column(type_, attribute)
         line = [type_, *where, chain, keys_at, keys_end, tests_at, tests_end]
-        return [*line, function, column, self._floors.get(type_, 0)]
+        return [*line, function, column, self._floors.get(type_, 0), series, self._memo(node, type_)]
+
+    def _memo(self, node: Absence | Summary, type_: int) -> int:
+        """The number under which an extent is known at a terminator, if it depends on no other event."""
+        terminator = next(iter(self._steps))
+        if not mentioned(node) <= {terminator}:
+            return -1
+        return self._memos.setdefault((self._types[0], terminator, node, self._floors.get(type_, 0)), len(self._memos))
+
+    def _joins_by_keys(self, events: Events) -> bool:
+        """Whether events are told apart by what they are, and by different attributes that equal bound ones."""
+        names = {name for name, _ in events.equalities}
+        return len(names) == len(events.related)
+
+    def _series(self, events: Events, type_: int, column: int) -> tuple[int, int, int, int, int, int]:
+        """The series of events that join by keys, and the operands that the columns of its key equal."""
+
+        def tests() -> tuple[int, int]:
+            made = [self._test(condition, type_) for condition in events.static]
+            at = len(self.tables.tests) // t.TEST
+            for test in made:
+                self.tables.tests += test
+            return at, at + len(made)
+
+        operands = {self._layout.column(type_, name): self._operand(bound, 0) for name, bound in events.equalities}
+        columns = tuple(sorted(operands))
+        series = self.series.add(type_, columns, column, self._floors.get(type_, 0), events.static, tests)
+        keys_at = len(self.tables.keys) // t.KEY
+        for key in columns:
+            self.tables.keys += operands[key]
+        return series, -1, keys_at, keys_at + len(columns), 0, 0
 
     def _events(self, events: Events, type_: int) -> tuple[int, int, int, int, int]:
         """Where the events are found (chain and key), and the tests that are left."""

@@ -19,6 +19,7 @@ from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
+from weft.runtime.rules.summaries import Summaries
 from weft.runtime.state import PageStore
 
 
@@ -33,6 +34,7 @@ class RuleRun:
         self._layout = Layout()
         self.memory = Memory()
         self._outputs = Outputs()
+        self._summaries = Summaries()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
         self._found: list[tuple[Way, list[Guard]]] = []  # how each rule is found, and the guards this leaves
         self._pages = PageStore()
@@ -71,6 +73,12 @@ class RuleRun:
             self._compile(number, rule)
         self._lay()
         self.memory.list_anew()
+        self._make_series_anew()
+
+    def _make_series_anew(self) -> None:
+        memory = self.memory
+        now = int(memory.control[t.TIME])
+        self._summaries.make_anew(memory.store(), memory.width, self._tables, self._work, now)
 
     def reduce(self, numbers: Iterable[int]) -> None:
         """Take rules away."""
@@ -115,7 +123,9 @@ class RuleRun:
             np.zeros(len(rows), np.int64),
             memory.pending,
             np.zeros(2 * (compiler.deepest + self._outputs.most_fields + 2), np.int64),
+            np.zeros(t.MEMO * compiler.memos, np.int64),
         )
+        self._summaries.lay(compiler.series, memory.types)
         self._is_laid = True
 
     def _require_laid(self) -> None:
@@ -246,6 +256,7 @@ class RuleRun:
                 self._tables,
                 self._index,
                 memory.store(),
+                self._summaries.lanes,
                 memory.width,
                 memory.mark_words,
                 work,
@@ -255,6 +266,8 @@ class RuleRun:
             )
             if status in (t.DONE, t.OUTPUT_FULL):
                 yield
+            elif status == t.SERIES_FULL:
+                self._make_series_anew()
             else:
                 memory.make_room(status)
             if status == t.DONE:
