@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -172,10 +173,9 @@ class RuleRun:
 
     def _builder_types(self, rows: Int64s) -> None:
         """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
-        names = [rule.name for rule in self.rules if rule is not None]
-        shared = {name for name in names if names.count(name) > 1} if len(names) > len(set(names)) else set()
+        rules_of = Counter(rule.name for rule in self.rules if rule is not None)
         for number, rule in enumerate(self.rules):
-            if rule is not None and (rows[number, t.FEEDS] >= 0 or rule.name in shared):
+            if rule is not None and (rows[number, t.FEEDS] >= 0 or rules_of[rule.name] > 1):
                 self.memory.table[self._layout.types[rule.terminator.events.type], t.ORDERED] = 1
 
     # -- events ---------------------------------------------------------------------------------
