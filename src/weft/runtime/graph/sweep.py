@@ -45,7 +45,7 @@ def sweep_graph(run: GraphRun) -> None:
             store.table,
             store.control,
         )
-    run.sweep_at = max(LEAST_ROWS, 2 * arena.row_count)
+    run.sweep_at = max(LEAST_ROWS, 3 * arena.row_count)
     run.paging.renumbered()
 
 
