@@ -64,6 +64,17 @@ class Graph(Node):
             counts[output.node] += 1
         return tuple(counts)
 
+    @cached_property
+    def queries(self) -> tuple[tuple[str, ...], ...]:
+        """For each node, the names of the queries that need it."""
+        needed: list[set[int]] = [set() for _ in self.nodes]
+        for number, output in enumerate(self.outputs):
+            needed[output.node].add(number)
+        for place in reversed(range(len(self.nodes))):
+            for part in self.nodes[place].inputs:
+                needed[part] |= needed[place]
+        return tuple(tuple(self.outputs[number].query.name for number in sorted(numbers)) for numbers in needed)
+
 
 def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
     """The graph of the queries' patterns."""

@@ -8,29 +8,40 @@ from weft.algebra.composite_text import pattern_lines
 from weft.algebra.text import to_text
 from weft.plan.graph import Graph
 
+FEW = 3  # queries that are named where there are many
+
 
 def graph_lines(graph: Graph) -> Iterator[str]:
-    """One line per node: its number, what it does (variables are numbers), where from, and who shares it."""
-    yield f"  graph     {len(graph.nodes)} operators"
+    """One line per node: its number, what it does (variables are numbers), where from, and which queries share it."""
+    yield f"  graph     {len(graph.nodes)} operators; sources are fused with classify"
     for number, node in enumerate(graph.nodes):
         inputs = f"   from {', '.join(f'n{place}' for place in node.inputs)}" if node.inputs else ""
-        shared = f"   (shared by {graph.uses[number]})" if graph.uses[number] > 1 else ""
-        yield f"    n{number}: {_head(graph, number)}{inputs}{shared}"
+        yield f"    n{number}: {_head(graph, number)}{inputs}{_sharing(graph, number)}"
     for output in graph.outputs:
         variables = ", ".join(f"{place} = {name}" for place, name in enumerate(output.variables))
         yield f"    query {output.query.name} from n{output.node}   ({variables})"
 
 
 def graph_dot(graph: Graph) -> Iterator[str]:
-    """Nodes and edges of a drawing; what several users share is drawn with two lines."""
+    """Nodes and edges of a drawing; what several users share is drawn with two lines, and says which."""
     for number, node in enumerate(graph.nodes):
         shared = ", peripheries=2" if graph.uses[number] > 1 else ""
-        yield f'  n{number} [label="{_escaped(_head(graph, number))}"{shared}]'
+        label = f"{_head(graph, number)}{_sharing(graph, number)}"
+        yield f'  n{number} [label="{_escaped(label)}"{shared}]'
         for place in node.inputs:
             yield f"  n{place} -> n{number}"
     for number, output in enumerate(graph.outputs):
         yield f'  out{number} [shape=ellipse, label="{_escaped(output.query.name)}"]'
         yield f"  n{output.node} -> out{number}"
+
+
+def _sharing(graph: Graph, number: int) -> str:
+    """Which queries share a node, if several do, or how often one query uses it."""
+    names = graph.queries[number]
+    if len(names) > 1:
+        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+        return f"   (shared by {', '.join(names[:FEW])}{more})"
+    return f"   (used {graph.uses[number]} times)" if graph.uses[number] > 1 else ""
 
 
 def _head(graph: Graph, number: int) -> str:

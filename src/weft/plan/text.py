@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from textwrap import wrap
 
 from weft.algebra.composites import Source
 from weft.algebra.network import network_lines
@@ -20,6 +21,7 @@ from weft.plan.situations import situations_of, stage_lines
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
+WIDTH = 120  # of lists of names
 MOST_VARIED = 8  # predicates whose truths are varied one by one
 
 
@@ -45,14 +47,15 @@ def plan_text(plan: Plan) -> str:
         rules = [op.query for op in (plan.queries[number] for number in lanes.queries) if isinstance(op, RuleOp)]
         if rules:
             lines += (f"    {line}" for line in rule_set_lines(rules))
+        composites = [op.query.name for op in (plan.queries[n] for n in lanes.queries) if isinstance(op, GraphOp)]
+        if composites:
+            lines += wrap(", ".join(composites), WIDTH, initial_indent="    graph ", subsequent_indent=" " * 10)
         for number in lanes.queries:
             operator = plan.queries[number]
             if isinstance(operator, AutomatonOp):
                 lines += (f"    {line}" for line in _query_lines(operator.query, automata[number]))
             elif isinstance(operator, SituationOp):
                 lines += (f"    {line}" for line in stage_lines(plan.program, number))
-            elif isinstance(operator, GraphOp):
-                lines.append(f"    graph {operator.query.name}")
     if plan.graph is not None:
         lines += graph_lines(plan.graph)
     return "\n".join(lines)
