@@ -94,6 +94,10 @@ class Arena:
             self._stack,
         )
 
+    def memory(self) -> tuple[joint.Facts, Int64s, Int64s, Int64s, Int64s]:
+        """What kernels that join work on: facts, rows, slots, how many of these there are, events."""
+        return self.facts(), self.rows, self.slots, self.control, self.events
+
     def _known_looks(self) -> npt.NDArray[np.bool_]:
         """For each text, and each of the patterns, whether it looks like it: found out once."""
         if self._patterns and len(self._looks) < len(self.texts):
