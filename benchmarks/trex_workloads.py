@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+
+import weft
+from weft.algebra.predicates import Attribute, Comparison, Literal
+from weft.algebra.query import Program
+from weft.algebra.rules import Rule
 
 WARM_UP = 16  # seconds until all windows are full
 DEFINITIONS = 100  # of the default scenario: each event concerns one of them
@@ -82,11 +88,16 @@ def pair_events(first: str, second: str, share: float, seconds: float, rate: int
     return _events(names, weights, seconds, rate)
 
 
-def filters(rules: int) -> str:
-    """Rules that pass an event with one value on."""
-    return "\n".join(
-        f"define F{number}(value: int) from E(value={number}) where value=E.value;" for number in range(rules)
-    )
+def filters(rules: int) -> Program:
+    """Rules that pass an event with one value on, each with its own value."""
+    program = weft.compile("define F(value: int) from E(value=0) where value=E.value", language="tesla")
+    (rule,) = program.queries
+    assert isinstance(rule, Rule)
+    terminator, events = rule.terminator, rule.terminator.events
+    wanted = (Comparison("=", Attribute("value"), Literal(number)) for number in range(rules))
+    many = (replace(terminator, events=replace(events, static=(value,))) for value in wanted)
+    queries = tuple(replace(rule, name=f"F{number}", terminator=one) for number, one in enumerate(many))
+    return replace(program, queries=queries)
 
 
 def filter_events(count: int, values: int) -> pa.Table:
