@@ -7,14 +7,10 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.kernels import series, stretches
-from weft.runtime.events import Column
-from weft.runtime.series import Series, words_of
 
 SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
 LANES = 3
@@ -47,6 +43,7 @@ entries = st.lists(
     st.tuples(st.integers(0, LANES - 1), st.integers(0, 3), st.none() | st.just("text") | unusual), max_size=60
 )
 usual_entries = st.lists(st.tuples(st.integers(0, LANES - 1), st.integers(0, 3), usual), max_size=200)
+Placed = Sequence[tuple[int, int, object]]  # lane, time (or time since the last), value
 questions = st.lists(
     st.tuples(st.integers(-1, LANES - 1), st.integers(-1, 60), st.integers(0, 40)), min_size=1, max_size=20
 )
@@ -59,12 +56,32 @@ def word(value: object) -> tuple[int, int]:
     return (series.INTEGER, value) if isinstance(value, int) else (series.MISSING if value is None else series.OTHER, 0)
 
 
-def put(into: Series, placed: Sequence[tuple[int, int, object]]) -> None:
-    """Append entries: lane, time and value."""
-    kinds, words = zip(*(word(value) for _, _, value in placed), strict=True) if placed else ((), ())
-    lanes = np.array([lane for lane, _, _ in placed], np.int64)
-    times = np.array([time for _, time, _ in placed], np.int64)
-    into.append(lanes, times, np.array(kinds, np.uint8), np.array(words, np.int64))
+class Filled:
+    """Series with so much room at first."""
+
+    def __init__(self, room: int = 8) -> None:
+        self.lanes = np.zeros(LANES * series.LANE, np.int64)
+        self.used = 1
+        self.times = np.zeros(room, np.int64)
+        self.records = np.zeros(room * series.RECORD, np.int64)
+
+    def put(self, lane: int, time: int, value: object, horizon: int = -1) -> None:
+        """Append an entry; those before the horizon may go."""
+        while series.is_full(self.lanes, lane):
+            self.used = series.make_room(self.lanes, self.times, self.records, lane, self.used, horizon)
+            if series.is_full(self.lanes, lane):
+                self.times = np.concatenate([self.times, np.zeros_like(self.times)])
+                self.records = np.concatenate([self.records, np.zeros_like(self.records)])
+        kind, bits = word(value)
+        number = float(np.int64(bits).view(np.float64))
+        arena = (self.lanes, self.times, self.records, self.records.view(np.float64))
+        series.enter(*arena, lane, time, kind, bits, number)
+
+    def ask(self, function: int, lane: int, low: int, high: int) -> int | float | None:
+        """A function of a stretch."""
+        arena = (self.lanes, self.times, self.records, self.records.view(np.float64))
+        kind, whole, real = stretches.summary(*arena, function, lane, low, high)
+        return None if kind == series.MISSING else int(whole) if kind == series.INTEGER else float(real)
 
 
 def expected(function: int, values: Sequence[object]) -> int | float | None:
@@ -87,94 +104,46 @@ def expected(function: int, values: Sequence[object]) -> int | float | None:
     return total if -(2**63) <= total < 2**63 or isinstance(total, float) else float(total)
 
 
-def check(
-    of: Series, placed: Sequence[tuple[int, int, object]], asked: Sequence[tuple[int, int, int]], seen: int
-) -> None:
+def check(of: Filled, placed: Placed, asked: Sequence[tuple[int, int, int]], seen: int) -> None:
     """All functions of all stretches that begin at `seen` or later."""
-    asked = [(lane, max(low, seen), max(low, seen) + length) for lane, low, length in asked]
-    lanes, lows, highs = (np.array(part, np.int64) for part in zip(*asked, strict=True))
-    of.add_lanes(LANES)
-    for function in range(6):
-        kinds, words = of.summarize(np.full(len(asked), function, np.uint8), lanes, lows, highs)
-        found = [
-            None
-            if kind == series.MISSING
-            else value
-            if kind == series.INTEGER
-            else float(np.int64(value).view(np.float64))
-            for kind, value in zip(kinds.tolist(), words.tolist(), strict=True)
-        ]
-        inside = [[v for on, t, v in placed if on == lane and low <= t <= high] for lane, low, high in asked]
-        assert found == [expected(function, values) for values in inside]
-    assert of.are_empty(lanes, lows, highs).tolist() == [not values for values in inside]
+    for lane, begin, length in asked:
+        low, high = max(begin, seen), max(begin, seen) + length
+        values = [value for on, time, value in placed if on == lane and low <= time <= high]
+        for function in range(6):
+            assert of.ask(function, lane, low, high) == expected(function, values)
 
 
-def at_times(steps: Sequence[tuple[int, int, object]]) -> list[tuple[int, int, object]]:
+def at_times(steps: Placed) -> list[tuple[int, int, object]]:
     times = np.cumsum([step for _, step, _ in steps]).tolist()
     return [(lane, time, value) for (lane, _, value), time in zip(steps, times, strict=True)]
 
 
 @SOME
 @given(steps=entries, asked=questions)
-def test_functions_of_stretches_are_those_of_their_values(
-    steps: Sequence[tuple[int, int, object]], asked: Sequence[tuple[int, int, int]]
-) -> None:
+def test_functions_of_stretches_are_those_of_their_values(steps: Placed, asked: Sequence[tuple[int, int, int]]) -> None:
     placed = at_times(steps)
-    filled = Series()
-    put(filled, placed)
+    filled = Filled()
+    for entry in placed:
+        filled.put(*entry)
     check(filled, placed, asked, -1)
 
 
 @SOME
-@given(steps=usual_entries, asked=questions, window=st.integers(0, 30), size=st.integers(1, 50))
+@given(steps=usual_entries, asked=questions, window=st.integers(0, 30))
 def test_what_is_forgotten_changes_nothing_later(
-    steps: Sequence[tuple[int, int, object]], asked: Sequence[tuple[int, int, int]], window: int, size: int
+    steps: Placed, asked: Sequence[tuple[int, int, int]], window: int
 ) -> None:
     placed = at_times(steps)
-    filled = Series()
-    filled._take(8)
-    for begin in range(0, len(placed), size):
-        now = placed[begin][1]
-        put(filled, placed[begin : begin + size])
-        filled.forget(now - window)
-        filled = Series.restored(filled.state())
-        check(filled, placed[: begin + size], asked, now - window)
+    filled = Filled()
+    for number, (lane, time, value) in enumerate(placed):
+        filled.put(lane, time, value, time - window)
+        if number % 50 == 49:
+            check(filled, placed[: number + 1], asked, time - window)
 
 
 def test_what_is_forgotten_makes_room() -> None:
-    filled = Series()
-    for begin in range(0, 100_000, 1000):
-        times = np.arange(begin, begin + 1000)
-        filled.append(times % 7, times, np.full(1000, series.INTEGER, np.uint8), times)
-        filled.forget(begin)
-    assert len(filled.times) < 40_000
-    assert filled.lanes[series.KEPT :: series.LANE].sum() < 10_000
-
-
-def test_without_values_only_times_are_kept() -> None:
-    filled = Series(valued=False)
-    filled.append(np.array([0, 1, 0]), np.array([1, 2, 3]))
-    assert filled.are_empty(np.array([0, 0, 1, -1]), np.array([2, 2, 1, 0]), np.array([2, 3, 1, 9])).tolist() == [
-        True,
-        False,
-        True,
-        True,
-    ]
-    kinds, counts = filled.summarize(np.zeros(1, np.uint8), np.array([0]), np.array([1]), np.array([3]))
-    assert (kinds[0], counts[0]) == (series.INTEGER, 2)
-    assert not len(filled.records)
-
-
-@pytest.mark.parametrize(
-    ("column", "kinds", "words"),
-    [
-        (Column(), [0, 0], [0, 0]),
-        (Column(numbers=pa.array([7, None])), [2, 0], [7, 0]),
-        (Column(numbers=pa.array([None, 1.0])), [0, 3], [0, 0x3FF0000000000000]),
-        (Column(numbers=pa.array([4, None]), texts=pa.array([None, "x"])), [2, 1], [4, 0]),
-        (Column(booleans=pa.array([True, None])), [1, 0], [0, 0]),
-    ],
-)
-def test_values_of_columns(column: Column, kinds: list[int], words: list[int]) -> None:
-    found = words_of(column, 2)
-    assert (found[0].tolist(), found[1].tolist()) == (kinds, words)
+    filled = Filled()
+    for time in range(5_000):
+        filled.put(time % LANES, time, time, time - 100)
+    assert len(filled.times) <= 1_024
+    assert filled.lanes[series.KEPT :: series.LANE].sum() < 500

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.exact_sums import added, fixed
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import inlined, spliced
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -33,38 +33,6 @@ RECORD = 11
 MISSING, OTHER, INTEGER, FLOAT = range(4)  # kinds of values; OTHER is present, and no number
 LEAST_ROOM = 4
 EXACT = 1 << 53  # integers up to here are floats
-
-
-@kernel
-def append(
-    lanes: Int64s,
-    times: Int64s,
-    records: Int64s,
-    numbers: Floats,
-    used: int,
-    horizon: int,
-    new_lanes: Int64s,
-    new_times: Int64s,
-    new_kinds: Bytes,
-    new_words: Int64s,
-    begin: int,
-) -> tuple[int, int]:
-    """Append entries from `begin` on, as far as the arena has room: how many, and how much of the arena is used then.
-
-    One with a negative lane is left out. Without totals, only times are kept. Entries before the horizon may go.
-    """
-    new_numbers = new_words.view(np.float64)
-    for i in range(begin, len(new_lanes)):
-        lane = new_lanes[i]
-        if lane < 0:
-            continue
-        if is_full(lanes, lane):
-            used = make_room(lanes, times, records, lane, used, horizon)
-            if is_full(lanes, lane):
-                return i, used
-        word, number = new_words[i], new_numbers[i]
-        enter(lanes, times, records, numbers, lane, new_times[i], new_kinds[i], word, number)
-    return len(new_lanes), used
 
 
 @spliced
@@ -90,8 +58,6 @@ def enter(
     at = lanes[lane * LANE + START] + kept
     lanes[lane * LANE + KEPT] = kept + 1
     times[at] = time
-    if not len(records):
-        return
     _add_total(records, at * RECORD, kind, word)
     if kind != FLOAT:
         number = np.float64(word) if kind == INTEGER else np.nan
@@ -117,50 +83,10 @@ def make_room(lanes: Int64s, times: Int64s, records: Int64s, lane: int, used: in
         lanes[record + START], lanes[record + ROOM] = to, room
     lanes[record + KEPT] -= gone
     lanes[record + GONE] += gone
-    _copy_lane(times, records, start + gone, times, records, to, kept - gone)
-    return used
-
-
-@inlined
-def _copy_lane(
-    times: Int64s,
-    records: Int64s,
-    source: int,
-    new_times: Int64s,
-    new_records: Int64s,
-    target: int,
-    count: int,
-) -> None:
-    """Copy entries and what belongs to them; to an earlier place where the two overlap."""
-    for k in range(count):
-        new_times[target + k] = times[source + k]
-    if len(records):
-        for k in range(count * RECORD + TOTALS):
-            new_records[target * RECORD + k] = records[source * RECORD + k]
-
-
-@kernel
-def rebuild(
-    lanes: Int64s,
-    times: Int64s,
-    records: Int64s,
-    horizon: int,
-    new_times: Int64s,
-    new_records: Int64s,
-) -> int:
-    """Move all lanes to a new arena, without what is before the horizon; how much of it is used then."""
-    used = 1
-    for lane in range(0, len(lanes), LANE):
-        start, kept = lanes[lane + START], lanes[lane + KEPT]
-        gone = places_until(times, start, kept, horizon - 1, 0)
-        if gone == kept:
-            lanes[lane : lane + LANE] = 0
-            continue
-        _copy_lane(times, records, start + gone, new_times, new_records, used, kept - gone)
-        lanes[lane + START], lanes[lane + KEPT] = used, kept - gone
-        lanes[lane + GONE] += gone
-        lanes[lane + ROOM] = max(LEAST_ROOM, 2 * (kept - gone))
-        used += lanes[lane + ROOM] + 1
+    for k in range(kept - gone):
+        times[to + k] = times[start + gone + k]
+    for k in range((kept - gone) * RECORD + TOTALS):
+        records[to * RECORD + k] = records[(start + gone) * RECORD + k]
     return used
 
 

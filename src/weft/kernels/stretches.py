@@ -1,4 +1,4 @@
-"""What there is in stretches of time of a series: whether anything, counts, exact sums, least and greatest numbers."""
+"""What there is in stretches of time of a series: counts, exact sums, least and greatest numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.exact_sums import MOST, add_partial, added, negated, partials_sum, quotient, rounded
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import inlined, spliced
 from weft.kernels.series import (
     AWKWARD,
     BIG,
@@ -37,16 +37,6 @@ Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 
 COUNT_ALL, COUNT_PRESENT, SUM_OF, AVG_OF, MIN_OF, MAX_OF = range(6)  # functions
-
-
-@inlined
-def is_empty(lanes: Int64s, times: Int64s, lane: int, low: int, high: int) -> bool:
-    """Whether a lane has no entry from `low` to `high`, both included."""
-    if lane < 0:
-        return True
-    start = lanes[lane * LANE + START]
-    found = places_until(times, start, lanes[lane * LANE + KEPT], high, lanes[lane * LANE + KEPT])
-    return bool(found == 0) or bool(times[start + found - 1] < low)
 
 
 @inlined
@@ -193,35 +183,3 @@ def summary(
     if records[after + REALS] == records[before + REALS]:
         return INTEGER, np.int64(real), 0.0
     return FLOAT, np.int64(0), real
-
-
-@kernel
-def summarize(
-    lanes: Int64s,
-    times: Int64s,
-    records: Int64s,
-    numbers: Floats,
-    functions: Bytes,
-    asked: Int64s,
-    lows: Int64s,
-    highs: Int64s,
-    kinds: Bytes,
-    found: Int64s,
-) -> None:
-    """Functions of the entries of the lanes asked for, from low to high, both included: their kinds and values."""
-    results = found.view(np.float64)
-    for i in range(len(asked)):
-        function, lane, low, high = functions[i], asked[i], lows[i], highs[i]
-        kind, whole, real = summary(lanes, times, records, numbers, function, lane, low, high)
-        kinds[i] = kind
-        if kind == FLOAT:
-            results[i] = real
-        else:
-            found[i] = whole
-
-
-@kernel
-def find_empty(lanes: Int64s, times: Int64s, asked: Int64s, lows: Int64s, highs: Int64s, empty: Bytes) -> None:
-    """Mark the stretches of the lanes asked for, from low to high, both included, that have no entry."""
-    for i in range(len(asked)):
-        empty[i] = is_empty(lanes, times, asked[i], lows[i], highs[i])
