@@ -26,7 +26,7 @@ from weft.kernels.rule_firing import (
 )
 from weft.kernels.rule_index import sort_rules, starting
 from weft.kernels.rule_lists import list_event
-from weft.kernels.rule_scan import Seen, evaluate, first_from, list_of, passes, scan
+from weft.kernels.rule_scan import Seen, all_pass, evaluate, first_from, list_of, passes, scan
 from weft.kernels.rule_series import enter_event, summarized
 from weft.kernels.tagged import BOOLEAN, VALUE
 
@@ -133,9 +133,7 @@ def fire(
                 continue
             row = np.int64(work.picked[picked_at]) * t.ROW
             step = rows[row + t.STEPS_AT] * t.STEP
-            if not passes(
-                tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen, frames, values
-            ):
+            if not all_pass(tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen):
                 picked_at += 1
                 continue
             there = np.int64(0)
@@ -362,16 +360,7 @@ def fire(
             for k in range(rows[row + t.FIELDS_END] - rows[row + t.FIELDS_AT]):
                 kind, word = field_value(rules.fields, (rows[row + t.FIELDS_AT] + k) * t.FIELD, seen)
                 output.kinds[k * room + match], output.words[k * room + match] = kind, word
-            start, end = write_positions(
-                rows[row + t.STEPS],
-                frames,
-                store.starts,
-                store.origins,
-                store.positions,
-                output.positions,
-                output.labels,
-                begin,
-            )
+            start, end = write_positions(rows[row + t.STEPS], frames, store, output, begin)
             if rows[row + t.FEEDS] >= 0:
                 keep_defined(rules, row, start, begin, end, match, width, store, work.queue, output, control)
             if not counting:

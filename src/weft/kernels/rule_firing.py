@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import spliced
+from weft.kernels.jit import inlined, spliced
 from weft.kernels.rule_scan import Seen, evaluate
 from weft.kernels.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 
@@ -103,17 +103,10 @@ def size_of(count: Any, frames: t.Int64s, origins: t.Int64s, positions: t.Int64s
 
 
 @spliced
-def write_positions(
-    count: Any,
-    frames: t.Int64s,
-    starts: t.Int64s,
-    origins: t.Int64s,
-    positions: t.Int64s,
-    written: t.Int64s,
-    labels: t.Int64s,
-    begin: Any,
-) -> Any:
+def write_positions(count: Any, frames: t.Int64s, store: t.Store, output: t.Output, begin: Any) -> Any:
     """Write the positions of all bound events, in order, each with the bits of its variables: start, and end."""
+    starts, origins, positions = store.starts, store.origins, store.positions
+    written, labels = output.positions, output.labels
     end = begin
     start = starts[frames[t.BOUND]]
     for step in range(count - 1, -1, -1):
@@ -140,7 +133,7 @@ def write_positions(
     return start, end
 
 
-@spliced
+@inlined
 def keep_defined(
     rules: t.Rules,
     row: Any,
@@ -202,7 +195,7 @@ def consume(
             control[t.PENDING] += 1
 
 
-@spliced
+@inlined
 def settle_pending(pending: t.Int64s, marks: t.Int64s, words: int, control: t.Int64s) -> None:
     """A rule is done at a terminator: from now on, what it consumed there is consumed."""
     for k in range(control[t.PENDING]):

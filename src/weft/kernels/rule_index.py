@@ -95,8 +95,11 @@ def starting(index: t.Index, begin: int, end: int, event: int, values: t.Int64s,
 @inlined
 def sort_rules(picked: t.Int32s, count: int) -> None:
     """Put rules in their order (Shell's sort: there are few, mostly in order)."""
-    gap = 1
-    while gap < count // 3:
+    in_order = 1
+    while in_order < count and picked[in_order - 1] < picked[in_order]:
+        in_order += 1
+    gap = 1 if in_order < count else 0
+    while gap > 0 and gap < count // 3:
         gap = 3 * gap + 1
     while gap > 0:
         for k in range(gap, count):

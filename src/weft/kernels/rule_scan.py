@@ -122,6 +122,12 @@ def passes(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen, frames: 
     return found
 
 
+@inlined
+def all_pass(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen) -> bool:
+    """The same, for where it is not asked over and over."""
+    return passes(tests, begin, end, event, seen, seen.frames, seen.values)
+
+
 @spliced
 def list_of(chain: Any, keys: Int64s, begin: Any, end: Any, heads: Int64s, seen: Seen) -> Any:
     """The place of the list for a chain and the values of operands, -1 when there is none."""
@@ -144,7 +150,7 @@ def list_of(chain: Any, keys: Int64s, begin: Any, end: Any, heads: Int64s, seen:
     return found
 
 
-@spliced
+@inlined
 def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> Any:
     """The first of the ascending times at places begin to end that is not before a limit; `end` when none is."""
     low, high = begin, end

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import inlined, kernel, spliced
-from weft.kernels.rule_scan import Seen, passes
+from weft.kernels.rule_scan import Seen, all_pass
 from weft.kernels.series import LANE, OTHER, enter, is_full, make_room
 from weft.kernels.stretches import summary
 from weft.kernels.tagged import FLOAT, MISSING, VALUE, bits_of, float_of, mixed_in, normal
@@ -82,7 +82,7 @@ def _enter(series: int, event: int, time: int, horizon: int, tests: t.Int64s, la
     """Enter an event into a series, if it passes its tests; False when there is no room for that."""
     at = series * t.SERIES
     begin, end = lanes.series[at + t.S_TESTS_AT], lanes.series[at + t.S_TESTS_END]
-    if not passes(tests, begin, end, event, seen, seen.frames, seen.values):
+    if not all_pass(tests, begin, end, event, seen):
         return True
     lane = _lane_of_event(series, event, lanes, seen)
     if lane < 0:

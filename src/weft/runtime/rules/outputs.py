@@ -160,8 +160,9 @@ def field_values(kinds: npt.NDArray[np.uint8], words: Int64s, kind: Kind, texts:
     if kind is Kind.TEXT:
         pool, offsets = texts.buffers
         known = pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(pool))
-        ids = pa.array(words, mask=mask)
-        return known.take(ids).cast(pa.string())
+        if len(texts) <= len(words):
+            return pa.DictionaryArray.from_arrays(pa.array(words.astype(np.int32), mask=mask), known.cast(pa.string()))
+        return known.take(pa.array(words, mask=mask)).cast(pa.string())
     if kind is Kind.BOOL:
         return pa.array(words != 0, mask=mask)
     if kind is Kind.FLOAT:
