@@ -120,7 +120,7 @@ def _fires(scale: float) -> list[Row]:
             table = workloads.pair_events("Smoke", "Temp", share, _seconds(scale, seconds), rate)
             case = f"fire, {pick}, {share:.0%} Smoke, {rate} events/s"
             rows.append(_measured(case, workloads.fires(pick), table, workloads.WARM_UP * rate))
-    return [*rows, _checked("fire, each, 50 % Smoke", workloads.fires("each"), table)]
+    return [*rows, _checked("fire, each, 90% Smoke", workloads.fires("each"), table)]
 
 
 def _averages(scale: float) -> list[Row]:
@@ -129,7 +129,7 @@ def _averages(scale: float) -> list[Row]:
         table = workloads.pair_events("Smoke", "Temp", share, _seconds(scale, 10), 500)
         case = f"average, {share:.0%} Smoke, 500 events/s"
         rows.append(_measured(case, workloads.averages(), table, workloads.WARM_UP * 500, per_event=2.0))
-    return [*rows, _checked("average, 90 % Smoke", workloads.averages(), table)]
+    return [*rows, _checked("average, 90% Smoke", workloads.averages(), table)]
 
 
 def _negation(scale: float) -> list[Row]:
@@ -139,7 +139,7 @@ def _negation(scale: float) -> list[Row]:
         with_it, without = (_cost(workloads.droughts(negated=negated), table, 4000) for negated in (True, False))
         case = f"no rain, {share:.0%} Rain, {with_it.name}"
         rows.append(_compared(case, with_it, f"without the negation, {without.firings:,.1f} firings", without))
-    return [*rows, _checked("no rain, 10 % Rain", workloads.droughts(), table)]
+    return [*rows, _checked("no rain, 10% Rain", workloads.droughts(), table)]
 
 
 def _consumption(scale: float) -> list[Row]:
