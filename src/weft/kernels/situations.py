@@ -7,10 +7,12 @@ linear in what it gives. The event that completes a sequence is always the newes
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, kernel
 
 Int8s = npt.NDArray[np.int8]
 Int32s = npt.NDArray[np.int32]
@@ -26,124 +28,135 @@ NEVER = np.iinfo(np.int64).max
 EACH, EARLIEST, LATEST = range(3)
 
 
-@inlined
-def _free_consumed(
-    base: int,
-    kept: int,
-    free: int,
-    heads: Int32s,
-    least: Int64s,
-    row_starts: Int64s,
-    row_ends: Int64s,
-    row_next: Int32s,
-    row_used: Int8s,
-) -> int:
+class Events(NamedTuple):
+    """Arriving events: their slots (-1: none) and keys, and numbers that stand for them."""
+
+    slots: Int8s
+    keys: Int32s
+    starts: Int64s
+    ends: Int64s
+    positions: Int64s
+
+
+class Query(NamedTuple):
+    """Which slots consume, which events they take; partitions of `length`, a `step` of 0 is one partition."""
+
+    consumes: Int8s
+    picks: Int8s
+    length: int
+    step: int
+
+
+class Chains(NamedTuple):
+    """By key and slot the newest row and the least end; by key the partition that these belong to."""
+
+    heads: Int32s
+    least: Int64s
+    windows: Int64s
+
+
+class Rows(NamedTuple):
+    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one."""
+
+    positions: Int64s
+    starts: Int64s
+    ends: Int64s
+    next: Int32s
+    used: Int8s
+    ways: Int64s  # while counting: in how many ways the slots up to this row's can be filled
+
+
+class Search(NamedTuple):
+    """The rows of the set at hand, and what they end before."""
+
+    current: Int32s
+    bounds: Int64s
+
+
+class Sets(NamedTuple):
+    """Where sets are written: the event that completes each, its start, its members."""
+
+    events: Int64s
+    starts: Int64s
+    positions: Int64s
+
+
+@bare
+def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: Rows) -> None:
     """Free the rows of a key that were consumed, and those that have nothing before them any more."""
     earliest = NEVER
     for place in range(kept):
-        row = heads[base + place]
+        row = chains.heads[base + place]
         last = NONE
         kept_least = NEVER
         while row >= 0:
-            after = row_next[row]
-            if row_used[row] != 0 or (place > 0 and row_starts[row] <= earliest):
+            after = rows.next[row]
+            if rows.used[row] != 0 or (place > 0 and rows.starts[row] <= earliest):
                 if last < 0:
-                    heads[base + place] = after
+                    chains.heads[base + place] = after
                 else:
-                    row_next[last] = after
-                row_next[row] = free
-                free = row
+                    rows.next[last] = after
+                rows.next[row] = control[FREE]
+                control[FREE] = row
             else:
                 last = row
-                if row_ends[row] < kept_least:
-                    kept_least = row_ends[row]
+                if rows.ends[row] < kept_least:
+                    kept_least = rows.ends[row]
             row = after
-        least[base + place] = kept_least
+        chains.least[base + place] = kept_least
         earliest = kept_least
-    return free
 
 
-@inlined
-def _mark_members(
-    start: int,
-    base: int,
-    kept: int,
-    consumes: Int8s,
-    heads: Int32s,
-    row_starts: Int64s,
-    row_ends: Int64s,
-    row_next: Int32s,
-    row_used: Int8s,
-) -> None:
+@bare
+def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Chains, rows: Rows) -> None:
     """Mark as used what the sets that an event at `start` completes will consume."""
     before = start
     for place in range(kept - 1, -1, -1):
         latest = -NEVER
-        row = heads[base + place]
+        row = chains.heads[base + place]
         while row >= 0:
-            if row_ends[row] < before:
-                row_used[row] |= consumes[place]
-                if row_starts[row] > latest:
-                    latest = row_starts[row]
-            row = row_next[row]
+            if rows.ends[row] < before:
+                rows.used[row] |= consumes[place]
+                if rows.starts[row] > latest:
+                    latest = rows.starts[row]
+            row = rows.next[row]
         before = latest
 
 
-@inlined
-def _choose(
-    start: int,
-    base: int,
-    kept: int,
-    consumes: Int8s,
-    picks: Int8s,
-    heads: Int32s,
-    row_starts: Int64s,
-    row_ends: Int64s,
-    row_next: Int32s,
-    row_used: Int8s,
-    bounds: Int64s,
-    current: Int32s,
-) -> None:
+@bare
+def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows: Rows, search: Search) -> None:
     """The one set of an event at `start` when each slot takes its earliest or its latest: in `current`, marked."""
+    current, bounds = search.current, search.bounds
     before = start
     for place in range(kept - 1, -1, -1):
         bounds[place] = before
         latest = -NEVER
-        row = heads[base + place]
+        row = chains.heads[base + place]
         while row >= 0:
-            if row_ends[row] < before and row_starts[row] > latest:
-                latest = row_starts[row]
-            row = row_next[row]
+            if rows.ends[row] < before and rows.starts[row] > latest:
+                latest = rows.starts[row]
+            row = rows.next[row]
         before = latest
     after = -NEVER
     for place in range(kept):
         # Whatever ends before the bound of its slot leads to the last one.
         chosen = NONE
-        row = heads[base + place]
+        row = chains.heads[base + place]
         while row >= 0:
-            if row_ends[row] < bounds[place] and row_starts[row] > after:
+            if rows.ends[row] < bounds[place] and rows.starts[row] > after:
                 chosen = row
-                if picks[place] == LATEST:
+                if query.picks[place] == LATEST:
                     break
-            row = row_next[row]
+            row = rows.next[row]
         current[place] = chosen
-        row_used[chosen] |= consumes[place]
-        after = row_ends[chosen]
+        rows.used[chosen] |= query.consumes[place]
+        after = rows.ends[chosen]
 
 
-@inlined
-def _count(
-    start: int,
-    base: int,
-    kept: int,
-    heads: Int32s,
-    row_starts: Int64s,
-    row_ends: Int64s,
-    row_next: Int32s,
-    row_ways: Int64s,
-) -> int:
+@bare
+def _count(start: int, base: int, kept: int, chains: Chains, rows: Rows) -> int:
     """The number of sets that an event at `start` completes, without making them."""
-    total = 0
+    heads, total = chains.heads, 0
     for place in range(kept):
         earlier_total, total = total, 0
         # Rows come by descending end: of the slot before, those too late for a row are at the front.
@@ -153,185 +166,164 @@ def _count(
         while row >= 0:
             ways = 1
             if place > 0:
-                if row_starts[row] > last_start:
+                if rows.starts[row] > last_start:
                     other, rest = heads[base + place - 1], earlier_total
-                last_start = row_starts[row]
-                while other >= 0 and row_ends[other] >= last_start:
-                    rest -= row_ways[other]
-                    other = row_next[other]
+                last_start = rows.starts[row]
+                while other >= 0 and rows.ends[other] >= last_start:
+                    rest -= rows.ways[other]
+                    other = rows.next[other]
                 ways = rest
-            row_ways[row] = ways
-            if place < kept - 1 or row_ends[row] < start:
+            rows.ways[row] = ways
+            if place < kept - 1 or rows.ends[row] < start:
                 total += ways
-            row = row_next[row]
+            row = rows.next[row]
     return total
+
+
+@bare
+def _enter(event: int, base: int, kept: int, events: Events, query: Query, control: Int64s, chains: Chains) -> bool:
+    """Begin the partition of an event if it is new; whether the event is in one and comes after what it needs."""
+    start, key, number = events.starts[event], events.keys[event], 0
+    if query.step > 0:
+        number = start // query.step
+        if events.ends[event] >= number * query.step + query.length:
+            return False
+        if number != control[WINDOW]:  # partitions do not overlap, so all rows belong to one that has closed
+            control[WINDOW], control[TOP], control[FREE] = number, 0, NONE
+    if chains.windows[key] != number:
+        chains.windows[key] = number
+        for place in range(kept):
+            chains.heads[base + place] = NONE
+            chains.least[base + place] = NEVER
+    slot = events.slots[event]
+    fits: bool = slot == 0 or chains.least[base + slot - 1] < start
+    return fits
+
+
+@bare
+def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains, rows: Rows) -> bool:
+    """Make an event the newest row of its slot, if there is room."""
+    row = control[FREE]
+    if row >= 0:
+        control[FREE] = rows.next[row]
+    elif control[TOP] < len(rows.next):
+        row = control[TOP]
+        control[TOP] += 1
+    else:
+        return False
+    place = base + events.slots[event]
+    rows.positions[row] = events.positions[event]
+    rows.starts[row] = events.starts[event]
+    rows.ends[row] = events.ends[event]
+    rows.used[row] = 0
+    rows.next[row] = chains.heads[place]
+    chains.heads[place] = row
+    chains.least[place] = min(chains.least[place], events.ends[event])
+    return True
+
+
+@bare
+def _write(event: int, kept: int, events: Events, control: Int64s, rows: Rows, search: Search, sets: Sets) -> bool:
+    """Write out the set at hand, if there is room."""
+    found, current = control[FOUND], search.current
+    if found == len(sets.events):
+        return False
+    at = found * (kept + 1)
+    for place in range(kept):
+        sets.positions[at + place] = rows.positions[current[place]]
+    sets.positions[at + kept] = events.positions[event]
+    sets.events[found] = event
+    sets.starts[found] = rows.starts[current[0]]
+    control[FOUND] += 1
+    return True
+
+
+@bare
+def _walk(
+    event: int,
+    base: int,
+    kept: int,
+    events: Events,
+    control: Int64s,
+    chains: Chains,
+    rows: Rows,
+    search: Search,
+    sets: Sets,
+) -> bool:
+    """Walk down from the last slot, where every walk that reaches the first is a set; False: there is no more room."""
+    current, ends, after = search.current, rows.ends, rows.next
+    depth, before = control[DEPTH], events.starts[event]
+    entering = depth < 0
+    if entering:
+        depth = kept - 1
+    while depth < kept:
+        if entering:
+            row = chains.heads[base + depth]
+            while ends[row] >= before:
+                row = after[row]
+            current[depth] = row
+            entering = False
+        row = current[depth]
+        if row < 0:
+            depth += 1
+            if depth < kept:
+                current[depth] = after[current[depth]]
+        elif depth > 0:
+            before = rows.starts[row]
+            depth -= 1
+            entering = True
+        else:
+            if not _write(event, kept, events, control, rows, search, sets):
+                control[DEPTH] = depth
+                return False
+            current[0] = after[row]
+    control[DEPTH] = NONE
+    return True
 
 
 @kernel
 def advance_sequences(
-    slots: Int8s,
-    keys: Int32s,
-    starts: Int64s,
-    ends: Int64s,
-    positions: Int64s,
-    consumes: Int8s,
-    picks: Int8s,
-    length: int,
-    step: int,
+    events: Events,
+    query: Query,
     control: Int64s,
-    heads: Int32s,
-    least: Int64s,
-    windows: Int64s,
-    row_positions: Int64s,
-    row_starts: Int64s,
-    row_ends: Int64s,
-    row_next: Int32s,
-    row_used: Int8s,
-    row_ways: Int64s,
-    current: Int32s,
-    bounds: Int64s,
-    out_events: Int64s,
-    out_starts: Int64s,
-    out_positions: Int64s,
+    chains: Chains,
+    rows: Rows,
+    search: Search,
+    sets: Sets,
     counting: bool,
 ) -> int:
     """Take events until all are done, the output is full or rows run out; called again it goes on from there.
 
-    `slots` are those of the events (-1: none), `step` 0 is one partition. With `counting` sets are only counted.
+    With `counting` sets are only counted.
     """
-    width = len(consumes)
-    kept = width - 1
-    room = len(out_events)
-    event = control[EVENT]
-    top, free, window = control[TOP], control[FREE], control[WINDOW]
-    found, depth = control[FOUND], control[DEPTH]
-    any_consumes = False
-    for place in range(width):
-        any_consumes = any_consumes or consumes[place] != 0
-    status = DONE
-    while event < len(slots):
-        slot = slots[event]
-        key = keys[event]
-        if slot < 0 or key < 0:
-            event += 1
-            continue
-        start = starts[event]
-        base = key * kept
-        if depth < 0:
-            number = 0
-            if step > 0:
-                number = start // step
-                if ends[event] >= number * step + length:
-                    event += 1
-                    continue
-                if number != window:  # partitions do not overlap, so all rows belong to one that has closed
-                    window, top, free = number, 0, NONE
-            if windows[key] != number:
-                windows[key] = number
-                for place in range(kept):
-                    heads[base + place] = NONE
-                    least[base + place] = NEVER
+    kept = len(query.consumes) - 1
+    consumes, each = query.consumes.any(), query.picks[0] == EACH
+    while control[EVENT] < len(events.slots):
+        event = control[EVENT]
+        slot, base, start = events.slots[event], events.keys[event] * kept, events.starts[event]
+        if control[DEPTH] < 0:
+            known = slot >= 0 and events.keys[event] >= 0
+            if not (known and _enter(event, base, kept, events, query, control, chains)):
+                control[EVENT] += 1
+                continue
             if slot < kept:
-                if slot == 0 or least[base + slot - 1] < start:
-                    row = free
-                    if row >= 0:
-                        free = row_next[row]
-                    elif top < len(row_next):
-                        row = top
-                        top += 1
-                    else:
-                        status = GROW
-                        break
-                    row_positions[row] = positions[event]
-                    row_starts[row] = start
-                    row_ends[row] = ends[event]
-                    row_used[row] = 0
-                    row_next[row] = heads[base + slot]
-                    heads[base + slot] = row
-                    if ends[event] < least[base + slot]:
-                        least[base + slot] = ends[event]
-                event += 1
+                if not _keep(event, base, events, control, chains, rows):
+                    return GROW
+                control[EVENT] += 1
                 continue
-            if least[base + kept - 1] >= start:
-                event += 1
-                continue
-            if picks[0] != EACH:
-                if not counting and found == room:
-                    status = FULL
-                    break
-                _choose(
-                    start,
-                    base,
-                    kept,
-                    consumes,
-                    picks,
-                    heads,
-                    row_starts,
-                    row_ends,
-                    row_next,
-                    row_used,
-                    bounds,
-                    current,
-                )
-                if not counting:
-                    at = found * width
-                    for place in range(kept):
-                        out_positions[at + place] = row_positions[current[place]]
-                    out_positions[at + kept] = positions[event]
-                    out_events[found] = event
-                    out_starts[found] = row_starts[current[0]]
-                found += 1
-                if any_consumes:
-                    free = _free_consumed(base, kept, free, heads, least, row_starts, row_ends, row_next, row_used)
-                event += 1
-                continue
-            if any_consumes:
-                _mark_members(start, base, kept, consumes, heads, row_starts, row_ends, row_next, row_used)
-            if counting:
-                found += _count(start, base, kept, heads, row_starts, row_ends, row_next, row_ways)
-                if any_consumes:
-                    free = _free_consumed(base, kept, free, heads, least, row_starts, row_ends, row_next, row_used)
-                event += 1
-                continue
-            depth = kept - 1
-            row = heads[base + depth]
-            while row_ends[row] >= start:
-                row = row_next[row]
-            current[depth] = row
-        # Walk down from the last slot; every walk that reaches the first is a set.
-        while True:
-            row = current[depth]
-            if row < 0:
-                depth += 1
-                if depth == kept:
-                    break
-                current[depth] = row_next[current[depth]]
-            elif depth > 0:
-                before = row_starts[row]
-                depth -= 1
-                row = heads[base + depth]
-                while row_ends[row] >= before:
-                    row = row_next[row]
-                current[depth] = row
-            else:
-                if found == room:
-                    status = FULL
-                    break
-                at = found * width
-                for place in range(kept):
-                    out_positions[at + place] = row_positions[current[place]]
-                out_positions[at + kept] = positions[event]
-                out_events[found] = event
-                out_starts[found] = row_starts[row]
-                found += 1
-                current[0] = row_next[row]
-        if status == FULL:
-            break
-        depth = NONE
-        if any_consumes:
-            free = _free_consumed(base, kept, free, heads, least, row_starts, row_ends, row_next, row_used)
-        event += 1
-    control[EVENT] = event
-    control[TOP], control[FREE], control[WINDOW] = top, free, window
-    control[FOUND], control[DEPTH] = found, depth
-    return status
+            if not each:
+                if not counting and control[FOUND] == len(sets.events):
+                    return FULL
+                _choose(start, base, kept, query, chains, rows, search)
+            elif consumes:
+                _mark_members(start, base, kept, query.consumes, chains, rows)
+        if counting:
+            control[FOUND] += _count(start, base, kept, chains, rows) if each else 1
+        elif not each:
+            _write(event, kept, events, control, rows, search, sets)
+        elif not _walk(event, base, kept, events, control, chains, rows, search, sets):
+            return FULL
+        if consumes:
+            _free_consumed(base, kept, control, chains, rows)
+        control[EVENT] += 1
+    return DONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from weft.algebra.policies import Repeated
 from weft.algebra.situations import SituationQuery
 from weft.kernels import situations as kernel
+from weft.kernels.situations import Rows
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
@@ -29,33 +30,17 @@ LEAST_KEYS = 1 << 12
 _PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
 
-class Rows(NamedTuple):
-    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one."""
+def rows_of_size(size: int) -> Rows:
+    """Rows with nothing in them."""
+    positions, starts, ends, ways = np.zeros((4, size), np.int64)
+    return Rows(positions, starts, ends, np.zeros(size, np.int32), np.zeros(size, np.int8), ways)
 
-    positions: Int64s
-    starts: Int64s
-    ends: Int64s
-    next: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int8]
-    ways: Int64s  # while counting: in how many ways the slots up to this row's can be filled
 
-    @classmethod
-    def of_size(cls, size: int) -> Rows:
-        """Rows with nothing in them."""
-        positions, starts, ends, ways = np.zeros((4, size), np.int64)
-        return cls(positions, starts, ends, np.zeros(size, np.int32), np.zeros(size, np.int8), ways)
-
-    def grown(self, size: int) -> Rows:
-        """The same with more room."""
-        more = Rows.of_size(size - len(self.next))
-        return Rows(
-            np.concatenate([self.positions, more.positions]),
-            np.concatenate([self.starts, more.starts]),
-            np.concatenate([self.ends, more.ends]),
-            np.concatenate([self.next, more.next]),
-            np.concatenate([self.used, more.used]),
-            np.concatenate([self.ways, more.ways]),
-        )
+def grown(rows: Rows, size: int) -> Rows:
+    """The same rows with more room."""
+    more = rows_of_size(size - len(rows.next))
+    columns: Iterator[Any] = zip(rows, more, strict=True)
+    return Rows(*map(np.concatenate, columns))
 
 
 class KeyedRun:
@@ -69,17 +54,16 @@ class KeyedRun:
         self._slot_of_letter = np.empty(0, np.int8)
         self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
         self._sweep_at = LEAST_KEYS
-        self._consumes = np.array(sequence.consumes, np.int8)
         self._control = np.zeros(kernel.CONTROLS, np.int64)
         self._control[[kernel.FREE, kernel.DEPTH]] = kernel.NONE
-        self._picks = np.array([_PICKS[repeated] for repeated in sequence.repeated], np.int8)
-        self._current = np.zeros(self._width, np.int32)
-        self._bounds = np.zeros(self._width, np.int64)
-        self._rows = Rows.of_size(LEAST_ROWS)
+        picks = np.array([_PICKS[repeated] for repeated in sequence.repeated], np.int8)
+        self._query = kernel.Query(np.array(sequence.consumes, np.int8), picks, sequence.length, sequence.step)
+        self._search = kernel.Search(np.zeros(self._width, np.int32), np.zeros(self._width, np.int64))
+        self._rows = rows_of_size(LEAST_ROWS)
         self._heads = np.empty(0, np.int32)
         self._least = np.empty(0, np.int64)
         self._windows = np.empty(0, np.int64)
-        self._out = np.empty(SETS, np.int64), np.empty(SETS, np.int64), np.empty(SETS * self._width, np.int64)
+        self._out = kernel.Sets(*(np.empty(SETS * size, np.int64) for size in (1, 1, self._width)))
         self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = FieldValues(query) if query.fields else None
@@ -109,26 +93,12 @@ class KeyedRun:
         numbers = self._numbers(batch, slots)
         self.last = int(batch.ends[-1])
         self._control[kernel.EVENT] = 0
+        starts, ends = _writable(batch.starts), _writable(batch.ends)
+        events = kernel.Events(slots, keys, starts, ends, _writable(numbers))
+        chains = kernel.Chains(self._heads, self._least, self._windows)
         while True:
             status = kernel.advance_sequences(
-                slots,
-                keys,
-                batch.starts,
-                batch.ends,
-                numbers,
-                self._consumes,
-                self._picks,
-                self._sequence.length,
-                self._sequence.step,
-                self._control,
-                self._heads,
-                self._least,
-                self._windows,
-                *self._rows,
-                self._current,
-                self._bounds,
-                *self._out,
-                counting,
+                events, self._query, self._control, chains, self._rows, self._search, self._out, counting
             )
             found, self._control[kernel.FOUND] = int(self._control[kernel.FOUND]), 0
             if found:
@@ -136,7 +106,7 @@ class KeyedRun:
             if status == kernel.DONE:
                 return
             if status == kernel.GROW:
-                self._rows = self._rows.grown(2 * len(self._rows.next))
+                self._rows = grown(self._rows, 2 * len(self._rows.next))
 
     def _prepared(self, batch: EventBatch) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
         """The slot and the key of each event."""
@@ -252,7 +222,12 @@ class KeyedRun:
         self._least, self._windows = pages.numbers("least"), pages.numbers("windows")
         kinds = {name: getattr(self._rows, name).dtype.type for name in Rows._fields}
         rows = Rows(*(pages.array(f"rows/{name}", kind) for name, kind in kinds.items()))
-        self._rows = rows.grown(max(LEAST_ROWS, 2 * len(rows.next)))
+        self._rows = grown(rows, max(LEAST_ROWS, 2 * len(rows.next)))
         if self._coder is not None:
             self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
         self._members.load(Pages(pages_below("members/", saved)))
+
+
+def _writable(array: Int64s) -> Int64s:
+    """The array, or a copy if it cannot be written to: for the kernel that would be another type of array."""
+    return array if array.flags.writeable else array.copy()
