@@ -61,7 +61,7 @@ def _growth(count: int, base: float) -> list[Row]:
             rows.append(row(f"{name}, counted", speed, "events/s", "10 min, 101 ids", speed / base))
             filled = min(count, minutes * 60 * RATE * 8)
             whole = list(read_events(table.slice(0, filled), columns=plan(program).columns, batch_size=1 << 14))
-            rows += _latency(program, whole, events=2_000, name=f"{name}, ")[1:2]
+            rows += _latency(program, whole, events=8_000, name=f"{name}, ")[1:2]
     return rows
 
 

@@ -164,7 +164,7 @@ def add_entry(
     twin: Number,
 ) -> Number:
     """Put an event into a slot, as the newest; `twin` is its entry in another slot of the partition, or 0."""
-    entry = m[FREE_ENTRY]
+    entry: Number = m[FREE_ENTRY]
     if entry != 0:
         m[FREE_ENTRY] = m[entry + LINK]
         m[ENTRIES_FREE] -= 1

@@ -114,7 +114,7 @@ def _ask(m: Int64s, part: Number, work: Number) -> None:
 
 @bare
 def _open(m: Int64s, key: Number, start: Number, end: Number, number: Number, origin: Number) -> Number:
-    part = m[FREE_PART]
+    part: Number = m[FREE_PART]
     if part != 0:
         m[FREE_PART] = m[part + LATER]
         m[PARTS_FREE] -= 1
@@ -156,7 +156,7 @@ def _enter(m: Int64s, facts: Facts, part: Number, arriving: Int64s, at: Number) 
         return
     start, end = arriving[at + STARTS], arriving[at + ENDS]
     classes = m[CLASS_AT] + arriving[at + OF_CLASS]
-    twin = np.int64(0)
+    twin: Number = np.int64(0)
     for k in range(m[CLASS_SLOTS] + m[classes], m[CLASS_SLOTS] + m[classes + 1]):
         slot, fills = m[k] // 2, m[k] & 1
         if m[KIND] == ABSENCE:
@@ -192,7 +192,8 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
         + max(entries - m[ENTRIES_FREE], 0) * m[ENTRY_SIZE]
         + max(chains - m[CHAINS_FREE], 0) * CHAIN
     )
-    return m[TOP] + m[NEEDED] <= len(m) and m[CHAINS] + chains <= m[TABLE_SIZE]
+    fits: bool = m[TOP] + m[NEEDED] <= len(m) and m[CHAINS] + chains <= m[TABLE_SIZE]
+    return fits
 
 
 @bare
@@ -270,7 +271,7 @@ def arrive(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
 
 
 @kernel
-def oldest(m: Int64s) -> tuple[int, int]:
+def oldest(m: Int64s) -> tuple[Number, Number]:
     """The least end and the least place of an event in a partition that may still give sets; NEVER without one."""
     end = place = np.int64(NEVER)
     for key in range(m[KEY_COUNT]):

@@ -6,8 +6,8 @@ import numpy as np
 
 from weft.kernels import participants as p
 from weft.kernels import partitions
+from weft.kernels.found_sets import place_seen
 from weft.kernels.partitions import KEYED, NEXT_NUMBER
-from weft.kernels.select import place_seen
 from weft.runtime.events import Int64s
 from weft.runtime.situations.tables import SituationTables
 

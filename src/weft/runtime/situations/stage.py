@@ -12,7 +12,7 @@ from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
-from weft.kernels import participants, partitions, select
+from weft.kernels import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
 from weft.plan.search import search_of
 from weft.plan.situations import counts_time
@@ -114,11 +114,11 @@ class Stage:
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
                 yield self._out[: 0 if counting else found * self._width].reshape(found, -1)
-            if status == select.DONE:
+            if status == found_sets.DONE:
                 return
-            if status == select.GROW:
+            if status == found_sets.GROW:
                 memory.grow()
-            if status == select.CROWDED:
+            if status == found_sets.CROWDED:
                 memory.grow_seen(memory.oldest()[1] if not self.immediate else 0)
 
     def _prepared(self, batch: EventBatch, lists: Lists | None, time: int, kind: int) -> Int64s:

@@ -9,7 +9,7 @@ import numpy as np
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
-from weft.kernels import joint, partitions, select
+from weft.kernels import joint, partitions, search
 from weft.kernels import participants as p
 from weft.plan.search import Search, Step
 from weft.runtime.graph.code import Compiler, Constants, View
@@ -100,7 +100,7 @@ class SituationTables:
 
     def _steps(self) -> list[int]:
         """All steps: by the slot that a new event takes, after those for no slot in particular."""
-        nothing = [0] * (self.count * select.STEPPED)
+        nothing = [0] * (self.count * search.STEPPED)
         table = [nothing] * (1 + self.count)
         for first, steps in self._search.ways.items():
             bound: set[int] = set()
@@ -113,21 +113,21 @@ class SituationTables:
 
     def _step(self, step: Step, bound: set[int]) -> list[int]:
         types = [slot.type for slot in self.situation.participants]
-        row = [0] * select.STEPPED
-        row[select.SLOT_OF], row[select.INDEX_OF], row[select.LINK_OF] = step.slot, -1, p.LINK
+        row = [0] * search.STEPPED
+        row[search.SLOT_OF], row[search.INDEX_OF], row[search.LINK_OF] = step.slot, -1, p.LINK
         if step.lookup is not None:
             place = self._search.indexed[step.slot].index(step.lookup.attribute)
-            row[select.INDEX_OF] = int(self._index_at[step.slot]) + place
-            row[select.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
-            row[select.OTHER] = step.lookup.other
-            row[select.OTHER_COLUMN] = self._constants.column(step.lookup.value)
+            row[search.INDEX_OF] = int(self._index_at[step.slot]) + place
+            row[search.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
+            row[search.OTHER] = step.lookup.other
+            row[search.OTHER_COLUMN] = self._constants.column(step.lookup.value)
         in_sequence = self.situation.kind == "sequence"
-        row[select.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
-        row[select.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
-        row[select.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
-        row[select.QUICK_AT], row[select.CODE_AT] = len(self._quick), len(self._code)
+        row[search.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
+        row[search.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
+        row[search.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
+        row[search.QUICK_AT], row[search.CODE_AT] = len(self._quick), len(self._code)
         self._add_tests(step)
-        row[select.QUICK_END], row[select.CODE_END] = len(self._quick), len(self._code)
+        row[search.QUICK_END], row[search.CODE_END] = len(self._quick), len(self._code)
         return row
 
     def _add_tests(self, step: Step) -> None:
