@@ -107,26 +107,32 @@ def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool
 def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Number) -> bool:
     """Between which times an event of each slot must be to leave others before and after it; False: there is none.
 
-    What nothing is before any more is forgotten. So a search in a sequence of instants in which only times and values
-    of the new event decide meets no dead ends.
+    What nothing is before any more is forgotten, if that depends on no value or on the same one in all slots. So a
+    search in a sequence of instants in which only times and values of the new event decide meets no dead ends.
     """
     low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
     slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]
     new = m[part + PARTITION + (m[COUNT] - 1) * SIDE + NEWEST]
     m[low] = -NEVER
+    tied, alike = np.int64(-1), True
     for slot in range(slots):
+        column = np.int64(-1)
         entry = m[part + PARTITION + slot * SIDE + OLDEST]
         m[chains + slot], m[links + slot] = 0, LINK
         for step in range(base, base + m[COUNT] * STEPPED, STEPPED):
             by_new = m[step + INDEX_OF] >= 0 and last_own >= 0 and m[step + OTHER] == last_own
             if m[step + SLOT_OF] == slot and by_new:
-                at = m[new + EVENT] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
+                column = m[step + OTHER_COLUMN]
+                at = m[new + EVENT] * m[WIDTH] + 2 * column
                 chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
                 entry = m[chain + HEAD] if chain != 0 else np.int64(0)
                 m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
+        tied = column if slot == 0 else tied
+        alike = alike and column == tied
         while entry != 0 and m[entry + EVENT_START] <= m[low + slot]:
             useless, entry = entry, m[entry + m[links + slot]]
-            remove_entry(m, useless)
+            if alike:
+                remove_entry(m, useless)
         if entry == 0:
             return False
         if slot + 1 < m[COUNT]:

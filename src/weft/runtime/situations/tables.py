@@ -9,6 +9,7 @@ import numpy as np
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
+from weft.errors import UsageError
 from weft.kernels import joint, partitions, search
 from weft.kernels import participants as p
 from weft.plan.search import Search, Step
@@ -29,6 +30,8 @@ _KINDS = {
 }
 
 
+# What no pattern in text asks for, and the machine of `weft.kernels.clauses` does not know.
+_UNKNOWN = (joint.CONTAINS, joint.LOOKS, joint.ELAPSED, joint.SPAN, joint.EVERY, joint.VACUOUS)
 _SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH)
 
 
@@ -135,6 +138,8 @@ class SituationTables:
             if operation == joint.QUICK:
                 read = [part for packed in (y, z) for part in divmod(packed % joint.SIDE, joint.SLOT)]
                 self._quick += [x, *read]
+            elif operation in _UNKNOWN:
+                raise UsageError("this condition over several participants runs on the engine 'meaning' only")
             else:
                 self._code += [operation, x, y, z]
 
