@@ -133,7 +133,8 @@ def fire(
                 continue
             row = np.int64(work.picked[picked_at]) * t.ROW
             step = rows[row + t.STEPS_AT] * t.STEP
-            if not all_pass(tests, steps[step + t.TESTS_AT], steps[step + t.TESTS_END], frames[t.BOUND], seen):
+            tests_at, tests_end = steps[step + t.TESTS_AT], steps[step + t.TESTS_END]
+            if tests_at < tests_end and not all_pass(tests, tests_at, tests_end, frames[t.BOUND], seen):
                 picked_at += 1
                 continue
             there = np.int64(0)
