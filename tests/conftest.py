@@ -18,11 +18,11 @@ SETTINGS = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes, one of them has Spark and begins at once; the others share the rest."""
+    """Spark comes last, in one process: it has processes of its own, which find the kernels compiled by then."""
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
 @pytest.fixture(scope="session")
