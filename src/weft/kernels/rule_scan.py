@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels import rule_tables as t
+from weft.kernels.exact_sums import add_partial, partials_sum
 from weft.kernels.jit import inlined, spliced
 from weft.kernels.rule_lists import slot_of
 from weft.kernels.tagged import (
@@ -19,14 +20,12 @@ from weft.kernels.tagged import (
     SUBTRACT,
     TEXT,
     VALUE,
-    add_exactly,
     bits_of,
     calculated,
     float_of,
     mixed_in,
     normal,
     order_of,
-    rounded_sum,
     satisfies,
 )
 
@@ -236,17 +235,12 @@ def scan(
             number = np.float64(word) if kind == INTEGER else float_of(word)
             if kind == INTEGER and is_whole and abs(np.float64(whole) + number) < 9e18:
                 whole += word
-            elif kind == INTEGER and is_whole:
-                is_whole = False
-                parts = add_exactly(partials, parts, np.float64(whole))
-                parts = add_exactly(partials, parts, number)
-                whole = np.int64(0)
-            elif np.isinf(number):
-                is_whole = False
-                infinite += number
             else:
                 is_whole = False
-                parts = add_exactly(partials, parts, number)
+                if np.isinf(number):
+                    infinite += number
+                elif parts >= 0:
+                    parts = add_partial(partials, parts, number)
         elif function == t.LEAST or function == t.GREATEST:
             order = order_of(kind, word, best_kind, best, seen.texts, seen.text_offsets)
             # The search goes back in time, and of equal numbers the earliest counts.
@@ -265,9 +259,9 @@ def scan(
             kind, word = np.int64(FLOAT), bits_of(np.float64(whole) / np.float64(numbers))
     elif numbers > 0:
         near = np.float64(whole)
-        parts = add_exactly(partials, parts, near)
-        parts = add_exactly(partials, parts, np.float64(whole - np.int64(near)))
-        total = infinite if infinite != 0.0 else rounded_sum(partials, parts)
-        if not np.isnan(total):
+        for part in (near, np.float64(whole - np.int64(near))):
+            parts = add_partial(partials, parts, part) if parts >= 0 else parts
+        total = infinite if infinite != 0.0 else partials_sum(partials, max(parts, 0))
+        if parts >= 0 and not np.isnan(total):
             kind, word = np.int64(FLOAT), bits_of(total if function == t.SUM else total / np.float64(numbers))
     return kind, word

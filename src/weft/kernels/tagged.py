@@ -13,7 +13,6 @@ import numpy.typing as npt
 from weft.kernels.jit import inlined, spliced
 
 Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 
 MISSING, TEXT, INTEGER, FLOAT, BOOLEAN = range(5)
@@ -141,48 +140,3 @@ def mixed_in(state: Any, kind: Any, word: Any) -> Any:
     state ^= state >> np.uint64(29)
     state *= np.uint64(0xBF58476D1CE4E5B9)
     return state ^ (state >> np.uint64(32))
-
-
-# ---------------------------------------------------------------- exact sums
-
-
-@inlined
-def add_exactly(partials: Floats, count: int, number: float) -> int:
-    """Add to a sum that is kept as parts that do not overlap; how many there are. A sum that overflows is NaN."""
-    kept = 0
-    x = number
-    for k in range(count):
-        y = partials[k]
-        if abs(x) < abs(y):
-            x, y = y, x
-        high = x + y
-        low = y - (high - x)
-        if low != 0.0:
-            partials[kept] = low
-            kept += 1
-        x = high
-    partials[kept] = x
-    return kept + 1
-
-
-@inlined
-def rounded_sum(partials: Floats, count: int) -> Any:
-    """The sum of the parts, rounded once, half to even."""
-    if count == 0:
-        return 0.0
-    at = count - 1
-    high, low = partials[at], 0.0
-    while at > 0:
-        x = high
-        at -= 1
-        y = partials[at]
-        high = x + y
-        low = y - (high - x)
-        if low != 0.0:
-            break
-    if at > 0 and ((low < 0.0 and partials[at - 1] < 0.0) or (low > 0.0 and partials[at - 1] > 0.0)):
-        y = low * 2.0
-        x = high + y
-        if y == x - high:
-            high = x
-    return high
