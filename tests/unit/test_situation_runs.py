@@ -52,3 +52,10 @@ def test_events_without_attributes_are_given_up_too() -> None:
     matcher = matcher_of(network)
     found = [push(matcher, *({"type": "B", "ts": time} for time in range(first, first + 3000))) for first in (0, 3000)]
     assert sum(found) > 5900
+
+
+def test_an_event_that_is_reused_alone_is_selected_once() -> None:
+    matcher = matcher_of(
+        "pattern P any(A a, B b) policies evaluation deferred; b: consumption consume context fixed 10"
+    )
+    assert push(matcher, {"type": "A", "ts": 1}, {"type": "B", "ts": 2}, {"type": "X", "ts": 10}) == 2

@@ -148,7 +148,8 @@ def _shape(situation: Situation) -> dict[int, int]:
     context = situation.context
     kind, length, step = _spans(context)
     windows = isinstance(context, Windows)
-    overlaps = isinstance(context, FromUntil | FromFor) or (windows and step < length)
+    # A set may be found twice: in several partitions, or as a reused event alone when others are consumed.
+    overlaps = isinstance(context, FromUntil | FromFor) or (windows and step < length) or situation.kind == "any"
     return {
         p.KIND: _KINDS[situation.kind],
         p.DEFERRED: int(situation.evaluation is Evaluation.DEFERRED),
