@@ -58,6 +58,7 @@ class Scripted:
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {}
         self.safe: int | None = None
+        self.longest: int | None = None
         self._left = {name: list(events) for name, events in sources.items()}
         self._merge = Stabiliser(NAMES, types=reading.sources)
         self._script = script
@@ -115,6 +116,7 @@ class Ticking:
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {}
         self.safe: int | None = None
+        self.longest: int | None = None
         self.seen: list[tuple[int, int]] = []  # a time, and how many matches there were when it had passed
         self._events, self._until, self._found = events, until, found
 

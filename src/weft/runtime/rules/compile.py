@@ -36,6 +36,7 @@ from weft.algebra.rules import (
 from weft.errors import UsageError
 from weft.kernels import rule_tables as t
 from weft.kernels import tagged
+from weft.runtime.rules.index import Guard, Tagged, Way, choose
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.summaries import SeriesTable
 from weft.schema import Kind
@@ -46,18 +47,7 @@ _PICKS = {"each": t.EACH, "first": t.FIRST, "last": t.LAST}
 _FUNCTIONS = {"SUM": t.SUM, "AVG": t.AVERAGE, "MIN": t.LEAST, "MAX": t.GREATEST, "COUNT": t.PRESENT}
 _KINDS = {Kind.TEXT: tagged.TEXT, Kind.INT: tagged.INTEGER, Kind.FLOAT: tagged.FLOAT, Kind.BOOL: tagged.BOOLEAN}
 ENDLESS = 1 << 62
-Tagged = tuple[int, int]
 Operand = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A comparison of a terminator's column with a constant, which the index may answer."""
-
-    column: int
-    operator: str
-    value: Value
-    test: tuple[int, ...]
 
 
 @dataclass
@@ -90,9 +80,10 @@ class RuleCompiler:
         self._sources: dict[tuple[int, ...], int] = {}
         self.series = SeriesTable()
         self._memos: dict[Hashable, int] = {}
+        self._blocks: dict[Hashable, int] = {}
 
-    def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> list[Guard]:
-        """Add a rule; what its terminator compares with constants, for the index.
+    def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> Way:
+        """Add a rule; how the index finds it.
 
         `labels` is the code of no variables; of a type's events those before its floor are not seen.
         """
@@ -100,12 +91,12 @@ class RuleCompiler:
         self._steps = {name: number for number, name in enumerate(rule.variables)}
         self._types = [self._layout.type(step.events.type) for step in rule.steps]
         tables = self.tables
-        guards, code_tests = self._guards(rule.terminator)
-        steps_at = len(tables.steps) // t.STEP
-        lines = [self._terminator(rule.terminator, code_tests)]
+        guards, tests = self._guards(rule.terminator)
+        way = choose(guards)
+        tests += [guard.test for guard in guards if guard not in way[2]]
+        lines = [self._terminator(rule.terminator, tests)]
         lines += [self._look_back(step, number, rule) for number, step in enumerate(rule.lookbacks, start=1)]
-        for line in lines:
-            tables.steps += line
+        steps_at, _ = self._put("steps", t.STEP, lines)
         conditions_at, conditions_end, tested_at, shown_at, shown_end = self._summarized(rule)
         fields_at, fields_end = self._fields(rule.fields)
         tables.rows += [steps_at, len(lines), conditions_at, conditions_end, tested_at, shown_at, shown_end]
@@ -114,7 +105,16 @@ class RuleCompiler:
         tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)]
         self.deepest = max(self.deepest, len(lines))
         self.summarized = max(self.summarized, shown_end - tested_at)
-        return guards
+        return way
+
+    def _put(self, name: str, width: int, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
+        """Where lines stand in a table, and where they end. Equal ones stand there once: rules alike share them."""
+        table: list[int] = getattr(self.tables, name)
+        flat = tuple(word for line in lines for word in line)
+        at = self._blocks.setdefault((name, flat), len(table) // width)
+        if at * width == len(table):
+            table += flat
+        return at, at + len(lines)
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -132,11 +132,8 @@ class RuleCompiler:
         return guards, others
 
     def _terminator(self, terminator: Terminator, tests: Sequence[tuple[int, ...]]) -> list[int]:
-        absences = self._absences(terminator.absences)
         self.stack = max(self.stack, 1)
-        at = len(self.tables.tests) // t.TEST
-        for test in tests:
-            self.tables.tests += test
+        found = self._put("tests", t.TEST, tests)
         return [
             self._types[0],
             0,
@@ -146,9 +143,8 @@ class RuleCompiler:
             -1,
             0,
             0,
-            at,
-            len(self.tables.tests) // t.TEST,
-            *absences,
+            *found,
+            *self._absences(terminator.absences),
             -1,
             0,
             -1,
@@ -162,7 +158,7 @@ class RuleCompiler:
         absences = self._absences(step.absences)
         consumed = -1
         if step.variable in rule.consumes:
-            consumed = self._layout.mark(type_, len(self.tables.steps) // t.STEP + number)
+            consumed = self._layout.mark(type_, (len(self.tables.rows) // t.ROW, number))
         source = self._source(type_, anchor, chain, self.tables.keys[keys_at * t.KEY : keys_end * t.KEY])
         line = [type_, anchor, step.within.ticks, _PICKS[step.pick], count, chain, keys_at, keys_end]
         return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0), source]
@@ -174,11 +170,7 @@ class RuleCompiler:
         return self._sources.setdefault((type_, chain, *key), len(self._sources))
 
     def _absences(self, absences: Iterable[Absence]) -> tuple[int, int]:
-        lines = [self._extent(absence, t.EXISTS, None) for absence in absences]
-        at = len(self.tables.extents) // t.EXTENT
-        for line in lines:
-            self.tables.extents += line
-        return at, at + len(lines)
+        return self._put("extents", t.EXTENT, [self._extent(absence, t.EXISTS, None) for absence in absences])
 
     @property
     def memos(self) -> int:
@@ -217,19 +209,12 @@ class RuleCompiler:
         """The series of events that join by keys, and the operands that the columns of its key equal."""
 
         def tests() -> tuple[int, int]:
-            made = [self._test(condition, type_) for condition in events.static]
-            at = len(self.tables.tests) // t.TEST
-            for test in made:
-                self.tables.tests += test
-            return at, at + len(made)
+            return self._put("tests", t.TEST, [self._test(condition, type_) for condition in events.static])
 
         operands = {self._layout.column(type_, name): self._operand(bound, 0) for name, bound in events.equalities}
         columns = tuple(sorted(operands))
         series = self.series.add(type_, columns, column, self._floors.get(type_, 0), events.static, tests)
-        keys_at = len(self.tables.keys) // t.KEY
-        for key in columns:
-            self.tables.keys += operands[key]
-        return series, -1, keys_at, keys_at + len(columns), 0, 0
+        return series, -1, *self._put("keys", t.KEY, [operands[key] for key in columns]), 0, 0
 
     def _events(self, events: Events, type_: int) -> tuple[int, int, int, int, int]:
         """Where the events are found (chain and key), and the tests that are left."""
@@ -241,22 +226,16 @@ class RuleCompiler:
             assert isinstance(condition, Comparison)
             assert isinstance(condition.left, Attribute)
             equal.setdefault(self._layout.column(type_, condition.left.name), (operand, condition))
-        chain, keys_at = -1, len(self.tables.keys) // t.KEY
-        if equal:
-            columns = tuple(sorted(equal))
-            chain = self._layout.chain(type_, columns)
-            for column in columns:
-                self.tables.keys += equal[column][0]
+        columns = tuple(sorted(equal))
+        chain = self._layout.chain(type_, columns) if columns else -1
+        keys = self._put("keys", t.KEY, [equal[column][0] for column in columns])
         answered = [condition for _, condition in equal.values()] if len(equal) == 1 else []
         tests = [
             self._test(condition, type_)
             for condition in (*events.static, *events.related)
             if not any(condition is known for known in answered)
         ]
-        tests_at = len(self.tables.tests) // t.TEST
-        for test in tests:
-            self.tables.tests += test
-        return chain, keys_at, len(self.tables.keys) // t.KEY, tests_at, len(self.tables.tests) // t.TEST
+        return chain, *keys, *self._put("tests", t.TEST, tests)
 
     def _equal_operand(self, condition: Predicate) -> Operand | None:
         match condition:
@@ -337,34 +316,29 @@ class RuleCompiler:
         tested = dict.fromkeys(found for condition in rule.conditions for found in summaries(condition))
         shown = dict.fromkeys(found for part in rule.fields for found in summaries(part) if found not in tested)
         lines = [self._extent(found, self._function(found), found.attribute) for found in (*tested, *shown)]
-        at = len(self.tables.extents) // t.EXTENT
-        for line in lines:
-            self.tables.extents += line
+        at, end = self._put("extents", t.EXTENT, lines)
         self._results = {found: number for number, found in enumerate((*tested, *shown))}
         code_at = len(self.tables.code) // t.INSTRUCTION
         if rule.conditions:
             self._predicate(And(rule.conditions), 0, 1)
         code_end = len(self.tables.code) // t.INSTRUCTION
-        return code_at, code_end, at, at + len(tested), at + len(lines)
+        return code_at, code_end, at, at + len(tested), end
 
     def _function(self, summary: Summary) -> int:
         return t.NUMBER if summary.attribute is None else _FUNCTIONS[summary.function]
 
     def _fields(self, fields: Iterable[DefinedField]) -> tuple[int, int]:
-        lines: list[int] = []
+        lines: list[list[int]] = []
         for defined in fields:
             kind = _KINDS[defined.kind]
             code_at = len(self.tables.code) // t.INSTRUCTION
             match defined.value:
                 case Attribute(name, str(variable)):
                     step = self._steps[variable]
-                    lines += [kind, step, self._layout.column(self._types[step], name), code_at, code_at]
-                    continue
+                    lines.append([kind, step, self._layout.column(self._types[step], name), 0, 0])
                 case None:
-                    pass
+                    lines.append([kind, -1, 0, 0, 0])
                 case value:
                     self._expression(value, 0, 1)
-            lines += [kind, -1, 0, code_at, len(self.tables.code) // t.INSTRUCTION]
-        at = len(self.tables.fields) // t.FIELD
-        self.tables.fields += lines
-        return at, at + len(lines) // t.FIELD
+                    lines.append([kind, -1, 0, code_at, len(self.tables.code) // t.INSTRUCTION])
+        return self._put("fields", t.FIELD, lines)

@@ -1,8 +1,8 @@
 """The index of the constants of all rules: which rules may start at an event.
 
-A rule is found by one attribute of its terminator: by a key where that is a text or a truth value, else by the cut of
-the line of numbers that its value falls into. Cuts are the leaves of a tree, and a rule stands at the few nodes that
-cover its interval; what an event satisfies stands on the way from its leaf to the root.
+A rule is found by one attribute of its terminator: by a key where that equals a constant, else by the cut of the line
+of numbers that its value falls into. Cuts are the leaves of a tree, and a rule stands at the few nodes that cover its
+interval; what an event satisfies stands on the way from its leaf to the root.
 """
 
 from __future__ import annotations
@@ -18,11 +18,23 @@ from weft.kernels import rule_tables as t
 from weft.kernels.rule_index import enter_places
 from weft.runtime.codes import float_cut, whole_cut
 from weft.runtime.events import Int64s
-from weft.runtime.rules.compile import Guard, Tagged
 
+Tagged = tuple[int, int]  # kind and word
 _BOUNDS = ("=", "<", "<=", ">", ">=")
-Way = tuple[str, int, list[Guard]]
 Interval = tuple[tuple[int | float, int] | None, tuple[int | float, int] | None]  # cuts to be reached, and not
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A comparison of a terminator's column with a constant, which the index may answer."""
+
+    column: int
+    operator: str
+    value: Value
+    test: tuple[int, ...]
+
+
+Way = tuple[str, int, list[Guard]]  # how, by which column, and the guards that this answers
 
 
 @dataclass
@@ -37,7 +49,7 @@ class _Ways:
 def choose(guards: Sequence[Guard]) -> Way:
     """How a rule is found: `key` or `cuts`, by which column, and the guards that this answers."""
     for guard in guards:
-        if guard.operator == "=" and isinstance(guard.value, bool | str):
+        if guard.operator == "=" and _is_exact(guard.value):
             return "key", guard.column, [guard]
     columns: dict[int, list[Guard]] = {}
     for guard in guards:
@@ -46,12 +58,18 @@ def choose(guards: Sequence[Guard]) -> Way:
     if not columns:
         return "always", -1, []
 
-    def sharpness(column: int) -> int:
-        symbols = {guard.operator[0] for guard in columns[column]}
-        return 2 if "=" in {guard.operator for guard in columns[column]} else int(len(symbols) > 1)
-
-    best = max(columns, key=sharpness)
+    best = max(columns, key=lambda column: len({guard.operator[0] for guard in columns[column]}))
     return "cuts", best, columns[best]
+
+
+def _is_exact(value: Value) -> bool:
+    """Whether a constant is tagged without rounding, as all are but whole numbers of more than 64 bits."""
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+def _key(value: Value) -> Value:
+    """A constant as it is looked up: equal numbers are one."""
+    return int(value) if isinstance(value, float) and value.is_integer() and _is_exact(int(value)) else value
 
 
 def interval_of(guards: Iterable[Guard]) -> Interval:
@@ -88,7 +106,7 @@ class IndexBuilder:
         ways = self._ways.setdefault(type_, _Ways())
         kind, column, guards = how
         if kind == "key":
-            ways.by_key.setdefault(column, {}).setdefault(self._tag(guards[0].value), []).append(row)
+            ways.by_key.setdefault(column, {}).setdefault(self._tag(_key(guards[0].value)), []).append(row)
         elif kind == "cuts":
             ways.by_cuts.setdefault(column, []).append((row, interval_of(guards)))
         else:

@@ -11,7 +11,7 @@ from weft.algebra.predicates import Value
 from weft.kernels import rule_memory, tagged
 from weft.kernels import rule_tables as t
 from weft.runtime.events import Int64s
-from weft.runtime.rules.compile import Tagged
+from weft.runtime.rules.index import Tagged
 from weft.runtime.rules.layout import Layout
 from weft.runtime.texts import TextTable
 

@@ -13,8 +13,8 @@ from weft.kernels import rule_tables as t
 from weft.kernels.look_back import fire
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
-from weft.runtime.rules.compile import Guard, RuleCompiler
-from weft.runtime.rules.index import IndexBuilder, Way, choose
+from weft.runtime.rules.compile import RuleCompiler
+from weft.runtime.rules.index import IndexBuilder, Way
 from weft.runtime.rules.inputs import TypeCoder, taken
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.memory import Memory
@@ -37,7 +37,7 @@ class RuleRun:
         self._outputs = Outputs()
         self._summaries = Summaries()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
-        self._found: list[tuple[Way, list[Guard]]] = []  # how each rule is found, and the guards this leaves
+        self._found: list[Way] = []  # how each rule is found
         self._pages = PageStore()
         self._is_laid = False
         self.extend(rules)
@@ -61,10 +61,7 @@ class RuleRun:
         return range(first, len(self.rules))
 
     def _compile(self, number: int, rule: Rule) -> None:
-        floors = self.memory.floors.get(number, {})
-        guards = self._compiler.add(rule, self._labels[number], floors)
-        way = choose(guards)
-        self._found.append((way, [guard for guard in guards if guard not in way[2]]))
+        self._found.append(self._compiler.add(rule, self._labels[number], self.memory.floors.get(number, {})))
 
     def _compile_anew(self) -> None:
         """Make all tables again, with constants as they are tagged now."""
@@ -91,19 +88,18 @@ class RuleRun:
         """Lay out all tables anew: when they are needed, so that rules may come one by one."""
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
         rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
-        steps = np.array(tables.steps, np.int64).reshape(-1, t.STEP)
-        feeds, guards_left = self._feeds(rows), self._ways(steps)
+        feeds = self._feeds(rows)
         rows[rows[:, t.FEEDS] >= 0, t.IS_PLAIN] = 0
         self._outputs.lay()
         reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         memory.lay(layout, [reach.get(name, 0) for name in layout.types])
-        self._builder_types(rows)
-        self._index = self._builder.build(memory.types)
+        self._mark_ordered(rows)
+        self._index = self._ways().build(memory.types)
         self._tables = t.Rules(
             rows.ravel(),
-            steps.ravel(),
+            np.array(tables.steps, np.int64),
             np.array(tables.extents, np.int64),
-            np.array(tables.tests + guards_left, np.int64),
+            np.array(tables.tests, np.int64),
             np.array(tables.keys, np.int64),
             np.array(tables.code, np.int64),
             np.array(tables.fields, np.int64),
@@ -151,27 +147,15 @@ class RuleRun:
                     feeds += [t.FROM_TIME if name == "ts" else t.FROM_NOTHING, 0]
         return np.array(feeds, np.int64)
 
-    def _ways(self, steps: Int64s) -> list[int]:
-        """How each rule is found; the tests of terminators that this does not answer, which are put at the end."""
-        tables = self._compiler.tables
-        self._builder = IndexBuilder(self.memory.tag)
-        tests: list[int] = []
+    def _ways(self) -> IndexBuilder:
+        """How each rule is found."""
+        builder = IndexBuilder(self.memory.tag)
         for number, rule in enumerate(self.rules):
-            if rule is None:
-                continue
-            way, left = self._found[number]
-            step = tables.rows[number * t.ROW]
-            self._builder.add(number, int(steps[step, t.TYPE]), way)
-            if left:
-                begin, end = steps[step, t.TESTS_AT], steps[step, t.TESTS_END]
-                at = (len(tables.tests) + len(tests)) // t.TEST
-                tests += tables.tests[begin * t.TEST : end * t.TEST]
-                for guard in left:
-                    tests += guard.test
-                steps[step, t.TESTS_AT], steps[step, t.TESTS_END] = at, (len(tables.tests) + len(tests)) // t.TEST
-        return tests
+            if rule is not None:
+                builder.add(number, self._layout.types[rule.terminator.events.type], self._found[number])
+        return builder
 
-    def _builder_types(self, rows: Int64s) -> None:
+    def _mark_ordered(self, rows: Int64s) -> None:
         """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
         rules_of = Counter(rule.name for rule in self.rules if rule is not None)
         for number, rule in enumerate(self.rules):
