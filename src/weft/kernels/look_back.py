@@ -131,7 +131,7 @@ def fire(
             if picked_at == picked:
                 mode = np.int64(t.FETCH)
                 continue
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             step = rows[row + t.STEPS_AT] * t.STEP
             tests_at, tests_end = steps[step + t.TESTS_AT], steps[step + t.TESTS_END]
             if tests_at < tests_end and not all_pass(tests, tests_at, tests_end, frames[t.BOUND], seen):
@@ -142,7 +142,7 @@ def fire(
             scan_base, after = scan_at, np.int64(t.STARTED)
             mode = np.int64(t.SCAN if scan_at < scan_end else t.STARTED)
         elif mode == t.STARTED:
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             if there != 0:
                 picked_at += 1
                 mode = np.int64(t.START)
@@ -151,7 +151,7 @@ def fire(
                 mode = np.int64(t.OPEN if depth > 0 else t.EMIT)
         elif mode == t.OPEN:
             # ------------------------------------------------ where the candidates of a look-back are
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             step = (rows[row + t.STEPS_AT] + depth) * t.STEP
             frame = depth * t.FRAME
             of = steps[step + t.TYPE] * t.KIND_OF_EVENT
@@ -193,7 +193,7 @@ def fire(
             mode = np.int64(t.ADVANCE)
         elif mode == t.ADVANCE:
             # ------------------------------------------------ the next candidate of a look-back
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             if depth == 0:
                 if control[t.PENDING] > 0:
                     settle_pending(work.pending, marks, mark_words, control)
@@ -246,7 +246,7 @@ def fire(
                     frames[frame + t.FOUND] = at + 1
                     continue
                 if plain and counting:
-                    work.counts[row // t.ROW] += 1
+                    work.counts[work.picked[picked_at]] += 1
                     continue
                 position = store.origins[candidate]
                 if not plain or position < 0:
@@ -264,7 +264,7 @@ def fire(
                     at -= forward
                     status = np.int64(t.OUTPUT_FULL)
                     break
-                output.rows[match] = row // t.ROW
+                output.rows[match] = work.picked[picked_at]
                 output.starts[match] = min(start, store.starts[candidate])
                 output.ends[match] = control[t.TIME]
                 bit = np.int64(1) << depth
@@ -318,13 +318,13 @@ def fire(
             mode = np.int64(t.ADVANCE)
         elif mode == t.EMIT:
             # ------------------------------------------------ all are bound
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT]
             scan_base, after = scan_at, np.int64(t.CHECK)
             mode = np.int64(t.SCAN if scan_at < scan_end else t.CHECK)
         elif mode == t.CHECK:
             # ------------------------------------------------ what conditions need is known: fire, if there is room
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             mode = np.int64(t.ADVANCE)
             if rows[row + t.CONDITIONS_AT] < rows[row + t.CONDITIONS_END]:
                 _, truth = evaluate(seen, rows[row + t.CONDITIONS_AT], rows[row + t.CONDITIONS_END], np.int64(0))
@@ -348,7 +348,7 @@ def fire(
                 break
             if rows[row + t.CONSUMES] != 0:
                 consume(rows, steps, row, frames, work.pending, marks, mark_words, control)
-            work.counts[row // t.ROW] += 1
+            work.counts[work.picked[picked_at]] += 1
             if counting and feeds < 0:
                 continue
             scan_base, scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT], rows[row + t.SHOWN_END]
@@ -356,7 +356,7 @@ def fire(
             mode = np.int64(t.SCAN if scan_at < scan_end else t.WRITE)
         elif mode == t.WRITE:
             # ------------------------------------------------ what fields need is known
-            row = np.int64(work.picked[picked_at]) * t.ROW
+            row = np.int64(rules.row_of[work.picked[picked_at]]) * t.ROW
             match, begin = control[t.OUT], control[t.OUT_POSITIONS]
             for k in range(rows[row + t.FIELDS_END] - rows[row + t.FIELDS_AT]):
                 kind, word = field_value(rules.fields, (rows[row + t.FIELDS_AT] + k) * t.FIELD, seen)
@@ -367,7 +367,7 @@ def fire(
             if not counting:
                 for k in range(begin, end):
                     output.labels[k] += rows[row + t.LABELS]
-                output.rows[match] = row // t.ROW
+                output.rows[match] = work.picked[picked_at]
                 output.starts[match], output.ends[match] = start, control[t.TIME]
                 output.offsets[match + 1] = end
                 control[t.OUT], control[t.OUT_POSITIONS] = match + 1, end

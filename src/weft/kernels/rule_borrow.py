@@ -19,6 +19,7 @@ def borrow_rules(lent: t.Rules) -> t.Rules:
         borrowed(lent.code),
         borrowed(lent.fields),
         borrowed(lent.feeds),
+        borrowed(lent.row_of),
     )
 
 

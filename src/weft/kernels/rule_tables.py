@@ -104,7 +104,7 @@ class Batch(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What rules say."""
+    """What rules say. Those that differ in nothing but how they are found and called have one row."""
 
     rows: Int64s
     steps: Int64s
@@ -114,6 +114,7 @@ class Rules(NamedTuple):
     code: Int64s
     fields: Int64s
     feeds: Int64s
+    row_of: Int32s  # by the number of a rule
 
 
 class Index(NamedTuple):

@@ -95,8 +95,9 @@ class RuleRun:
         memory.lay(layout, [reach.get(name, 0) for name in layout.types])
         self._mark_ordered(rows)
         self._index = self._ways().build(memory.types)
+        shared, row_of = np.unique(rows, axis=0, return_inverse=True)
         self._tables = t.Rules(
-            rows.ravel(),
+            shared.ravel(),
             np.array(tables.steps, np.int64),
             np.array(tables.extents, np.int64),
             np.array(tables.tests, np.int64),
@@ -104,6 +105,7 @@ class RuleRun:
             np.array(tables.code, np.int64),
             np.array(tables.fields, np.int64),
             feeds,
+            row_of.astype(np.int32).ravel(),
         )
         self._types = TypeCoder(layout.types)
         queued = t.QUEUED + memory.width
