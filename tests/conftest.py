@@ -1,11 +1,13 @@
-"""One small Spark session for all tests that need one."""
+"""What all tests share: one small Spark session, the order of tests, and how random cases are drawn."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,6 +17,10 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "3",
 }
+
+# The same random cases each time, so that a change is judged by what it changes; others when their number is given.
+settings.register_profile("weft", derandomize="WEFT_EXAMPLES" not in os.environ)
+settings.load_profile("weft")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

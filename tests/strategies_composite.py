@@ -106,12 +106,25 @@ def visible(pattern: eql.Pattern) -> list[str]:
     return [variable for part in parts if isinstance(part, eql.Pattern) for variable in visible(part)]
 
 
+def remembered(pattern: eql.Pattern, around: str = "") -> list[str]:
+    """The variables of which PREV and ALL can speak: a run that repeats what must not happen is not known in there."""
+    if isinstance(pattern, eql.Leaf):
+        return [] if "+\\" in around else [pattern.variable.text]
+    if isinstance(pattern, eql.Without):
+        return [*remembered(pattern.pattern, around), *remembered(pattern.unwanted, around + "\\")]
+    inside = "+" if isinstance(pattern, eql.Repeated) else around
+    parts = [part for part in pattern.children() if isinstance(part, eql.Pattern)]
+    return [variable for part in parts for variable in remembered(part, inside)]
+
+
 @st.composite
 def eql_conditions(draw: st.DrawFn, pattern: eql.Pattern) -> e.Expression:
     """A condition on some part of the pattern, in FILTER or not."""
     part = draw(st.sampled_from([node for node in pattern.walk() if isinstance(node, eql.Pattern)]))
     variables = visible(part)
-    fields = [eql.Call(f, e.Field(name(v), name("x"))) for v in variables for f in ("PREV", "ALL")]  # type: ignore[arg-type]
+    known = set(remembered(pattern))
+    calls = [(v, f) for v in variables if v in known for f in ("PREV", "ALL")]
+    fields = [eql.Call(f, e.Field(name(v), name("x"))) for v, f in calls]  # type: ignore[arg-type]
     if isinstance(part, eql.Without):
         variables, fields = [*variables, *visible(part.unwanted)], []
     if draw(st.integers(0, 5)) == 5:
