@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from weft.algebra.query import Program
 
@@ -25,6 +26,11 @@ SPARK_SAMPLE = 24  # Spark runs the same matcher, and a job for every case takes
 
 Case = dict[str, object]
 Record = dict[str, object]
+
+
+def some(number: int, **more: object) -> settings:
+    """So many random cases, or as many as WEFT_EXAMPLES says."""
+    return settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", number)), deadline=None, **more)  # type: ignore[arg-type]
 
 
 def vector_folder() -> Path | None:

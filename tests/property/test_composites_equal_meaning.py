@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.property.test_engines_equal_meaning import key_of, row_of, rows_of
 from tests.strategies_composite import EventDict, composite_streams, eql_programs, step_programs
 
@@ -27,7 +27,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.order import read_events
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 
 
 def compiled(text: str, language: str) -> Program | None:

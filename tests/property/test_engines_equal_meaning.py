@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.strategies import EventDict, Example, examples
 
 from weft.algebra.meaning import Match, matches
@@ -26,7 +26,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.order import read_events
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 
 Row = tuple[object, ...]
 

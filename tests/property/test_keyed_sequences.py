@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.property.test_engines_equal_meaning import event_batches, rows_of
 from tests.property.test_situations_equal_meaning import Case, _filled, _floats, meant, run
 
@@ -21,7 +20,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import keyed
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 TYPES = ("A", "B", "C", "D")
 CONDITIONS = ("a.x > 0", "b.x <> 1", "not a.x = 2")
 CONTEXTS = ("", "context fixed 12", "context sliding 5 every 7", "context by j", "context fixed 9 by j, k")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
-from tests.harness import as_record
+from tests.harness import as_record, some
 from tests.property.test_composites_equal_meaning import programs as composite_programs
 
 import weft
@@ -24,7 +23,7 @@ from weft.languages import compile_text
 from weft.schema import Catalog, Kind
 from weft.tree import Node
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
+SOME = some(40)
 
 EventDict = dict[str, object]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.property.test_engines_equal_meaning import event_batches
 from tests.strategies_tesla import EventDict, flat_rules, rule_sets, rule_streams, texts
 
@@ -26,7 +26,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, to_matches
 from weft.runtime.rules.run import RuleRun
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 Row = tuple[object, ...]
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 
 from weft.kernels import series, stretches
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
+SOME = some(40)
 LANES = 3
 EDGES = (2**40, 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**53) - 1)
 ODD = (

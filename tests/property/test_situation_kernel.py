@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
+from tests.harness import some
 from tests.property import test_keyed_sequences
 from tests.property.test_engines_equal_meaning import event_batches, rows_of
 from tests.property.test_situations_equal_meaning import Case, cases, meant, run
@@ -17,9 +16,8 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import memory, stage
 from weft.runtime.situations import run as network
 
-SOME = settings(
-    max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")),
-    deadline=None,
+SOME = some(
+    60,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

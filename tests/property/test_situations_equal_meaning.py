@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.property.test_engines_equal_meaning import event_batches, row_of, rows_of
 from tests.strategies_epn import EventDict, Example, examples, streams
 
@@ -27,7 +27,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, rows_to_matches
 from weft.runtime.order import EventSource
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 Row = tuple[object, ...]
 
 

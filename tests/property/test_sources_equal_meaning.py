@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.strategies_composite import EventDict, composite_streams, eql_programs, step_programs
 
 import weft
@@ -26,7 +26,7 @@ from weft.runtime.matches import rows_to_matches
 from weft.runtime.order import EventSource, Reading
 from weft.runtime.stabilise import END, Stabiliser
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 NAMES = ("one", "two", "three")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.property.test_composites_equal_meaning import programs, streams, together
 from tests.property.test_engines_equal_meaning import event_batches, rows_of
 from tests.property.test_engines_equal_meaning import row_of as public_row
@@ -30,7 +30,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch, rows_to_matches
 from weft.runtime.order import read_events
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "60")), deadline=None)
+SOME = some(60)
 EventDict = dict[str, object]
 
 

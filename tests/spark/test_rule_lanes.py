@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness import some
 from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_in
 
 import weft
@@ -17,7 +17,7 @@ from weft.plan.planner import plan
 from weft.runtime.keys import lane_of
 from weft.runtime.order import read_events
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
+SOME = some(40)
 
 KEYED = (
     "define X(k: {kind}, v: int) from B(k = $k) and {pick} A(k = $k) within 6 from B where k = B.k, v = A.v",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable
+from tests.harness import some
 from tests.property.test_composites_equal_meaning import compiled, programs
 from tests.spark.pipeline import Event, Stream, cut, job_for, matches_in, reasons_in
 from tests.strategies_composite import composite_streams, eql_programs
@@ -22,7 +22,7 @@ from weft.languages import compile_text
 from weft.runtime.matches import Match
 from weft.runtime.spark.source import FileStream, Folder, FolderReader, Part, Silence
 
-SOME = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", "40")), deadline=None)
+SOME = some(40)
 DELAY = 3
 
 Shown = tuple[object, ...]
