@@ -48,6 +48,8 @@ def rows_of(batches: Iterable[MatchBatch]) -> list[Row]:
 
 
 def _rows(batch: MatchBatch) -> Iterator[Row]:
+    assert batch.firsts is not None
+    assert batch.lasts is not None
     for i in range(len(batch)):
         bound: dict[str, tuple[int, ...]] = {}
         for at in range(int(batch.offsets[i]), int(batch.offsets[i + 1])):

@@ -102,12 +102,9 @@ def test_fields_of_every_kind_become_json() -> None:
         names=(("x",),),
         starts=np.array([0, 1], np.int64),
         ends=np.array([0, 1], np.int64),
-        firsts=np.array([0, 1], np.int64),
-        lasts=np.array([0, 1], np.int64),
         offsets=np.array([0, 1, 2], np.int64),
         positions=np.array([0, 1], np.int64),
         labels=np.zeros(2, np.int32),
-        keys=np.zeros(2, np.uint64),
         fields={
             "i": pa.array([1, None]),
             "f": pa.array([2.0, None]),

@@ -42,13 +42,17 @@ def identify(
 ) -> None:
     """Fill `high` and `low` with the two halves of each match's id.
 
+    A match covers the positions from its first to its last, or `firsts` to `lasts` if these are not empty.
     `seeds` holds two words made from the name of each query, `label_words[l]` one word made from the names of label l.
     """
-    for match in range(len(firsts)):
+    for match in range(len(high)):
         begin = offsets[match]
         end = offsets[match + 1]
-        first = np.uint64(firsts[match])
-        last = np.uint64(lasts[match])
+        first, last = np.uint64(-1), np.uint64(-1)
+        if len(firsts):
+            first, last = np.uint64(firsts[match]), np.uint64(lasts[match])
+        elif begin < end:
+            first, last = np.uint64(positions[begin]), np.uint64(positions[end - 1])
         size = np.uint64(end - begin)
         seed, seed_too = seeds[2 * queries[match]], seeds[2 * queries[match] + 1]
         above = _mixed(_mixed(_mixed(seed * _STEP_HIGH + first) * _STEP_HIGH + last) * _STEP_HIGH + size)

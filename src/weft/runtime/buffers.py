@@ -1,13 +1,14 @@
-"""Arrow's buffers as NumPy arrays, without a copy and always read-only, so that a kernel is compiled once for them."""
+"""Arrow's buffers as NumPy arrays, without a copy; those of arrays are read-only, so that a kernel is compiled once."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 NO_BYTES: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 NO_BYTES.setflags(write=False)
 
@@ -39,6 +40,11 @@ def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:
 def bits_of(array: pa.Array) -> npt.NDArray[np.uint8]:
     """The bitmap of an array of Booleans, from the array's offset in bits on."""
     return _read_only(np.frombuffer(array.buffers()[1], np.uint8)) if len(array) else NO_BYTES
+
+
+def room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than what is written to them."""
+    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
 
 
 def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from weft.kernels import tecs
+from weft.runtime.buffers import room
 from weft.runtime.events import Int64s
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 MOST_MATCHES, MOST_POSITIONS = 1 << 15, 1 << 17  # in one piece: what stays in the processor's cache
 
 
@@ -63,26 +61,21 @@ def take_output(output: tecs.Output, control: Int64s) -> tuple[Found, tecs.Outpu
         output.labels[:used],
     )
     if 2 * count > matches or 2 * used > positions:
-        room = max(positions, min(2 * positions, MOST_POSITIONS))
-        return found, empty_output(min(2 * matches, MOST_MATCHES), room)
+        most = max(positions, min(2 * positions, MOST_POSITIONS))
+        return found, empty_output(min(2 * matches, MOST_MATCHES), most)
     return Found(*(part.copy() for part in vars(found).values())), output
 
 
 def empty_output(matches: int, positions: int | None = None) -> tecs.Output:
     """Buffers for so many matches and positions."""
-    room = positions or 4 * matches
-    offsets = _uninitialised(matches + 1, np.int64)
+    most = positions or 4 * matches
+    offsets = room(matches + 1, np.int64)
     offsets[0] = 0
     return tecs.Output(
-        _uninitialised(matches, np.int64),
-        _uninitialised(matches, np.int64),
-        _uninitialised(matches, np.int64),
+        room(matches, np.int64),
+        room(matches, np.int64),
+        room(matches, np.int64),
         offsets,
-        _uninitialised(room, np.int64),
-        _uninitialised(room, np.int32),
+        room(most, np.int64),
+        room(most, np.int32),
     )
-
-
-def _uninitialised(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
-    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than the matches in them."""
-    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,6 +22,7 @@ from weft.kernels.match_order import count_bindings, gather_bindings, match_orde
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
+Labels = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 MATCH_SCHEMA = pa.schema(
     [
@@ -63,24 +65,23 @@ class Match:
 class MatchBatch:
     """Matches of one query, or of `queries`, ordered by end position (not yet by start and positions).
 
-    Match i covers the times `starts[i]..ends[i]` and the positions `firsts[i]..lasts[i]`; it is made of
-    `positions[offsets[i]:offsets[i+1]]`, ascending. `labels` runs parallel to `positions`: `names[label]`
-    are the variables that position is bound to. `keys` are 64-bit hashes of the partition key (0 without one).
+    Match i covers the times `starts[i]..ends[i]`; it is made of `positions[offsets[i]:offsets[i+1]]`, ascending.
+    `labels` runs parallel to `positions`: `names[label]` are the variables that position is bound to.
+    It covers the positions `firsts[i]..lasts[i]`, which only matters where they are not its first and last one.
     """
 
     query: str
     names: tuple[tuple[str, ...], ...]
     starts: Int64s
     ends: Int64s
-    firsts: Int64s
-    lasts: Int64s
     offsets: Int64s
     positions: Int64s
-    labels: Int32s
-    keys: UInt64s
+    labels: Labels
+    firsts: Int64s | None = None
+    lasts: Int64s | None = None
     fields: Mapping[str, pa.Array] = field(default_factory=dict)  # selected attributes, one value per match
     events: pa.Array | None = None  # instead of `fields`: a JSON object per match
-    queries: tuple[str, ...] = ()  # instead of `query`: match i is of queries[codes[i]]
+    queries: tuple[str, ...] = ()  # instead of `query`: match i is of queries[codes[i]]; names may repeat
     codes: Int32s | None = None
 
     @property
@@ -88,8 +89,11 @@ class MatchBatch:
         """How many matches there are of each query."""
         if self.codes is None:
             return {self.query: len(self)}
-        found = np.bincount(self.codes, minlength=len(self.queries)).tolist()
-        return {name: count for name, count in zip(self.queries, found, strict=True) if count}
+        found = np.bincount(self.codes)
+        totals: Counter[str] = Counter()
+        for code in np.flatnonzero(found).tolist():
+            totals[self.queries[code]] += int(found[code])
+        return dict(totals)
 
     @property
     def query_names(self) -> tuple[str, ...]:
@@ -110,7 +114,7 @@ class MatchBatch:
             return self.slice(0, 0)
         if self.codes is None:
             return self
-        own = self.take(np.flatnonzero(self.codes == self.queries.index(query)))
+        own = self.take(np.flatnonzero(np.array([name == query for name in self.queries])[self.codes]))
         return replace(own, query=query, queries=(), codes=None)
 
     def slice(self, begin: int, end: int) -> MatchBatch:
@@ -120,12 +124,11 @@ class MatchBatch:
             self,
             starts=self.starts[begin:end],
             ends=self.ends[begin:end],
-            firsts=self.firsts[begin:end],
-            lasts=self.lasts[begin:end],
+            firsts=None if self.firsts is None else self.firsts[begin:end],
+            lasts=None if self.lasts is None else self.lasts[begin:end],
             offsets=self.offsets[begin : end + 1] - low,
             positions=self.positions[low:high],
             labels=self.labels[low:high],
-            keys=self.keys[begin:end],
             fields={name: values.slice(begin, end - begin) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.slice(begin, end - begin),
             codes=None if self.codes is None else self.codes[begin:end],
@@ -141,12 +144,11 @@ class MatchBatch:
             self,
             starts=self.starts[rows],
             ends=self.ends[rows],
-            firsts=self.firsts[rows],
-            lasts=self.lasts[rows],
+            firsts=None if self.firsts is None else self.firsts[rows],
+            lasts=None if self.lasts is None else self.lasts[rows],
             offsets=offsets,
             positions=self.positions[places],
             labels=self.labels[places],
-            keys=self.keys[rows],
             codes=None if self.codes is None else self.codes[rows],
             fields={name: values.take(chosen) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.take(chosen),
@@ -184,7 +186,6 @@ def to_batch(query: str, matches: Sequence[PlainMatch]) -> MatchBatch:
         offsets=np.cumsum(sizes).astype(np.int64),
         positions=np.array([position for match in matches for position in match.positions], np.int64),
         labels=np.array(codes, np.int32),
-        keys=np.zeros(len(matches), np.uint64),
         events=pa.array([json.dumps(match.event, ensure_ascii=False) for match in matches], pa.string()),
     )
 
@@ -318,15 +319,16 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     """
     high = np.empty(len(batch), np.uint64)
     low = np.empty(len(batch), np.uint64)
+    none = np.empty(0, np.int64)
     label_words = np.array([_word(*sorted(names))[0] for names in batch.names] or [0], np.uint64)
     identify(
         np.array([_word(name) for name in batch.query_names], np.uint64).ravel(),
         batch.query_codes,
-        batch.firsts,
-        batch.lasts,
+        none if batch.firsts is None else batch.firsts,
+        none if batch.lasts is None else batch.lasts,
         batch.offsets,
         batch.positions,
-        batch.labels,
+        batch.labels.astype(np.int32, copy=False),
         label_words,
         high,
         low,
@@ -367,6 +369,8 @@ def _json_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
         return pc.fill_null(values.cast(pa.string()), "null")
     if pa.types.is_nested(values.type) or pa.types.is_null(values.type):
         return pa.array([json.dumps(value, ensure_ascii=False) for value in values.to_pylist()], pa.string())
+    if pa.types.is_dictionary(values.type) and len(values.dictionary) > len(values):
+        values = values.dictionary_decode()
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     texts = pa.array([json.dumps(value, ensure_ascii=False) for value in coded.dictionary.to_pylist()], pa.string())
     return pc.fill_null(texts.take(coded.indices), "null")

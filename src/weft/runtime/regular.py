@@ -140,7 +140,6 @@ class QueryRun:
             offsets=found.offsets,
             positions=found.positions,
             labels=found.labels,
-            keys=np.zeros(len(found.events), np.uint64),
             fields={} if self.history is None else self.history.fields(found),
         )
 

@@ -174,4 +174,6 @@ def as_events(batch: MatchBatch) -> EventBatch:
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    """One array; texts as they are, for most of a dictionary may be used by no match."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

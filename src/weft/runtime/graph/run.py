@@ -207,12 +207,9 @@ class GraphRun:
             names=output.names,
             starts=self.arena.times(rows, occurrences.START),
             ends=self.arena.times(rows, occurrences.END),
-            firsts=positions[offsets[:-1]],
-            lasts=positions[offsets[1:] - 1],
             offsets=offsets,
             positions=positions,
             labels=labels,
-            keys=np.zeros(len(rows), np.uint64),
             fields={} if output.fields is None else self._fields(output.fields, rows),
         )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +15,17 @@ import pyarrow as pa
 from weft.algebra.rules import Rule
 from weft.kernels import rule_tables as t
 from weft.kernels import tagged
+from weft.runtime.buffers import room
 from weft.runtime.events import Int64s
-from weft.runtime.matches import MatchBatch
+from weft.runtime.matches import Labels, MatchBatch
 from weft.runtime.texts import TextTable
 from weft.schema import Kind
 
-Int32s = npt.NDArray[np.int32]
+Kinds = npt.NDArray[np.uint8]
 Form = tuple[tuple[str, Kind], ...]  # names and kinds of fields
-FIRINGS = 1 << 14  # of one piece of output
+FIRINGS = 1 << 15  # of one piece of output: more would leave the processor's cache, fewer cost more each
 FEW_CODES = 1 << 10  # codes of variables that are labels as they are
 MOST_CODES = 1 << 22  # codes that are marked one by one
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Outputs:
@@ -31,14 +33,16 @@ class Outputs:
 
     def __init__(self) -> None:
         self._queries: dict[str, int] = {}
-        self._query_names: tuple[str, ...] = ()
-        self._query_of: list[int] = []
+        self._query_of: list[int] = []  # by row
+        self._row_queries = np.empty(0, np.int32)
+        self._row_names: tuple[str, ...] = ()
         self._forms: dict[Form, int] = {}
-        self._form_of: list[int] = []
+        self._form_of: list[int] = []  # by row
+        self._row_forms = np.empty(0, np.int16)
+        self._all_forms: tuple[Form, ...] = ()
         self._bases: dict[tuple[str, ...], int] = {}
         self._codes = 0
         self._names: dict[int, tuple[str, ...]] = {}
-        self._rows: tuple[Int32s, Int32s] = (np.empty(0, np.int32), np.empty(0, np.int32))
         self._all_names: tuple[tuple[str, ...], ...] | None = None
         self.most_fields = 0
         self.buffer = empty_output(64, 256, 0)
@@ -55,8 +59,11 @@ class Outputs:
 
     def lay(self) -> None:
         """All rules are there: make what is looked up by row, and buffers for their fields."""
-        self._rows = np.array(self._query_of, np.int32), np.array(self._form_of, np.int32)
-        self._query_names = tuple(self._queries)
+        queries = tuple(self._queries)
+        self._row_queries = np.array(self._query_of, np.int32)
+        self._row_names = tuple(queries[query] for query in self._query_of)
+        self._row_forms = np.array(self._form_of, np.int16 if len(self._forms) < 1 << 15 else np.int32)
+        self._all_forms = tuple(self._forms)
         self.most_fields = max(map(len, self._forms), default=0)
         few = self._codes <= FEW_CODES
         self._all_names = tuple(map(self._variables, range(self._codes))) if few else None
@@ -64,73 +71,60 @@ class Outputs:
 
     def counts(self, counts: Int64s) -> dict[str, int]:
         """Firings by row as firings by query."""
-        totals = np.bincount(self._rows[0], counts, minlength=len(self._queries)).astype(np.int64)
-        return {name: count for name, count in zip(self._query_names, totals.tolist(), strict=True) if count}
+        totals = np.bincount(self._row_queries, counts, minlength=len(self._queries)).astype(np.int64)
+        return {name: count for name, count in zip(self._queries, totals.tolist(), strict=True) if count}
 
     def take(self, control: Int64s, texts: TextTable) -> Iterator[MatchBatch]:
-        """The matches in the buffer, which is empty then."""
+        """The matches in the buffer, which is empty then; by end among those with the same fields."""
         count, used, wanted = (int(control[place]) for place in (t.OUT, t.OUT_POSITIONS, t.WANTED))
         control[[t.OUT, t.OUT_POSITIONS, t.WANTED]] = 0
         full = self.buffer
-        room, positions = len(full.rows), len(full.positions)
-        if 2 * count > room or 2 * used > positions or wanted > positions:
-            room = min(2 * room, FIRINGS)
-            self.buffer = empty_output(room, max(positions, 3 * room, 2 * wanted), self.most_fields)
+        firings, positions = len(full.rows), len(full.positions)
+        if 2 * count > firings or 2 * used > positions or wanted > positions:
+            firings = min(2 * firings, FIRINGS)
+            self.buffer = empty_output(firings, max(positions, 3 * firings, 2 * wanted), self.most_fields)
+            found = _used(full, count)
+        else:
+            copies: list[Any] = [part.copy() for part in _used(full, count)]
+            found = t.Output(*copies)
+        if count and len(self._forms) == 1:
+            yield self._batch(found, self._fields(0, found.kinds, found.words, texts))
         elif count:
-            full = _copied(full)
-        if not count:
-            return
-        if len(self._forms) == 1:
-            yield self._batch(full, count, next(iter(self._forms)), None, texts)
-            return
-        forms = self._rows[1][full.rows[:count]]
-        for number, form in enumerate(self._forms):
-            chosen = np.flatnonzero(forms == number)
-            if len(chosen):
-                yield self._batch(full, count, form, chosen, texts)
+            yield from self._by_form(found, texts)
 
-    def _batch(self, full: t.Output, count: int, form: Form, chosen: Int64s | None, texts: TextTable) -> MatchBatch:
-        rows, starts, ends, offsets = (
-            full.rows[:count],
-            full.starts[:count],
-            full.ends[:count],
-            full.offsets[: count + 1],
-        )
-        positions, codes = full.positions[: offsets[-1]], full.labels[: offsets[-1]]
-        if chosen is not None:
-            sizes = np.diff(offsets)[chosen]
-            begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-            source = np.repeat(offsets[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
-            offsets, positions, codes = begins, positions[source], codes[source]
-            starts, ends, rows = starts[chosen], ends[chosen], rows[chosen]
-        labels, names = self._labels(codes)
-        fields = {}
-        for number, (name, kind) in enumerate(form):
-            part = slice(number * len(full.rows), number * len(full.rows) + count)
-            kinds, words = full.kinds[part], full.words[part]
-            if chosen is not None:
-                kinds, words = kinds[chosen], words[chosen]
-            fields[name] = field_values(kinds, words, kind, texts)
+    def _by_form(self, found: t.Output, texts: TextTable) -> Iterator[MatchBatch]:
+        forms = self._row_forms[found.rows]
+        order = np.argsort(forms, kind="stable")
+        whole = self._batch(found, {}).take(order)
+        kinds, words = found.kinds.take(order, axis=1), found.words.take(order, axis=1)
+        bounds = np.flatnonzero(np.diff(forms[order], prepend=-1, append=len(self._forms))).tolist()
+        for begin, end in pairwise(bounds):
+            fields = self._fields(int(forms[order[begin]]), kinds[:, begin:end], words[:, begin:end], texts)
+            yield replace(whole.slice(begin, end), fields=fields)
+
+    def _batch(self, found: t.Output, fields: Mapping[str, pa.Array]) -> MatchBatch:
+        labels, names = self._labels(found.labels)
         return MatchBatch(
             query="",
             names=names,
-            starts=starts,
-            ends=ends,
-            firsts=positions[offsets[:-1]],
-            lasts=positions[offsets[1:] - 1],
-            offsets=offsets,
-            positions=positions,
+            starts=found.starts,
+            ends=found.ends,
+            offsets=found.offsets,
+            positions=found.positions,
             labels=labels,
-            keys=np.zeros(len(rows), np.uint64),
             fields=fields,
-            queries=self._query_names,
-            codes=self._rows[0][rows],
+            queries=self._row_names,
+            codes=found.rows,
         )
 
-    def _labels(self, codes: Int64s) -> tuple[Int32s, tuple[tuple[str, ...], ...]]:
+    def _fields(self, number: int, kinds: Kinds, words: Int64s, texts: TextTable) -> dict[str, pa.Array]:
+        form = self._all_forms[number]
+        return {name: field_values(kinds[at], words[at], kind, texts) for at, (name, kind) in enumerate(form)}
+
+    def _labels(self, codes: Int64s) -> tuple[Labels, tuple[tuple[str, ...], ...]]:
         """Labels of positions for their codes, and the variables of each label."""
         if self._all_names is not None:
-            return codes.astype(np.int32), self._all_names
+            return codes, self._all_names
         if self._codes <= MOST_CODES:
             present = np.zeros(self._codes, bool)
             present[codes] = True
@@ -153,47 +147,50 @@ class Outputs:
         return found
 
 
-def field_values(kinds: npt.NDArray[np.uint8], words: Int64s, kind: Kind, texts: TextTable) -> pa.Array:
-    """A field of some firings as an Arrow array."""
-    missing = kinds == tagged.MISSING
-    mask = missing if missing.any() else None
+def field_values(kinds: Kinds, words: Int64s, kind: Kind, texts: TextTable) -> pa.Array:
+    """A field of some firings as an Arrow array; texts as numbers of all texts there are."""
+    present = kinds.tobytes()  # to look for a byte is much faster than to compare all
+    mask = kinds == tagged.MISSING if tagged.MISSING in present else None
     if kind is Kind.TEXT:
         pool, offsets = texts.buffers
         known = pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(pool))
-        if len(texts) <= len(words):
-            return pa.DictionaryArray.from_arrays(pa.array(words.astype(np.int32), mask=mask), known.cast(pa.string()))
-        return known.take(pa.array(words, mask=mask)).cast(pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(words, mask=mask), known, safe=False)
     if kind is Kind.BOOL:
         return pa.array(words != 0, mask=mask)
     if kind is Kind.FLOAT:
         return pa.array(words.view(np.float64), mask=mask)
-    beyond = kinds == tagged.FLOAT  # whole numbers of more than 64 bits
-    if beyond.any():
-        return pa.array(np.where(beyond, words.view(np.float64), words.astype(np.float64)), mask=mask)
+    if tagged.FLOAT in present:  # whole numbers of more than 64 bits
+        floats = np.where(kinds == tagged.FLOAT, words.view(np.float64), words.astype(np.float64))
+        return pa.array(floats, mask=mask)
     return pa.array(words, mask=mask)
 
 
-def _copied(output: t.Output) -> t.Output:
-    parts: list[Any] = [part.copy() for part in output]
-    return t.Output(*parts)
+def _used(full: t.Output, count: int) -> t.Output:
+    """The part of the buffers in which firings are; fields as rows of a matrix."""
+    firings, positions = len(full.rows), full.offsets[count]
+    return t.Output(
+        full.rows[:count],
+        full.starts[:count],
+        full.ends[:count],
+        full.offsets[: count + 1],
+        full.positions[:positions],
+        full.labels[:positions],
+        full.kinds.reshape(-1, firings)[:, :count],
+        full.words.reshape(-1, firings)[:, :count],
+    )
 
 
 def empty_output(firings: int, positions: int, fields: int) -> t.Output:
     """Buffers for so many firings, positions and fields of each firing."""
-    offsets = _room(firings + 1, np.int64)
+    offsets = room(firings + 1, np.int64)
     offsets[0] = 0
     return t.Output(
-        _room(firings, np.int32),
-        _room(firings, np.int64),
-        _room(firings, np.int64),
+        room(firings, np.int32),
+        room(firings, np.int64),
+        room(firings, np.int64),
         offsets,
-        _room(positions, np.int64),
-        _room(positions, np.int64),
-        _room(fields * firings, np.uint8),
-        _room(fields * firings, np.int64),
+        room(positions, np.int64),
+        room(positions, np.int64),
+        room(fields * firings, np.uint8),
+        room(fields * firings, np.int64),
     )
-
-
-def _room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
-    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than the matches in them."""
-    return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)

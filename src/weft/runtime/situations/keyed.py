@@ -156,12 +156,9 @@ class KeyedRun:
             names=tuple((name,) for name in self.query.situation.variables),
             starts=starts.copy(),
             ends=batch.ends[events],
-            firsts=positions[:: self._width].copy(),
-            lasts=batch.positions[events],
             offsets=self._offsets[: found + 1],
             positions=positions.copy(),
             labels=self._labels[: found * self._width],
-            keys=np.zeros(found, np.uint64),
             fields=fields,
         )
 

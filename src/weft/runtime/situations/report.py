@@ -127,19 +127,14 @@ class Reporter:
                 placed, labels = np.take_along_axis(placed, order, axis=1), order.ravel().astype(np.int32)
             positions = placed.ravel()
         self._columns = self._fields.values(self._members, sets)
-        empty = offsets[1:] == offsets[:-1]
-        padded = np.append(positions, -1)
         return MatchBatch(
             query=self._name,
             names=names,
             starts=starts,
             ends=ends,
-            firsts=np.where(empty, -1, padded[offsets[:-1]]),
-            lasts=np.where(empty, -1, padded[offsets[1:] - 1]),
             offsets=offsets,
             positions=positions,
             labels=labels,
-            keys=np.zeros(count, np.uint64),
         )
 
     def _listed(
@@ -182,7 +177,6 @@ class Reporter:
             offsets=np.zeros(count + 1, np.int64),
             positions=np.empty(0, np.int64),
             labels=np.empty(0, np.int32),
-            keys=np.zeros(count, np.uint64),
         )
 
     def derived(self, sets: Int64s, found: MatchBatch) -> Derived:
@@ -192,7 +186,7 @@ class Reporter:
         types = pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([self._name]))
         batch = EventBatch(types, found.starts, found.ends, np.zeros(count, np.int64), self._columns)
         source = single_lists(np.full(count, self._source, np.int64))
-        if self._stage.is_absence:
+        if found.lasts is not None:
             return Derived(batch, lists, side_by_side([source, single_lists(found.lasts)]))
         end = single_lists(np.full(count, -1, np.int64))
         places = np.where(sets >= 0, self._members.places(np.maximum(sets, 0)), -1)
