@@ -48,15 +48,15 @@ def rows_of(batches: Iterable[MatchBatch]) -> list[Row]:
 
 
 def _rows(batch: MatchBatch) -> Iterator[Row]:
-    assert batch.firsts is not None
-    assert batch.lasts is not None
     for i in range(len(batch)):
         bound: dict[str, tuple[int, ...]] = {}
         for at in range(int(batch.offsets[i]), int(batch.offsets[i + 1])):
             for name in batch.names[batch.labels[at]]:
                 bound[name] = (*bound.get(name, ()), int(batch.positions[at]))
-        times = int(batch.starts[i]), int(batch.ends[i])
-        yield batch.query, *times, int(batch.firsts[i]), int(batch.lasts[i]), tuple(sorted(bound.items()))
+        own = batch.positions[batch.offsets[i] : batch.offsets[i + 1]].tolist() or [-1]
+        first = own[0] if batch.firsts is None else int(batch.firsts[i])
+        last = own[-1] if batch.lasts is None else int(batch.lasts[i])
+        yield batch.query, int(batch.starts[i]), int(batch.ends[i]), first, last, tuple(sorted(bound.items()))
 
 
 def event_batches(parts: list[list[EventDict]], chosen: Plan) -> list[EventBatch]:
