@@ -124,3 +124,30 @@ def test_public_functions(case: Case) -> None:
     )
     assert list(map(_floats, seen)) == list(map(_floats, shown))
     assert weft.count(case.events, case.program, engine="local") == {"P": len(expected)}
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Case:
+    """Many events with one key, some of them long, so that an event completes many sets."""
+    consumption = draw(st.sampled_from(["reuse", "reuse", "consume"]))
+    text = f"pattern P sequence(A a, B b, C c, D d) policies evaluation immediate, consumption {consumption}"
+    time, events = 0, []
+    for type_ in [*draw(st.lists(st.sampled_from("ABC"), min_size=12, max_size=24)), "D", "D"]:
+        time += draw(st.sampled_from([0, 1, 1, 2]))
+        events.append({"type": type_, "start": time - draw(st.sampled_from([0, 0, 0, 1, 5])), "end": time})
+    events.sort(key=lambda one: (one["end"], one["start"]))
+    return Case(compile_text(text, language="epn")[0], events, [events])
+
+
+@SOME
+@given(crowds(), st.integers(1, 50))
+def test_pieces_of_any_size(case: Case, size: int) -> None:
+    """Sets are copied from those before them where that is possible, and do not wait for more room than there is."""
+    chosen = plan(case.program)
+    sets, keyed.SETS = keyed.SETS, size
+    try:
+        found = run(chosen, event_batches(case.parts, chosen))
+    finally:
+        keyed.SETS = sets
+    assert all(0 < len(piece) <= size for piece in found)
+    assert rows_of(found) == meant(case)

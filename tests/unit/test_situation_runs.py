@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+import numpy as np
 import pytest
 from tests.property.test_engines_equal_meaning import event_batches
 
@@ -59,3 +62,14 @@ def test_an_event_that_is_reused_alone_is_selected_once() -> None:
         "pattern P any(A a, B b) policies evaluation deferred; b: consumption consume context fixed 10"
     )
     assert push(matcher, {"type": "A", "ts": 1}, {"type": "B", "ts": 2}, {"type": "X", "ts": 10}) == 2
+
+
+def test_sets_come_out_although_there_are_too_many_to_count() -> None:
+    slots = [f"T{number}" for number in range(80)]
+    matcher = matcher_of(f"pattern P sequence({', '.join(f'{slot} s{slot}' for slot in slots)})")
+    stream = [{"type": slot, "ts": 2 * time + again} for time, slot in enumerate(slots) for again in range(2)]
+    (batch,) = event_batches([stream[:-1]], matcher.plan)
+    pieces = list(islice(matcher.push(batch), 3))
+    members = np.concatenate([piece.positions.reshape(-1, len(slots)) for piece in pieces])
+    assert len(np.unique(members, axis=0)) == len(members) > 1000
+    assert (members // 2 == np.arange(len(slots))).all()

@@ -2,7 +2,9 @@
 
 Per key and slot there is a chain of rows, newest first. A row is kept only while some row of the slot before it ends
 before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
-linear in what it gives. The event that completes a sequence is always the newest, so the last slot keeps no rows.
+linear in what it gives. Of two rows of a slot the older goes with what the newer goes with, from some row on: its sets
+are a copy of the last ones written, with one member changed. The event that completes a sequence is always the newest,
+so the last slot keeps no rows; the event at hand has the row after all others.
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, kernel, spliced
 
 Int8s = npt.NDArray[np.int8]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 # Places of the control array.
-EVENT, TOP, FREE, WINDOW, FOUND, DEPTH = range(6)
-CONTROLS = 6
+EVENT, TOP, FREE, WINDOW, FOUND, DEPTH, PLAIN = range(7)
+CONTROLS = 7
 DONE, FULL, GROW = range(3)
 NONE = -1
 NEVER = np.iinfo(np.int64).max
+MANY = 1 << 31  # sets; so many for each of so many rows can be counted
 # Which events of a slot are taken; all slots take each, or none does.
 EACH, EARLIEST, LATEST = range(3)
 
@@ -56,14 +59,18 @@ class Chains(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one."""
+    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one.
+
+    What follows that is about the event at hand.
+    """
 
     positions: Int64s
     starts: Int64s
     ends: Int64s
     next: Int32s
     used: Int8s
-    ways: Int64s  # while counting: in how many ways the slots up to this row's can be filled
+    down: Int32s  # of the slot before, the newest row that ends before this one starts
+    ways: Int64s  # in how many ways the slots up to this row's can be filled
 
 
 class Search(NamedTuple):
@@ -74,10 +81,10 @@ class Search(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Where sets are written: the event that completes each, its start, its members."""
+    """Where sets are written: their times and their members."""
 
-    events: Int64s
     starts: Int64s
+    ends: Int64s
     positions: Int64s
 
 
@@ -126,7 +133,7 @@ def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Cha
 @bare
 def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows: Rows, search: Search) -> None:
     """The one set of an event at `start` when each slot takes its earliest or its latest: in `current`, marked."""
-    current, bounds = search.current, search.bounds
+    bounds = search.bounds
     before = start
     for place in range(kept - 1, -1, -1):
         bounds[place] = before
@@ -148,39 +155,45 @@ def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows
                 if query.picks[place] == LATEST:
                     break
             row = rows.next[row]
-        current[place] = chosen
+        search.current[place] = chosen
         rows.used[chosen] |= query.consumes[place]
         after = rows.ends[chosen]
 
 
 @bare
-def _count(start: int, base: int, kept: int, chains: Chains, rows: Rows) -> int:
-    """The number of sets that an event at `start` completes, without making them."""
-    heads, total = chains.heads, 0
-    for place in range(kept):
+def _count(own: int, base: int, kept: int, chains: Chains, rows: Rows) -> tuple[int, int]:
+    """The number of sets that row `own` completes, without making them; up to which slot they can be copied.
+
+    On the way it is noted where each row leads down to.
+    """
+    first, total, plain = NONE, 0, kept
+    for place in range(kept + 1):
+        below, first = first, own if place == kept else chains.heads[base + place]
         earlier_total, total = total, 0
         # Rows come by descending end: of the slot before, those too late for a row are at the front.
-        other = NONE if place == 0 else heads[base + place - 1]
-        rest, last_start = earlier_total, NEVER
-        row = heads[base + place]
+        other, rest, last_start = below, earlier_total, NEVER
+        row = first
         while row >= 0:
-            ways = 1
+            ways, start = 1, rows.starts[row]
             if place > 0:
-                if rows.starts[row] > last_start:
-                    other, rest = heads[base + place - 1], earlier_total
-                last_start = rows.starts[row]
-                while other >= 0 and rows.ends[other] >= last_start:
+                if start > last_start:
+                    other, rest = below, earlier_total
+                    plain = min(plain, place)
+                last_start = start
+                while rows.ends[other] >= start:
                     rest -= rows.ways[other]
                     other = rows.next[other]
                 ways = rest
+                rows.down[row] = other
             rows.ways[row] = ways
-            if place < kept - 1 or rows.ends[row] < start:
-                total += ways
+            total += ways
             row = rows.next[row]
-    return total
+        if total > MANY:
+            plain = min(plain, place)
+    return total, plain
 
 
-@bare
+@spliced
 def _enter(event: int, base: int, kept: int, events: Events, query: Query, control: Int64s, chains: Chains) -> bool:
     """Begin the partition of an event if it is new; whether the event is in one and comes after what it needs."""
     start, key, number = events.starts[event], events.keys[event], 0
@@ -200,22 +213,29 @@ def _enter(event: int, base: int, kept: int, events: Events, query: Query, contr
     return fits
 
 
-@bare
+@spliced
+def _fill(row: int, event: int, events: Events, rows: Rows) -> None:
+    """Make a row of an event."""
+    rows.positions[row] = events.positions[event]
+    rows.starts[row] = events.starts[event]
+    rows.ends[row] = events.ends[event]
+    rows.used[row] = 0
+    rows.next[row] = NONE
+
+
+@spliced
 def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains, rows: Rows) -> bool:
     """Make an event the newest row of its slot, if there is room."""
     row = control[FREE]
     if row >= 0:
         control[FREE] = rows.next[row]
-    elif control[TOP] < len(rows.next):
+    elif control[TOP] < len(rows.next) - 1:
         row = control[TOP]
         control[TOP] += 1
     else:
         return False
     place = base + events.slots[event]
-    rows.positions[row] = events.positions[event]
-    rows.starts[row] = events.starts[event]
-    rows.ends[row] = events.ends[event]
-    rows.used[row] = 0
+    _fill(row, event, events, rows)
     rows.next[row] = chains.heads[place]
     chains.heads[place] = row
     chains.least[place] = min(chains.least[place], events.ends[event])
@@ -223,62 +243,138 @@ def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains
 
 
 @bare
-def _write(event: int, kept: int, events: Events, control: Int64s, rows: Rows, search: Search, sets: Sets) -> bool:
-    """Write out the set at hand, if there is room."""
-    found, current = control[FOUND], search.current
-    if found == len(sets.events):
-        return False
-    at = found * (kept + 1)
-    for place in range(kept):
-        sets.positions[at + place] = rows.positions[current[place]]
-    sets.positions[at + kept] = events.positions[event]
-    sets.events[found] = event
-    sets.starts[found] = rows.starts[current[0]]
-    control[FOUND] += 1
+def _write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
+    """Write out the set at hand as number `found`."""
+    for place in range(kept + 1):
+        sets.positions[found * (kept + 1) + place] = rows.positions[current[place]]
+    sets.starts[found], sets.ends[found] = rows.starts[current[0]], rows.ends[current[kept]]
+
+
+@bare
+def _again(numbers: Int64s, at: int, count: int) -> None:
+    """Write the last `count` numbers before a place once more."""
+    old, new = numbers[at - count : at], numbers[at : at + count]
+    for k in range(count):
+        new[k] = old[k]
+
+
+@bare
+def _repeat(found: int, count: int, place: int, width: int, position: int, sets: Sets) -> None:
+    """Write the last `count` sets once more, with another position at a place."""
+    at, end = found * width, (found + count) * width
+    _again(sets.positions, at, end - at)
+    sets.positions[at + place : end : width] = position
+    _again(sets.starts, found, count)
+    _again(sets.ends, found, count)
+
+
+@bare
+def _write_all(found: int, depth: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
+    """Write out all sets with the rows at hand from slot `depth` on."""
+    for place in range(depth, 0, -1):
+        current[place - 1] = rows.down[current[place]]
+    _write(found, kept, rows, current, sets)
+    found += 1
+    for place in range(depth):
+        row = rows.next[current[place]]
+        while row >= 0:
+            count = rows.ways[row]
+            _repeat(found, count, place, kept + 1, rows.positions[row], sets)
+            if place == 0:
+                sets.starts[found] = rows.starts[row]
+            found += count
+            row = rows.next[row]
+
+
+@bare
+def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -> bool:
+    """Write out the sets of the row at hand, as many at once as can be; False: there is no more room."""
+    room, depth = len(sets.starts), control[DEPTH]
+    while depth <= kept:
+        row = current[depth]
+        if depth > control[PLAIN] or rows.ways[row] > room:
+            depth -= 1
+            current[depth] = rows.down[row]
+            continue
+        if control[FOUND] + rows.ways[row] > room:
+            control[DEPTH] = depth
+            return False
+        _write_all(control[FOUND], depth, kept, rows, current, sets)
+        control[FOUND] += rows.ways[row]
+        while depth <= kept and rows.next[current[depth]] < 0:
+            depth += 1
+        if depth <= kept:
+            current[depth] = rows.next[current[depth]]
+    control[DEPTH] = NONE
     return True
 
 
 @bare
-def _walk(
+def _complete(
     event: int,
     base: int,
     kept: int,
     events: Events,
+    query: Query,
     control: Int64s,
     chains: Chains,
     rows: Rows,
     search: Search,
     sets: Sets,
+    counting: bool,
 ) -> bool:
-    """Walk down from the last slot, where every walk that reaches the first is a set; False: there is no more room."""
-    current, ends, after = search.current, rows.ends, rows.next
-    depth, before = control[DEPTH], events.starts[event]
-    entering = depth < 0
-    if entering:
-        depth = kept - 1
-    while depth < kept:
-        if entering:
-            row = chains.heads[base + depth]
-            while ends[row] >= before:
-                row = after[row]
-            current[depth] = row
-            entering = False
-        row = current[depth]
-        if row < 0:
-            depth += 1
-            if depth < kept:
-                current[depth] = after[current[depth]]
-        elif depth > 0:
-            before = rows.starts[row]
-            depth -= 1
-            entering = True
+    """Write out, or count, the sets that an event completes; False: there is no more room."""
+    own, start, each = len(rows.next) - 1, events.starts[event], query.picks[0] == EACH
+    if control[DEPTH] < 0:
+        if not each and not counting and control[FOUND] == len(sets.starts):
+            return False
+        _fill(own, event, events, rows)
+        search.current[kept] = own
+        if each:
+            _mark_members(start, base, kept, query.consumes, chains, rows)
+            total, control[PLAIN] = _count(own, base, kept, chains, rows)
+            control[DEPTH] = kept
         else:
-            if not _write(event, kept, events, control, rows, search, sets):
-                control[DEPTH] = depth
-                return False
-            current[0] = after[row]
-    control[DEPTH] = NONE
-    return True
+            total = 1
+            _choose(start, base, kept, query, chains, rows, search)
+            if not counting:
+                _write(control[FOUND], kept, rows, search.current, sets)
+        if counting or not each:
+            control[FOUND] += total
+            control[DEPTH] = NONE
+            return True
+    return _walk(kept, control, rows, search.current, sets)
+
+
+@bare
+def _advance(
+    events: Events,
+    query: Query,
+    control: Int64s,
+    chains: Chains,
+    rows: Rows,
+    search: Search,
+    sets: Sets,
+    counting: bool,
+) -> int:
+    """See `advance_sequences`; here no references to arrays are counted."""
+    kept = len(query.consumes) - 1
+    consumes = query.consumes.any()
+    while control[EVENT] < len(events.slots):
+        event = control[EVENT]
+        slot, base = events.slots[event], events.keys[event] * kept
+        known = slot >= 0 and events.keys[event] >= 0
+        if control[DEPTH] >= 0 or (known and _enter(event, base, kept, events, query, control, chains)):
+            if slot < kept:
+                if not _keep(event, base, events, control, chains, rows):
+                    return GROW
+            else:
+                if not _complete(event, base, kept, events, query, control, chains, rows, search, sets, counting):
+                    return FULL
+                if consumes:
+                    _free_consumed(base, kept, control, chains, rows)
+        control[EVENT] += 1
+    return DONE
 
 
 @kernel
@@ -296,34 +392,4 @@ def advance_sequences(
 
     With `counting` sets are only counted.
     """
-    kept = len(query.consumes) - 1
-    consumes, each = query.consumes.any(), query.picks[0] == EACH
-    while control[EVENT] < len(events.slots):
-        event = control[EVENT]
-        slot, base, start = events.slots[event], events.keys[event] * kept, events.starts[event]
-        if control[DEPTH] < 0:
-            known = slot >= 0 and events.keys[event] >= 0
-            if not (known and _enter(event, base, kept, events, query, control, chains)):
-                control[EVENT] += 1
-                continue
-            if slot < kept:
-                if not _keep(event, base, events, control, chains, rows):
-                    return GROW
-                control[EVENT] += 1
-                continue
-            if not each:
-                if not counting and control[FOUND] == len(sets.events):
-                    return FULL
-                _choose(start, base, kept, query, chains, rows, search)
-            elif consumes:
-                _mark_members(start, base, kept, query.consumes, chains, rows)
-        if counting:
-            control[FOUND] += _count(start, base, kept, chains, rows) if each else 1
-        elif not each:
-            _write(event, kept, events, control, rows, search, sets)
-        elif not _walk(event, base, kept, events, control, chains, rows, search, sets):
-            return FULL
-        if consumes:
-            _free_consumed(base, kept, control, chains, rows)
-        control[EVENT] += 1
-    return DONE
+    return _advance(events, query, control, chains, rows, search, sets, counting)

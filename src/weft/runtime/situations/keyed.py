@@ -12,8 +12,9 @@ import numpy.typing as npt
 from weft.algebra.policies import Repeated
 from weft.algebra.situations import SituationQuery
 from weft.kernels import situations as kernel
-from weft.kernels.situations import Rows
+from weft.kernels.situations import Rows, Sets
 from weft.plan.keyed import KeyedSequence
+from weft.runtime.buffers import room
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.graph.fields import merged
@@ -27,13 +28,15 @@ from weft.runtime.situations.report import FieldValues
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
 LEAST_KEYS = 1 << 12
+LASTING = Rows._fields[:4]  # of rows: the rest is about the event at hand
 _PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
 
 def rows_of_size(size: int) -> Rows:
     """Rows with nothing in them."""
     positions, starts, ends, ways = np.zeros((4, size), np.int64)
-    return Rows(positions, starts, ends, np.zeros(size, np.int32), np.zeros(size, np.int8), ways)
+    after, down = np.zeros((2, size), np.int32)
+    return Rows(positions, starts, ends, after, np.zeros(size, np.int8), down, ways)
 
 
 def grown(rows: Rows, size: int) -> Rows:
@@ -49,7 +52,9 @@ class KeyedRun:
     def __init__(self, query: SituationQuery, sequence: KeyedSequence) -> None:
         self.query = query
         self._sequence = sequence
+        self._names = tuple((name,) for name in query.situation.variables)
         self._width = len(sequence.guards)
+        self._sizes = (1, 1, self._width)  # of a set in each part of the output
         self._classifier = Classifier([sequence.guards])
         self._slot_of_letter = np.empty(0, np.int8)
         self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
@@ -63,7 +68,7 @@ class KeyedRun:
         self._heads = np.empty(0, np.int32)
         self._least = np.empty(0, np.int64)
         self._windows = np.empty(0, np.int64)
-        self._out = kernel.Sets(*(np.empty(SETS * size, np.int64) for size in (1, 1, self._width)))
+        self._out = self._empty_sets()
         self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = FieldValues(query) if query.fields else None
@@ -78,7 +83,7 @@ class KeyedRun:
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches of a batch, in pieces, by end."""
         for found in self._run(batch, counting=False):
-            yield self._report(batch, found)
+            yield self._report(found)
         self._sweep()
 
     def count(self, batch: EventBatch) -> int:
@@ -141,26 +146,35 @@ class KeyedRun:
             self._least = np.concatenate([self._least, np.full(more * kept, kernel.NEVER, np.int64)])
             self._windows = np.concatenate([self._windows, np.full(more, kernel.NEVER, np.int64)])
 
-    def _report(self, batch: EventBatch, found: int) -> MatchBatch:
-        events, starts, positions = (
-            part[: found * size] for part, size in zip(self._out, (1, 1, self._width), strict=True)
-        )
-        members = positions.reshape(found, self._width)
+    def _report(self, found: int) -> MatchBatch:
+        starts, ends, positions = self._taken(found)
         fields = {}
         if self._fields is not None:
-            columns = self._fields.values(self._members, members)
+            columns = self._fields.values(self._members, positions.reshape(found, self._width))
             fields = {name: merged(column, found) for name, column in columns.items()}
             positions = self._members.places(positions)
         return MatchBatch(
             query=self.query.name,
-            names=tuple((name,) for name in self.query.situation.variables),
-            starts=starts.copy(),
-            ends=batch.ends[events],
+            names=self._names,
+            starts=starts,
+            ends=ends,
             offsets=self._offsets[: found + 1],
-            positions=positions.copy(),
+            positions=positions,
             labels=self._labels[: found * self._width],
             fields=fields,
         )
+
+    def _taken(self, found: int) -> Sets:
+        """The sets in the output, which is written over from now on."""
+        parts: Iterator[Any] = zip(self._out, self._sizes, strict=True)
+        sets = Sets(*(part[: found * size] for part, size in parts))
+        if 2 * found > SETS:
+            self._out = self._empty_sets()
+            return sets
+        return Sets(*(part.copy() for part in sets))
+
+    def _empty_sets(self) -> Sets:
+        return Sets(*(room(SETS * size, np.int64) for size in self._sizes))
 
     # -- what is kept ---------------------------------------------------------------------------
 
@@ -203,7 +217,7 @@ class KeyedRun:
             "heads": self._heads,
             "least": self._least,
             "windows": self._windows,
-            **{f"rows/{name}": getattr(self._rows, name)[:top] for name in Rows._fields},
+            **{f"rows/{name}": getattr(self._rows, name)[:top] for name in LASTING},
             **{f"members/{name}": array for name, array in self._members.arrays().items()},
         }
 
@@ -217,9 +231,11 @@ class KeyedRun:
         self.last = json.loads(saved["last"])
         self._control, self._heads = pages.numbers("control"), pages.array("heads", np.int32)
         self._least, self._windows = pages.numbers("least"), pages.numbers("windows")
-        kinds = {name: getattr(self._rows, name).dtype.type for name in Rows._fields}
-        rows = Rows(*(pages.array(f"rows/{name}", kind) for name, kind in kinds.items()))
-        self._rows = grown(rows, max(LEAST_ROWS, 2 * len(rows.next)))
+        top = int(self._control[kernel.TOP])
+        self._rows = rows_of_size(max(LEAST_ROWS, 2 * top))
+        for name in LASTING:
+            column = getattr(self._rows, name)
+            column[:top] = pages.array(f"rows/{name}", column.dtype.type)
         if self._coder is not None:
             self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
         self._members.load(Pages(pages_below("members/", saved)))
