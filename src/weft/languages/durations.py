@@ -17,12 +17,14 @@ _NANOSECONDS = {
 }
 UNITS = {word: length for words, length in _NANOSECONDS.items() for word in words}
 TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+LONGEST = 2**62  # the longest span: times of 64 bits can still be added to it
 
 
 def ticks_of(amount: int | float, unit: Name | None, time_unit: str, findings: Findings) -> int:
-    """So many units in ticks, rounded down; without a unit the amount is in ticks already."""
+    """So many units in ticks, rounded down and `LONGEST` at most; without a unit the amount is in ticks already."""
     if time_unit not in TICKS:
         raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
+    amount = min(amount, LONGEST)
     if unit is None:
         return int(amount)
     length = UNITS.get(unit.text.lower())
@@ -38,4 +40,4 @@ def ticks_of(amount: int | float, unit: Name | None, time_unit: str, findings: F
     if ticks != exact:
         message = f"this is not a whole number of ticks, which are in {time_unit}"
         findings.warning("fraction-of-a-tick", message, unit.span, f"it counts as {ticks} {time_unit}")
-    return ticks
+    return min(ticks, LONGEST)

@@ -8,6 +8,7 @@ from weft.algebra.query import Window
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Scope
+from weft.languages.durations import LONGEST
 from weft.languages.findings import Findings
 
 _SECOND, _MINUTE, _HOUR, _DAY = 10**9, 60 * 10**9, 3600 * 10**9, 24 * 3600 * 10**9
@@ -65,7 +66,7 @@ def _event_window(clause: syntax.Within, findings: Findings) -> Window | None:
         what = "events cannot be combined with other units" if len(clause.spans) > 1 else "events come in whole numbers"
         findings.error("bad-window", what, clause.span, "WITHIN 10 EVENTS, or WITHIN 1 HOUR 30 MINUTES")
         return None
-    return Window("events", amount)
+    return Window("events", min(amount, LONGEST))
 
 
 def _time_window(
@@ -75,12 +76,12 @@ def _time_window(
     for part, unit in amounts:
         if unit is None:
             return None
-        total += Fraction(str(part.amount)) * NANOSECONDS[unit]
+        total += Fraction(str(min(part.amount, LONGEST))) * NANOSECONDS[unit]
     ticks = total / TICKS[time_unit]
     if 0 < ticks < 1:
         message = f"this window is shorter than one tick of the input's time, which is in {time_unit}"
         findings.warning("window-below-tick", message, clause.span, "only events of the same time fit into it")
-    return Window("time", ticks.numerator // ticks.denominator)
+    return Window("time", min(ticks.numerator // ticks.denominator, LONGEST))
 
 
 def _unit(part: syntax.Amount, findings: Findings) -> str | None:

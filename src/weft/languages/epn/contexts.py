@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra import contexts
-from weft.languages.durations import UNITS, ticks_of
+from weft.languages.durations import LONGEST, UNITS, ticks_of
 from weft.languages.epn import syntax
 from weft.languages.epn.scope import Scope
 from weft.languages.expressions import Name
@@ -58,7 +58,7 @@ class ContextLowering:
         ticks = ticks_of(duration.amount, duration.unit, self._time_unit, self._findings)
         if duration.unit is not None and duration.unit.text.lower() not in UNITS:
             return 1  # reported
-        if duration.unit is None and ticks != duration.amount:
+        if duration.unit is None and ticks != min(duration.amount, LONGEST):
             hint = f"write {max(ticks, 1)}, or a unit: {duration.amount} sec"
             self._findings.error(
                 "fraction-of-a-tick", "a number alone is in ticks, which are whole", duration.span, hint

@@ -20,6 +20,7 @@ from weft.schema import Kind
 from weft.source import Span
 from weft.tree import Node
 
+MOST = 2**31 - 1  # no window holds more events
 _EXAMPLE = "each A(…) within 5 min from B"
 
 
@@ -99,7 +100,7 @@ class RuleLowering:
         if within.ticks == 0:
             message = f"no {name} is before {within.anchor!r} by 0 or less, so this rule never fires"
             self._findings.warning("never-fires", message, clause.span, "give the window a length")
-        count = None if clause.selection == "each" else clause.count or 1
+        count = None if clause.selection == "each" else min(clause.count or 1, MOST)
         if self._is_sound:
             self._lookbacks.append(rules.LookBack(name, events, within, clause.selection, count))
 
