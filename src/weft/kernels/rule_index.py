@@ -7,35 +7,32 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import inlined, kernel, spliced
 from weft.kernels.tagged import FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal
 
 
 @inlined
-def _place_of(places: t.Int64s, access: int, kind: Any, word: Any) -> Any:
-    """The place of the rules that an access finds by a value, or the empty one where it would be."""
-    kind, word = normal(kind, word)
-    mask = len(places) // t.PLACE - 1
-    slot = np.int64(mixed_in(np.uint64(access), kind, word) >> np.uint64(3)) & mask
-    while places[slot * t.PLACE + t.P_ACCESS] != 0 and not (
-        places[slot * t.PLACE + t.P_ACCESS] == access + 1
-        and places[slot * t.PLACE + t.P_KIND] == kind
-        and places[slot * t.PLACE + t.P_WORD] == word
+def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> Any:
+    """The place of a value in one of the tables, or the empty one where it would be."""
+    first = begin * t.PLACE
+    high = mixed_in(np.uint64(0), kind, word) >> np.uint64(32)
+    at = first + np.int64((high * np.uint64(size)) >> np.uint64(32)) * t.PLACE
+    while places[at + t.P_GROUP] != 0 and not (
+        places[at + t.P_WORD] == word and places[at + t.P_GROUP] & ((1 << t.KIND_BITS) - 1) == kind
     ):
-        slot = (slot + 1) & mask
-    return slot * t.PLACE
+        at += t.PLACE
+        if at == first + size * t.PLACE:
+            at = first
+    return at
 
 
 @kernel
-def enter_places(
-    access: t.Int64s, kinds: t.Int64s, words: t.Int64s, begins: t.Int64s, ends: t.Int64s, places: t.Int64s
-) -> None:
-    """Enter groups of rules, each under an access and a value; a group's members are from its begin to its end."""
-    for k in range(len(access)):
-        slot = _place_of(places, access[k], kinds[k], words[k])
-        places[slot + t.P_ACCESS] = access[k] + 1
-        places[slot + t.P_KIND], places[slot + t.P_WORD] = normal(kinds[k], words[k])
-        places[slot + t.P_BEGIN], places[slot + t.P_END] = begins[k], ends[k]
+def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.Int64s) -> None:
+    """Enter the codes of groups of rules by the values that they are found by."""
+    for k in range(len(kinds)):
+        at = _place_of(places, 0, len(places) // t.PLACE, kinds[k], words[k])
+        places[at + t.P_WORD] = words[k]
+        places[at + t.P_GROUP] = (codes[k] << t.KIND_BITS) + kinds[k]
 
 
 @inlined
@@ -62,33 +59,55 @@ def _leaf(index: t.Index, at: int, kind: int, word: int) -> Any:
     return low - index.access[at + t.A_CUTS]
 
 
-@inlined
-def starting(index: t.Index, begin: int, end: int, event: int, values: t.Int64s, width: int, picked: t.Int32s) -> Any:
+@spliced
+def _group(index: t.Index, at: Any, kind: Any, word: Any) -> Any:
+    """The code of the group of rules that an access finds by a value."""
+    kind, word = normal(kind, word)
+    size = index.access[at + t.A_SIZE]
+    code = np.int64(0)
+    if index.access[at + t.A_KIND] == t.BY_RANGE:
+        offset = word - index.access[at + t.A_LOW]  # when that is too large for a word, it is out of range all the same
+        if kind == index.access[at + t.A_TAG] and np.uint64(offset) < np.uint64(size):
+            code = np.int64(index.members[index.access[at + t.A_MEMBERS] + offset])
+    elif kind != MISSING:
+        place = _place_of(index.places, index.access[at + t.A_PLACES], size, kind, word)
+        code = index.places[place + t.P_GROUP] >> t.KIND_BITS
+    return code
+
+
+@spliced
+def starting(index: t.Index, begin: Any, end: Any, event: Any, values: t.Int64s, width: Any, picked: t.Int32s) -> Any:
     """Write down the rules that may start at an event, and say how many they are."""
     count = np.int64(0)
     for at in range(begin * t.ACCESS, end * t.ACCESS, t.ACCESS):
         how = index.access[at + t.A_KIND]
+        members = index.access[at + t.A_MEMBERS]
         place = event * width + VALUE * index.access[at + t.A_COLUMN]
-        if how == t.ALWAYS:
-            for k in range(index.access[at + t.A_BEGIN], index.access[at + t.A_END]):
-                picked[count] = index.members[k]
-                count += 1
-        elif how == t.BY_KEY:
-            if values[place] == MISSING:
+        if how == t.BY_CUTS:
+            if values[place] != INTEGER and values[place] != FLOAT:
                 continue
-            slot = _place_of(index.places, at, values[place], values[place + 1])
-            if index.places[slot + t.P_ACCESS] != 0:
-                for k in range(index.places[slot + t.P_BEGIN], index.places[slot + t.P_END]):
-                    picked[count] = index.members[k]
-                    count += 1
-        elif values[place] == INTEGER or values[place] == FLOAT:
             node = index.access[at + t.A_LEAVES] + _leaf(index, at, values[place], values[place + 1])
             nodes = index.access[at + t.A_NODES]
             while node > 0:
-                for k in range(index.nodes[nodes + node], index.nodes[nodes + node + 1]):
+                for k in range(members + index.nodes[nodes + node], members + index.nodes[nodes + node + 1]):
                     picked[count] = index.members[k]
                     count += 1
                 node >>= 1
+            continue
+        size = index.access[at + t.A_SIZE]
+        if how != t.ALWAYS:
+            code = _group(index, at, values[place], values[place + 1])
+            if code > 0:
+                picked[count] = code - 1
+                count += 1
+            if code >= 0:
+                continue
+            members += ~code
+            size = np.int64(index.members[members])
+            members += 1
+        for k in range(members, members + size):
+            picked[count] = index.members[k]
+            count += 1
     return count
 
 

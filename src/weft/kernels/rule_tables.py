@@ -66,12 +66,14 @@ SLOT_SERIES, SLOT_LANE = range(2)  # a place of the table of lanes: the series, 
 SLOT = 2
 USED_LANES, USED_ROOM = range(2)  # how many lanes there are, and how much of their arena is used
 MEMO = 3  # the event for which it is known, kind and word
-# An access to the rules that start at a type: all of them, or by a column.
-A_KIND, A_COLUMN, A_BEGIN, A_END, A_CUTS, A_WHOLES, A_FLOATS, A_LEAVES, A_NODES = range(9)
-ACCESS = 9
-ALWAYS, BY_KEY, BY_CUTS = range(3)
-P_ACCESS, P_KIND, P_WORD, P_BEGIN, P_END = range(5)  # a place of the table for BY_KEY; the access and 1
-PLACE = 5
+# An access to the rules that start at a type: all of them, or by a column. Where its own part of other tables begins
+# comes first; then the SIZE of what it looks into, and what only some kinds of access have.
+A_KIND, A_COLUMN, A_MEMBERS, A_CUTS, A_NODES, A_PLACES = range(6)
+A_SIZE, A_WHOLES, A_FLOATS, A_LEAVES, A_LOW, A_TAG = range(6, 12)
+ACCESS = 12
+ALWAYS, BY_KEY, BY_RANGE, BY_CUTS = range(4)
+P_WORD, P_GROUP = range(2)  # a place of a table for BY_KEY: the word of a value, and its kind below the group's code
+PLACE, KIND_BITS = 2, 3
 
 # A frame: what a step is bound to, and where its search stands.
 BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, LOW, FLOOR_AT = range(10)
@@ -118,7 +120,11 @@ class Rules(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Which rules start at an event."""
+    """Which rules start at an event.
+
+    The code of a group of rules is the number of the only one and 1, or the complement of where among the members of
+    its access the group is: its size, and so many rules; 0 is the code of none.
+    """
 
     access: Int64s
     wholes: Int64s
