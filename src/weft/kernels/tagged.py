@@ -128,7 +128,7 @@ def normal(kind: Any, word: Any) -> Any:
     """The value by which it is looked up: numbers that are equal have the same."""
     if kind == FLOAT:
         value = float_of(word)
-        if abs(value) < BEYOND and np.floor(value) == value:
+        if -BEYOND <= value < BEYOND and np.floor(value) == value:
             kind, word = np.int64(INTEGER), np.int64(value)
     return kind, word
 

@@ -1,0 +1,111 @@
+"""Rules that start at events with a constant are found by the index as they are meant to be: whatever the constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.harness import some
+from tests.property.test_engines_equal_meaning import event_batches
+
+from weft.algebra.meaning import matches
+from weft.algebra.predicates import Attribute, Comparison, Literal, Value
+from weft.algebra.query import Program
+from weft.algebra.rules import Rule
+from weft.languages import compile_text
+from weft.plan.planner import plan
+from weft.runtime.events import EventBatch
+from weft.runtime.matches import to_matches
+from weft.runtime.rules.run import RuleRun
+
+FAR = 2**62
+POOLS: dict[str, tuple[Value, ...]] = {
+    "dense": tuple(range(40)),
+    "far apart": tuple(number * 10**12 for number in range(-20, 20)),
+    "two places": (*range(12), *range(10**9, 10**9 + 30)),
+    "ends": (-(2**63), -(2**63) + 1, -1, 0, 1, FAR, FAR + 1, 2**63 - 1),
+    "floats": (0.0, -0.0, 1.0, 1.5, 2.0, 3.0, 2.0**53, 2.0**63, -(2.0**63), 1e300, float("inf"), float("-inf")),
+    "huge": (2**63, 2**63 + 1, 2**64, -(2**63) - 1, 10**400),
+    "texts": tuple(f"text {number}" for number in range(30)),
+    "truths": (True, False),
+}
+OPERATORS = ("=", "=", "=", "=", "=", "<", "<=", ">", ">=", "<>")
+Found = list[tuple[str, tuple[int, ...]]]
+
+
+def near(chance: Random, pool: tuple[Value, ...]) -> Value:
+    """A value of a pool, or one close to it, maybe as a number of the other kind."""
+    value = chance.choice(pool)
+    if isinstance(value, bool | str) or chance.random() < 0.7:
+        return value
+    if isinstance(value, int) and abs(value) < 2**53 and chance.random() < 0.5:
+        return float(value)
+    return int(value) if isinstance(value, float) and abs(value) < 2**60 else value + chance.choice((-1, 1))
+
+
+def filters(chance: Random, pools: list[str], count: int) -> list[Rule]:
+    """Rules that pass events on: each with a constant of its own, or one that others have too, or two."""
+    program, _ = compile_text("define F() from E(v = 0 and w = 0)", language="tesla")
+    (rule,) = program.queries
+    assert isinstance(rule, Rule)
+    terminator, events = rule.terminator, rule.terminator.events
+    rules = []
+    for number in range(count):
+        conditions = [
+            Comparison(chance.choice(OPERATORS), Attribute(name), Literal(near(chance, POOLS[chance.choice(pools)])))
+            for name in chance.choice(("v", "v", "w", "vw", "vv"))
+        ]
+        own = replace(terminator, events=replace(events, type=chance.choice("EF"), static=tuple(conditions)))
+        rules.append(replace(rule, name=f"F{number}", terminator=own))
+    return rules
+
+
+def stream(chance: Random, pools: list[str], count: int) -> list[dict[str, object]]:
+    """Events of values near those of rules. Of one kind each column of a batch can hold whole numbers or floats."""
+    events: list[dict[str, object]] = []
+    for time in range(count):
+        values = {name: near(chance, POOLS[chance.choice(pools)]) for name in "vw" if chance.random() < 0.9}
+        kept = {name: value for name, value in values.items() if not isinstance(value, int) or abs(value) < 2**63}
+        events.append({"type": chance.choice("EF"), "ts": time, **kept})
+    return events
+
+
+def pushed(run: RuleRun, batches: list[EventBatch]) -> Found:
+    return sorted((m.query, m.positions) for m in to_matches(piece for batch in batches for piece in run.push(batch)))
+
+
+def meant(rules: list[Rule], events: list[dict[str, object]]) -> Found:
+    return sorted((match.query, match.positions) for match in matches(Program("tesla", tuple(rules)), events))
+
+
+@some(60)
+@given(st.lists(st.sampled_from(sorted(POOLS)), min_size=1, max_size=3), st.integers(1, 60), st.integers(0, 2**32))
+def test_rules_of_any_constants(pools: list[str], count: int, seed: int) -> None:
+    chance = Random(seed)
+    rules, events = filters(chance, pools, count), stream(chance, pools, 30)
+    chosen = plan(Program("tesla", tuple(rules)))
+    # One event in a batch: its number keeps its kind.
+    assert pushed(RuleRun(rules), event_batches([[event] for event in events], chosen)) == meant(rules, events)
+
+
+@some(30)
+@given(st.lists(st.sampled_from(sorted(POOLS)), min_size=1, max_size=3), st.integers(1, 40), st.integers(0, 2**32))
+def test_rules_that_come_and_go(pools: list[str], count: int, seed: int) -> None:
+    """Each batch is seen by the rules that are there then."""
+    chance = Random(seed)
+    rules, events = filters(chance, pools, count), stream(chance, pools, 24)
+    chosen = plan(Program("tesla", tuple(rules)))
+    run = RuleRun([])
+    there: dict[int, Rule] = {}
+    for position, (event, batch) in enumerate(
+        zip(events, event_batches([[event] for event in events], chosen), strict=True)
+    ):
+        new = [rules.pop() for _ in range(min(len(rules), chance.randrange(5)))]
+        there |= zip(run.extend(new), new, strict=True)
+        gone = [number for number in there if chance.random() < 0.2]
+        run.reduce(gone)
+        there = {number: rule for number, rule in there.items() if number not in gone}
+        expected = [(name, (position,)) for name, _ in meant(list(there.values()), [event])]
+        assert pushed(run, [batch]) == expected
