@@ -2,8 +2,9 @@
 
 Events of each type come 50 times a second, independently; windows are fixed, every matching set is selected at once
 and consumed. The baseline is the same pattern with 101 ids and windows of ten minutes. Sets made means that every set
-leaves the matcher as columns; counted, that only their number does. Latency is that of events given one by one: from
-the event that completes sets to the last of them.
+leaves the matcher as columns; counted, that only their number does. Latency is measured in the matcher's process, of
+events given one by one: from the event that completes sets to the last of them. By the clock it includes what else the
+machine does.
 """
 
 from __future__ import annotations
@@ -108,14 +109,15 @@ def _counted(table: pa.Table, program: Program) -> float:
 
 
 def _latency(program: Program, batches: list[EventBatch], events: int = 20_000, name: str = "") -> list[Row]:
-    """Percentiles over the events that complete at least one set, late in the window: what came before is in state."""
+    """Percentiles over those of the last events that complete at least one set; what came before is in state."""
     matcher = Matcher(plan(program))
     *earlier, last = batches
-    for batch in earlier:
+    first = max(0, len(last) - events)
+    for batch in [*earlier, blocks.slice(last, 0, first)]:
         for _ in matcher.push(batch):
             pass
     busy, passed = [], []
-    for place in range(min(events, len(last))):
+    for place in range(first, len(last)):
         one = blocks.slice(last, place, 1)
         start, clock = time.process_time(), time.perf_counter()
         if sum(len(found) for found in matcher.push(one)):
@@ -124,8 +126,9 @@ def _latency(program: Program, batches: list[EventBatch], events: int = 20_000, 
     if not busy:
         return [row(f"{name}latency: no set was completed", 0.0, "ms")] * 3
     half, most = np.percentile(busy, [50, 99]).tolist()
+    slow = float(np.percentile(passed, 99))
     return [
-        row(f"{name}latency, median, CPU", half, "ms"),
-        row(f"{name}latency, p99 of {len(busy)}, CPU", most, "ms", goal="<= 2"),
-        row(f"{name}latency, p99 of {len(busy)}, clock", float(np.percentile(passed, 99)), "ms", goal="<= 2"),
+        row(f"{name}latency of {len(busy)} events with sets, median, CPU", half, "ms"),
+        row(f"{name}latency of {len(busy)} events with sets, p99, CPU", most, "ms", goal="<= 2"),
+        row(f"{name}latency of {len(busy)} events with sets, p99, clock", slow, "ms", goal="<= 2"),
     ]
