@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -118,6 +119,15 @@ def test_fields_of_every_kind_become_json() -> None:
     first, second = (match.event for match in to_matches(batch))
     assert first == {"i": 1, "f": 2.0, "t": '"', "b": True, "d": "u", "l": [1, None], "n": None}
     assert second == {"i": None, "f": None, "t": None, "b": None, "d": None, "l": [], "n": None}
+
+
+@pytest.mark.parametrize("number", [float("inf"), -float("inf")])
+def test_infinity_is_written_as_json_can_have_it(number: float) -> None:
+    plain = to_batch("q", [PlainMatch(0, 1, 0, 0, (0,), {"x": (0,)}, {"größe": number})])
+    columns = replace(plain, events=None, fields={"größe": pa.array([number])})
+    for batch in (plain, columns):
+        assert "Infinity" not in to_arrow([batch]).column("event")[0].as_py()
+        assert [match.event for match in to_matches(batch)] == [{"größe": number}]
 
 
 def test_no_matches_give_an_empty_table() -> None:

@@ -186,7 +186,7 @@ def to_batch(query: str, matches: Sequence[PlainMatch]) -> MatchBatch:
         offsets=np.cumsum(sizes).astype(np.int64),
         positions=np.array([position for match in matches for position in match.positions], np.int64),
         labels=np.array(codes, np.int32),
-        events=pa.array([json.dumps(match.event, ensure_ascii=False) for match in matches], pa.string()),
+        events=pa.array([_json_object(match.event) for match in matches], pa.string()),
     )
 
 
@@ -361,6 +361,16 @@ def _event_texts(batch: MatchBatch) -> pa.Array:
     return pc.binary_join_element_wise(*parts, pa.scalar("}"), pa.scalar(""))
 
 
+def _json_object(values: Mapping[str, object]) -> str:
+    return "{" + ", ".join(f"{json.dumps(name)}: {_json_text(value)}" for name, value in values.items()) + "}"
+
+
+def _json_text(value: object) -> str:
+    """A value as JSON text. JSON has no word for infinity, but numbers of any size."""
+    text = json.dumps(value, ensure_ascii=False)
+    return {"Infinity": "1e999", "-Infinity": "-1e999"}.get(text, text)
+
+
 def _json_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Each value as JSON text."""
     if isinstance(values, pa.ChunkedArray):
@@ -368,9 +378,9 @@ def _json_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if pa.types.is_integer(values.type):
         return pc.fill_null(values.cast(pa.string()), "null")
     if pa.types.is_nested(values.type) or pa.types.is_null(values.type):
-        return pa.array([json.dumps(value, ensure_ascii=False) for value in values.to_pylist()], pa.string())
+        return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_dictionary(values.type) and len(values.dictionary) > len(values):
         values = values.dictionary_decode()
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    texts = pa.array([json.dumps(value, ensure_ascii=False) for value in coded.dictionary.to_pylist()], pa.string())
+    texts = pa.array([_json_text(value) for value in coded.dictionary.to_pylist()], pa.string())
     return pc.fill_null(texts.take(coded.indices), "null")
