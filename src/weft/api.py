@@ -207,7 +207,7 @@ def _as_path(text_or_path: str | Path) -> Path | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"no such program file: {path}") from None
     except (OSError, UnicodeDecodeError) as problem:

@@ -182,3 +182,9 @@ class TestExplain:
             weft.explain(weft.compile(FIRE), stage="algebr")
         with pytest.raises(weft.UsageError, match="unknown format"):
             weft.explain(weft.compile(FIRE), format="png")
+
+
+def test_a_program_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "fire.tesla"
+    path.write_text("define X() from A()\n", encoding="utf-8-sig")
+    assert [match.positions for match in weft.detect([{"type": "A", "ts": 1}], path)] == [(0,)]

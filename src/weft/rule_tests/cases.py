@@ -81,7 +81,7 @@ def find_files(paths: Sequence[str]) -> list[Path]:
 def read_file(path: Path) -> RuleTests:
     """Read a test file and compile its program."""
     try:
-        source = SourceText(path.read_text(encoding="utf-8"), str(path))
+        source = SourceText(path.read_text(encoding="utf-8-sig"), str(path))
     except FileNotFoundError:
         raise InputError(f"no such test file: {path}") from None
     except (OSError, UnicodeDecodeError) as problem:
