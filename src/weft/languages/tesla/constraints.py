@@ -157,6 +157,8 @@ class RuleConditions(Conditions):
         if self._at_hand is not None:
             return self._own(node.name)
         hint = f"say of which event: {next(iter(self._scope.events))}.{node.name.text}, or put a text in quotes"
+        if node.name.text in self._scope.events:
+            hint = f"say what of this event: {node.name.text}.attribute"
         self.findings.error("not-a-value", f"{node.name.text!r} alone is no value", node.span, hint)
         return UNKNOWN
 

@@ -115,6 +115,22 @@ def _missing_brackets(stop: Stop) -> Explained | None:
     return f"brackets are missing after {before.text!r}", before.span, f"write {before.text}()"
 
 
+def _negated_condition(stop: Stop) -> Explained | None:
+    before = stop.word(-1)
+    if stop.said(-1) != "NOT" or not stop.open_brackets or before is None:
+        return None
+    return "conditions in brackets are not negated", before.span, "write the opposite comparison: A(v != 3)"
+
+
+def _wrong_number(stop: Stop) -> Explained | None:
+    """`2-each A()`, `1.5-last A()`: up to there it was a difference."""
+    before = stop.word(-1)
+    if stop.said(-1) not in ("EACH", "FIRST", "LAST") or stop.said(-2) != "-" or before is None:
+        return None
+    hint = "write 2-first A(…) or 2-last A(…), with a whole number; each takes all there are"
+    return "first and last can take a number of events", before.span, hint
+
+
 def _comma_in_pattern(stop: Stop) -> Explained | None:
     if stop.said(0) != "," or stop.open_brackets or not {"AND", "WHERE"} <= stop.expected:
         return None
@@ -173,6 +189,8 @@ TESLA = Dialect(
         _parameter_without_sign,
         _field_without_kind,
         _missing_brackets,
+        _negated_condition,
+        _wrong_number,
         _comma_in_pattern,
         _condition_in_where,
         _alias_after_window,
