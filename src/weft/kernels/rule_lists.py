@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import bare, spliced
 from weft.kernels.tagged import MISSING, VALUE, mixed_in, normal
 
 
@@ -27,7 +27,7 @@ def slot_of(heads: t.Int64s, chain: Any, state: Any, kind: Any, word: Any) -> An
     return slot
 
 
-@inlined
+@bare
 def list_event(type_: int, event: int, number: int, store: t.Store, width: int, control: t.Int64s) -> bool:
     """Put an event into all its lists; False when there is no room for one, and it is in those before that."""
     of = type_ * t.KIND_OF_EVENT
@@ -39,7 +39,7 @@ def list_event(type_: int, event: int, number: int, store: t.Store, width: int, 
     return True
 
 
-@inlined
+@bare
 def place_in_list(
     chain: int, event: int, number: int, type_: int, store: t.Store, width: int, control: t.Int64s
 ) -> bool:

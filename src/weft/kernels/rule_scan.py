@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from weft.kernels import rule_tables as t
 from weft.kernels.exact_sums import add_partial, partials_sum
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import bare, spliced
 from weft.kernels.rule_lists import slot_of
 from weft.kernels.tagged import (
     BOOLEAN,
@@ -49,7 +49,7 @@ class Seen(NamedTuple):
     text_offsets: Int64s
 
 
-@inlined
+@bare
 def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
     """The value that a piece of code leaves; `hand` is the event at hand."""
     code, stack, width = seen.code, seen.stack, seen.width
@@ -121,7 +121,7 @@ def passes(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen, frames: 
     return found
 
 
-@inlined
+@bare
 def all_pass(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen) -> bool:
     """The same, for where it is not asked over and over."""
     return passes(tests, begin, end, event, seen, seen.frames, seen.values)
@@ -149,7 +149,7 @@ def list_of(chain: Any, keys: Int64s, begin: Any, end: Any, heads: Int64s, seen:
     return found
 
 
-@inlined
+@bare
 def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> Any:
     """The first of the ascending times at places begin to end that is not before a limit; `end` when none is."""
     low, high = begin, end

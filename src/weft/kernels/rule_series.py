@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import inlined, kernel, spliced
-from weft.kernels.rule_scan import Seen, all_pass
+from weft.kernels.jit import bare, kernel, spliced
+from weft.kernels.rule_scan import Seen, all_pass, scan
 from weft.kernels.series import LANE, OTHER, enter, is_full, make_room
 from weft.kernels.stretches import summary
-from weft.kernels.tagged import FLOAT, MISSING, VALUE, bits_of, float_of, mixed_in, normal
+from weft.kernels.tagged import BOOLEAN, FLOAT, MISSING, VALUE, bits_of, float_of, mixed_in, normal
 
 
 @spliced
@@ -65,7 +65,7 @@ def _lane_of_event(series: Any, event: Any, lanes: t.Lanes, seen: Seen) -> Any:
     return lane
 
 
-@inlined
+@bare
 def enter_event(
     type_: int, event: int, types: t.Int64s, time: int, tests: t.Int64s, lanes: t.Lanes, seen: Seen
 ) -> bool:
@@ -77,7 +77,7 @@ def enter_event(
     return True
 
 
-@inlined
+@bare
 def _enter(series: int, event: int, time: int, horizon: int, tests: t.Int64s, lanes: t.Lanes, seen: Seen) -> bool:
     """Enter an event into a series, if it passes its tests; False when there is no room for that."""
     at = series * t.SERIES
@@ -122,6 +122,44 @@ def summarized(at: Any, extents: t.Int64s, keys: t.Int64s, times: t.Int64s, lane
     function = extents[at + t.E_FUNCTION] - t.NUMBER
     kind, whole, real = summary(lanes.lanes, lanes.times, lanes.records, lanes.numbers, function, lane, low, high)
     return np.int64(kind), bits_of(real) if kind == FLOAT else whole
+
+
+@spliced
+def scan_extents(rules: t.Rules, store: t.Store, lanes: t.Lanes, work: t.Work, control: t.Int64s, seen: Seen) -> Any:
+    """Look at what there is in some stretches of time, until there is something that must not be; the next mode."""
+    extents, memos = rules.extents, work.memos
+    there = np.int64(0)
+    at, end, keeps = control[t.SCAN_AT], control[t.SCAN_END], control[t.SCAN_BASE] >= 0
+    while at < end and there == 0:
+        memo = extents[at * t.EXTENT + t.E_MEMO] * t.MEMO
+        if memo >= 0 and memos[memo] == control[t.SERIAL]:
+            kind, word = memos[memo + 1], memos[memo + 2]
+        else:
+            if extents[at * t.EXTENT + t.E_SERIES] >= 0:
+                kind, word = summarized(at * t.EXTENT, extents, rules.keys, store.times, lanes, seen)
+            else:
+                kind, word = scan(
+                    at,
+                    extents,
+                    rules.tests,
+                    rules.keys,
+                    store.types,
+                    store.times,
+                    store.heads,
+                    store.entries,
+                    work.partials,
+                    seen,
+                )
+            if memo >= 0:
+                memos[memo], memos[memo + 1], memos[memo + 2] = control[t.SERIAL], kind, word
+        if keeps:
+            place = VALUE * (at - control[t.SCAN_BASE])
+            work.results[place], work.results[place + 1] = kind, word
+        else:
+            there = np.int64(kind == BOOLEAN and word != 0)
+        at += 1
+    control[t.THERE] = there
+    return control[t.AFTER]
 
 
 @kernel

@@ -12,17 +12,25 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A rule. Steps are the terminator and the look-backs. The extents of summaries are those that conditions need, up to
+# A row: what rules say that differ in nothing but constants of their own. Steps are the terminator and the look-backs.
+# Conditions are tests of the values of summaries. The extents of summaries are those that conditions need, up to
 # SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1. A
-# plain rule consumes and keeps nothing, and has no summaries; its fields are attributes.
-STEPS_AT, STEPS, CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(7)
-FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN = range(7, 14)
-ROW = 14
-# A step. LISTED is the chain its events are found by, or -1; events before number FLOOR are not seen. CONSUMED is the
-# mark of events that were consumed from it, or -1. Steps of one SOURCE (-1: none) find the same events at a terminator.
-TYPE, ANCHOR, TICKS, PICK, COUNT, LISTED, KEYS_AT, KEYS_END, TESTS_AT, TESTS_END = range(10)
-ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR, SOURCE = range(10, 15)
-STEP = 15
+# plain rule consumes and keeps nothing, and has no summaries; its fields are attributes. ALONE tells rows apart that
+# must have one rule each.
+STEPS_AT, STEPS, CONDITIONS_AT, OWN_CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(8)
+FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN, ALONE = range(8, 16)
+ROW = 16
+# What a rule has of its own: for each look-back the ticks of its window, and the mark of events that were consumed from
+# it; then constants, two words each.
+TICKS, MARK = range(2)
+OWN = 2  # words of a look-back
+# A step. Its window is as long as a rule says, between SHORTEST and LONGEST. LISTED is the chain its events are found
+# by, or -1; events before number FLOOR are not seen. From OWN_TESTS_AT on its tests have constants that rules have of
+# their own. CONSUMED says whether events are consumed from it. Steps of one SOURCE (-1: none) find the same events at a
+# terminator.
+TYPE, ANCHOR, LONGEST, SHORTEST, PICK, COUNT, LISTED, KEYS_AT, KEYS_END = range(9)
+TESTS_AT, OWN_TESTS_AT, TESTS_END, ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR, SOURCE = range(9, 17)
+STEP = 17
 EACH, FIRST, LAST = range(3)
 # An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none). With a
 # SERIES (else -1) the keys are those of its lanes. Extents of one MEMO (-1: none) are worth the same at a terminator.
@@ -30,12 +38,13 @@ E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_A
 E_FUNCTION, E_COLUMN, E_FLOOR, E_SERIES, E_MEMO = range(9, 14)
 EXTENT = 14
 EXISTS, NUMBER, PRESENT, SUM, AVERAGE, LEAST, GREATEST = range(7)
-# A test: a comparison of a column of the event at hand with an operand, or a piece of code.
-# An operand is a column of a step's event, or a constant (CONSTANT, kind, word).
+# A test: a comparison of a column of the event at hand (or of a summary: -1 - its number) with an operand, or a piece
+# of code. An operand is a column of a step's event, a constant (CONSTANT, kind, word), or one of the rule's own
+# (OF_RULE, its place).
 T_OPERATOR, T_COLUMN, T_SOURCE, T_A, T_B = range(5)
 TEST = 5
 BY_CODE = 6  # as the operator: the code from T_A to T_B
-CONSTANT, AT_HAND = -1, -2  # as the source of an operand
+CONSTANT, AT_HAND, OF_RULE = -1, -2, -3  # as the source of an operand
 KEY = 3  # an operand
 # An instruction. PUSH takes an operand, RESULT a summary by number.
 PUSH, RESULT, CALCULATE, NEGATE, COMPARE, ALL, ANY, NOT, TRUTH = range(9)
@@ -75,19 +84,24 @@ ALWAYS, BY_KEY, BY_RANGE, BY_CUTS = range(4)
 P_WORD, P_GROUP = range(2)  # a place of a table for BY_KEY: the word of a value, and its kind below the group's code
 PLACE, KIND_BITS = 2, 3
 
-# A frame: what a step is bound to, and where its search stands.
-BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, LOW, FLOOR_AT = range(10)
-FRAME = 10
+# A frame: what a step is bound to, and where its search stands. SET is how many rules search; each of their windows
+# reaches to NEAR, the longest to LOW.
+BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, HIGH, NEAR, LOW, FLOOR_AT, SET = range(13)
+FRAME = 13
 DOWN, UP, COUNTING = -1, 1, -2
 
 # Of a defined event that waits to be seen: type, start, place of its positions; then its values.
 Q_TYPE, Q_START, Q_POSITIONS = range(3)
 QUEUED = 3
 
-# The control array.
-EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, DEPTH, MODE, NOW = range(10)
-ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, LISTED_TO = range(10, 18)
-CONTROLS = 18
+# The control array. Rules from PICKED_AT to RUN_END are searched for together; ROW_AT is where their row begins. The
+# set of each step has SPAN places. KNOWN is the source whose events are known at this terminator. A scan of extents
+# goes on with another mode (AFTER) and says whether there was what must not be (THERE); CLEARED is the candidate
+# that is free of it.
+EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, RUN_END, ROW_AT, DEPTH, MODE = range(11)
+ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, WANTED_POSITIONS, LISTED_TO = range(11, 20)
+KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN = range(20, 30)
+CONTROLS = 30
 # Modes. SCAN looks at some extents and goes on with another mode; EMIT, CHECK and WRITE are parts of firing.
 FETCH, START, STARTED, OPEN, ADVANCE, JUDGED, EMIT, CHECK, WRITE, SCAN = range(10)
 # Why the kernel returns.
@@ -106,7 +120,7 @@ class Batch(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What rules say. Those that differ in nothing but how they are found and called have one row."""
+    """What rules say. Those that differ in nothing but their names and constants have one row."""
 
     rows: Int64s
     steps: Int64s
@@ -117,6 +131,8 @@ class Rules(NamedTuple):
     fields: Int64s
     feeds: Int64s
     row_of: Int32s  # by the number of a rule
+    own: Int64s
+    own_at: Int64s  # by the number of a rule
 
 
 class Index(NamedTuple):
@@ -173,7 +189,7 @@ class Work(NamedTuple):
     """Room to work in."""
 
     frames: Int64s
-    picked: Int32s
+    sets: Int32s  # rules by number: those that start at an event, then those that go on with the event of each step
     queue: Int64s
     stack: Int64s
     results: Int64s

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import bare, spliced
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ def bits_of(number: Any) -> Any:
     return np.float64(number).view(np.int64)
 
 
-@inlined
+@bare
 def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1 by the order of bytes, which is that of characters."""
     if one == other:
@@ -48,7 +48,7 @@ def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
     return -1 if size < other_size else 1
 
 
-@inlined
+@bare
 def _order_mixed(whole: int, number: float) -> int:
     """-1, 0 or 1: a whole number and a float, without rounding either."""
     if number >= BEYOND:
@@ -62,7 +62,7 @@ def _order_mixed(whole: int, number: float) -> int:
     return -1 if rest > 0.0 else 1 if rest < 0.0 else 0
 
 
-@inlined
+@bare
 def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
     if kind == MISSING or other_kind == MISSING:
@@ -89,7 +89,7 @@ def satisfies(operator: Any, order: Any) -> Any:
     return order != NOT_COMPARED and ((masks >> (3 * operator + order + 1)) & 1) != 0
 
 
-@inlined
+@bare
 def calculated(operation: int, kind: int, word: int, other_kind: int, other_word: int) -> Any:
     """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
     if (kind != INTEGER and kind != FLOAT) or (other_kind != INTEGER and other_kind != FLOAT):

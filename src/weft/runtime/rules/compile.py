@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from weft.algebra.predicates import (
     Always,
@@ -41,6 +42,7 @@ from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.summaries import SeriesTable
 from weft.schema import Kind
 
+_TURNED = {"<": 2, "<=": 3, ">": 0, ">=": 1, "=": 4, "<>": 5}  # the operators, with the operands exchanged
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
 _ARITHMETIC = {"+": 0, "-": 1, "*": 2, "/": 3, "%": 4}
 _PICKS = {"each": t.EACH, "first": t.FIRST, "last": t.LAST}
@@ -61,6 +63,8 @@ class Tables:
     keys: list[int] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
     fields: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    own_at: list[int] = field(default_factory=list)
 
 
 class RuleCompiler:
@@ -81,6 +85,7 @@ class RuleCompiler:
         self.series = SeriesTable()
         self._memos: dict[Hashable, int] = {}
         self._blocks: dict[Hashable, int] = {}
+        self._code: list[tuple[int, int, int, int]] = []  # of the piece that is made
 
     def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> Way:
         """Add a rule; how the index finds it.
@@ -91,21 +96,35 @@ class RuleCompiler:
         self._steps = {name: number for number, name in enumerate(rule.variables)}
         self._types = [self._layout.type(step.events.type) for step in rule.steps]
         tables = self.tables
-        guards, tests = self._guards(rule.terminator)
-        way = choose(guards)
-        tests += [guard.test for guard in guards if guard not in way[2]]
-        lines = [self._terminator(rule.terminator, tests)]
+        tables.own_at.append(len(tables.own))
+        for number, step in enumerate(rule.lookbacks, start=1):
+            consumed = step.variable in rule.consumes
+            mark = self._layout.mark(self._types[number], (len(tables.own_at) - 1, number)) if consumed else -1
+            tables.own += [step.within.ticks, mark]
+        way = choose(self._guards(rule.terminator))
+        lines = [self._terminator(rule.terminator, [guard.condition for guard in way[2]])]
         lines += [self._look_back(step, number, rule) for number, step in enumerate(rule.lookbacks, start=1)]
         steps_at, _ = self._put("steps", t.STEP, lines)
-        conditions_at, conditions_end, tested_at, shown_at, shown_end = self._summarized(rule)
+        self._stretch(steps_at, rule.lookbacks)
+        conditions, (tested_at, shown_at, shown_end) = self._summarized(rule)
         fields_at, fields_end = self._fields(rule.fields)
-        tables.rows += [steps_at, len(lines), conditions_at, conditions_end, tested_at, shown_at, shown_end]
+        tables.rows += [steps_at, len(lines), *conditions, tested_at, shown_at, shown_end]
         operands = all(isinstance(field.value, Attribute | None) for field in rule.fields)
         plain = operands and not rule.consumes and shown_end == tested_at
+        alone = any(step.count not in (1, None) for step in rule.lookbacks)
         tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)]
+        tables.rows.append(len(tables.own_at) if alone else 0)
         self.deepest = max(self.deepest, len(lines))
         self.summarized = max(self.summarized, shown_end - tested_at)
         return way
+
+    def _stretch(self, steps_at: int, lookbacks: Iterable[LookBack]) -> None:
+        """Steps have the shortest and the longest window of the rules that share them."""
+        steps = self.tables.steps
+        for number, step in enumerate(lookbacks, start=1):
+            at = (steps_at + number) * t.STEP
+            steps[at + t.LONGEST] = max(steps[at + t.LONGEST], step.within.ticks)
+            steps[at + t.SHORTEST] = min(steps[at + t.SHORTEST], step.within.ticks)
 
     def _put(self, name: str, width: int, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
         """Where lines stand in a table, and where they end. Equal ones stand there once: rules alike share them."""
@@ -118,50 +137,56 @@ class RuleCompiler:
 
     # -- steps ----------------------------------------------------------------------------------
 
-    def _guards(self, terminator: Terminator) -> tuple[list[Guard], list[tuple[int, ...]]]:
-        """The terminator's conditions: those the index may answer, and the tests for the others."""
-        guards: list[Guard] = []
-        others: list[tuple[int, ...]] = []
-        for condition in terminator.events.static:
-            test = self._test(condition, self._types[0])
-            match condition:
-                case Comparison(operator, Attribute(name, None), Literal(value)):
-                    guards.append(Guard(self._layout.column(self._types[0], name), operator, value, test))
-                case _:
-                    others.append(test)
-        return guards, others
-
-    def _terminator(self, terminator: Terminator, tests: Sequence[tuple[int, ...]]) -> list[int]:
-        self.stack = max(self.stack, 1)
-        found = self._put("tests", t.TEST, tests)
+    def _guards(self, terminator: Terminator) -> list[Guard]:
+        """The terminator's conditions that the index may answer."""
         return [
-            self._types[0],
-            0,
-            0,
-            t.EACH,
-            ENDLESS,
-            -1,
-            0,
-            0,
-            *found,
-            *self._absences(terminator.absences),
-            -1,
-            0,
-            -1,
+            Guard(self._layout.column(self._types[0], left.name), operator, value, condition)
+            for condition in terminator.events.static
+            if isinstance(condition, Comparison)
+            for operator, left, right in [(condition.operator, condition.left, condition.right)]
+            if isinstance(left, Attribute) and left.variable is None and isinstance(right, Literal)
+            for value in [right.value]
         ]
+
+    def _terminator(self, terminator: Terminator, answered: Sequence[Predicate]) -> list[int]:
+        self.stack = max(self.stack, 1)
+        tests = self._tests([each for each in terminator.events.static if each not in answered], self._types[0])
+        absences = self._absences(terminator.absences)
+        return [self._types[0], 0, 0, ENDLESS, t.EACH, ENDLESS, -1, 0, 0, *tests, *absences, 0, 0, -1]
 
     def _look_back(self, step: LookBack, number: int, rule: Rule) -> list[int]:
         type_ = self._types[number]
-        chain, keys_at, keys_end, tests_at, tests_end = self._events(step.events, type_)
+        chain, keys_at, keys_end, left = self._found(step.events, type_)
         anchor = self._steps[step.within.anchor]
         count = ENDLESS if step.count is None else step.count
-        absences = self._absences(step.absences)
-        consumed = -1
-        if step.variable in rule.consumes:
-            consumed = self._layout.mark(type_, (len(self.tables.rows) // t.ROW, number))
+        tests, absences = self._tests(left, type_), self._absences(step.absences)
         source = self._source(type_, anchor, chain, self.tables.keys[keys_at * t.KEY : keys_end * t.KEY])
-        line = [type_, anchor, step.within.ticks, _PICKS[step.pick], count, chain, keys_at, keys_end]
-        return [*line, tests_at, tests_end, *absences, consumed, self._floors.get(type_, 0), source]
+        line = [type_, anchor, 0, ENDLESS, _PICKS[step.pick], count, chain, keys_at, keys_end, *tests, *absences]
+        return [*line, int(step.variable in rule.consumes), self._floors.get(type_, 0), source]
+
+    def _tests(self, conditions: Sequence[Predicate], type_: int) -> tuple[int, int, int]:
+        """Where tests begin, those with constants of the rule's own, and where they end."""
+        shared: list[tuple[int, ...]] = []
+        own: list[tuple[int, ...]] = []
+        for condition in conditions:
+            match condition:
+                case Comparison(operator, Attribute(name, None), Literal(value)):
+                    own.append((OPERATORS[operator], self._layout.column(type_, name), *self._own(value)))
+                case Comparison(operator, Summary() as summary, Literal(value)):
+                    own.append((OPERATORS[operator], -1 - self._results[summary], *self._own(value)))
+                case Comparison(operator, Literal(value), Summary() as summary):
+                    own.append((_TURNED[operator], -1 - self._results[summary], *self._own(value)))
+                case _:
+                    shared.append(self._test(condition, type_))
+        at, end = self._put("tests", t.TEST, [*shared, *own])
+        return at, at + len(shared), end
+
+    def _own(self, value: Value) -> Operand:
+        """A constant of the rule's own, as an operand."""
+        tables = self.tables
+        slot = len(tables.own) - tables.own_at[-1]
+        tables.own += self._tag(value)
+        return t.OF_RULE, slot, 0
 
     def _source(self, type_: int, anchor: int, chain: int, key: Sequence[int]) -> int:
         """The number of what a step looks at, if that depends on the terminator only."""
@@ -218,6 +243,12 @@ class RuleCompiler:
 
     def _events(self, events: Events, type_: int) -> tuple[int, int, int, int, int]:
         """Where the events are found (chain and key), and the tests that are left."""
+        chain, keys_at, keys_end, left = self._found(events, type_)
+        tests = self._put("tests", t.TEST, [self._test(condition, type_) for condition in left])
+        return chain, keys_at, keys_end, *tests
+
+    def _found(self, events: Events, type_: int) -> tuple[int, int, int, list[Predicate]]:
+        """Where the events are found (chain and key), and the conditions that are left."""
         equal: dict[int, tuple[Operand, Predicate]] = {}
         for condition in (*events.related, *events.static):
             operand = self._equal_operand(condition)
@@ -230,12 +261,8 @@ class RuleCompiler:
         chain = self._layout.chain(type_, columns) if columns else -1
         keys = self._put("keys", t.KEY, [equal[column][0] for column in columns])
         answered = [condition for _, condition in equal.values()] if len(equal) == 1 else []
-        tests = [
-            self._test(condition, type_)
-            for condition in (*events.static, *events.related)
-            if not any(condition is known for known in answered)
-        ]
-        return chain, *keys, *self._put("tests", t.TEST, tests)
+        conditions = (*events.static, *events.related)
+        return chain, *keys, [each for each in conditions if not any(each is known for known in answered)]
 
     def _equal_operand(self, condition: Predicate) -> Operand | None:
         match condition:
@@ -260,12 +287,16 @@ class RuleCompiler:
         match condition:
             case Comparison(operator, Attribute(name, None), (Literal() | Attribute(_, str())) as right):
                 return OPERATORS[operator], self._layout.column(type_, name), *self._operand(right, type_)
-        at = len(self.tables.code) // t.INSTRUCTION
-        self._predicate(condition, type_, 1)
-        return t.BY_CODE, 0, 0, at, len(self.tables.code) // t.INSTRUCTION
+        return t.BY_CODE, 0, 0, *self._coded(lambda: self._predicate(condition, type_, 1))
+
+    def _coded(self, make: Callable[[], None]) -> tuple[int, int]:
+        """Where the code is that is made."""
+        self._code = []
+        make()
+        return self._put("code", t.INSTRUCTION, self._code)
 
     def _emit(self, operation: int, x: int = 0, y: int = 0, z: int = 0) -> None:
-        self.tables.code += (operation, x, y, z)
+        self._code.append((operation, x, y, z))
 
     def _predicate(self, predicate: Predicate, type_: int, depth: int) -> None:
         """Code that leaves a truth; `depth` values are on the stack then."""
@@ -311,18 +342,14 @@ class RuleCompiler:
 
     # -- what a combination gives ---------------------------------------------------------------
 
-    def _summarized(self, rule: Rule) -> tuple[int, int, int, int, int]:
-        """The extents of summaries, those that conditions need first; and the code of the conditions."""
+    def _summarized(self, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """The tests of the conditions; and the extents of summaries, those that conditions need first."""
         tested = dict.fromkeys(found for condition in rule.conditions for found in summaries(condition))
         shown = dict.fromkeys(found for part in rule.fields for found in summaries(part) if found not in tested)
         lines = [self._extent(found, self._function(found), found.attribute) for found in (*tested, *shown)]
         at, end = self._put("extents", t.EXTENT, lines)
         self._results = {found: number for number, found in enumerate((*tested, *shown))}
-        code_at = len(self.tables.code) // t.INSTRUCTION
-        if rule.conditions:
-            self._predicate(And(rule.conditions), 0, 1)
-        code_end = len(self.tables.code) // t.INSTRUCTION
-        return code_at, code_end, at, at + len(tested), end
+        return self._tests(rule.conditions, 0), (at, at + len(tested), end)
 
     def _function(self, summary: Summary) -> int:
         return t.NUMBER if summary.attribute is None else _FUNCTIONS[summary.function]
@@ -331,7 +358,6 @@ class RuleCompiler:
         lines: list[list[int]] = []
         for defined in fields:
             kind = _KINDS[defined.kind]
-            code_at = len(self.tables.code) // t.INSTRUCTION
             match defined.value:
                 case Attribute(name, str(variable)):
                     step = self._steps[variable]
@@ -339,6 +365,5 @@ class RuleCompiler:
                 case None:
                     lines.append([kind, -1, 0, 0, 0])
                 case value:
-                    self._expression(value, 0, 1)
-                    lines.append([kind, -1, 0, code_at, len(self.tables.code) // t.INSTRUCTION])
+                    lines.append([kind, -1, 0, *self._coded(partial(self._expression, value, 0, 1))])
         return self._put("fields", t.FIELD, lines)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.predicates import Value
+from weft.algebra.predicates import Predicate, Value
 from weft.kernels import rule_tables as t
 from weft.kernels.rule_index import enter_places
 from weft.kernels.tagged import BOOLEAN, INTEGER, TEXT
@@ -35,7 +35,7 @@ class Guard:
     column: int
     operator: str
     value: Value
-    test: tuple[int, ...]
+    condition: Predicate
 
 
 Way = tuple[str, int, list[Guard]]  # how, by which column, and the guards that this answers

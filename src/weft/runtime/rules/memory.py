@@ -150,7 +150,7 @@ class Memory:
         elif reason == t.LISTS_FULL:
             self._move_lists()
         elif reason == t.PENDING_FULL:
-            self.pending = np.concatenate([self.pending, np.zeros(len(self.pending) + 64, np.int64)])
+            self.pending = np.concatenate([self.pending, np.zeros(len(self.pending) + 2 * wanted, np.int64)])
         elif reason == t.QUEUE_FULL:
             self.queue = np.concatenate(
                 [self.queue, np.zeros(len(self.queue) + 16 * (t.QUEUED + self.width), np.int64)]

@@ -76,12 +76,12 @@ class Outputs:
 
     def take(self, control: Int64s, texts: TextTable) -> Iterator[MatchBatch]:
         """The matches in the buffer, which is empty then; by end among those with the same fields."""
-        count, used, wanted = (int(control[place]) for place in (t.OUT, t.OUT_POSITIONS, t.WANTED))
-        control[[t.OUT, t.OUT_POSITIONS, t.WANTED]] = 0
+        count, used, least, wanted = control[[t.OUT, t.OUT_POSITIONS, t.WANTED, t.WANTED_POSITIONS]].tolist()
+        control[[t.OUT, t.OUT_POSITIONS, t.WANTED, t.WANTED_POSITIONS]] = 0
         full = self.buffer
         firings, positions = len(full.rows), len(full.positions)
-        if 2 * count > firings or 2 * used > positions or wanted > positions:
-            firings = min(2 * firings, FIRINGS)
+        if 2 * count > firings or 2 * used > positions or wanted > positions or least > firings:
+            firings = max(min(2 * firings, FIRINGS), least)
             self.buffer = empty_output(firings, max(positions, 3 * firings, 2 * wanted), self.most_fields)
             found = _used(full, count)
         else:

@@ -106,15 +106,18 @@ class RuleRun:
             np.array(tables.fields, np.int64),
             feeds,
             row_of.astype(np.int32).ravel(),
+            np.array(tables.own, np.int64),
+            np.array(tables.own_at, np.int64),
         )
         self._types = TypeCoder(layout.types)
         queued = t.QUEUED + memory.width
         if len(memory.queue) < 16 * queued:
             memory.queue = np.zeros(16 * queued, np.int64)
         compiler = self._compiler
+        memory.control[t.SPAN] = len(rows)
         self._work = t.Work(
-            np.zeros(compiler.deepest * t.FRAME, np.int64),
-            np.zeros(len(rows) + 1, np.int32),
+            np.zeros((compiler.deepest + 1) * t.FRAME, np.int64),
+            np.zeros((compiler.deepest + 1) * len(rows), np.int32),
             memory.queue,
             np.zeros(2 * compiler.stack + 4, np.int64),
             np.zeros(2 * compiler.summarized + 2, np.int64),
@@ -139,6 +142,7 @@ class RuleRun:
             if rule is None or type_ is None:
                 continue
             rows[number, t.FEEDS], rows[number, t.FEED_AT] = type_, len(feeds)
+            rows[number, t.ALONE] = number + 1  # defined events are seen rule by rule
             places = {field.name: place for place, field in enumerate(rule.fields)}
             for name in self._layout.kept[type_].columns:
                 if name in places:
