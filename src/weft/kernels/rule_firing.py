@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import bare, spliced
-from weft.kernels.rule_members import those_that_pass
+from weft.kernels.rule_members import that_pass
 from weft.kernels.rule_scan import Seen, all_pass, evaluate
 from weft.kernels.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 
@@ -313,9 +313,7 @@ def check(
     if begin < own and not all_pass(rules.tests, begin, own, np.int64(0), seen):
         return np.int64(t.ADVANCE)
     if own < end:
-        members = those_that_pass(
-            work.sets, at, members, rules.own, rules.own_at, rules.tests, own, end, np.int64(0), seen
-        )
+        members = that_pass(work.sets, at, members, rules.own, rules.own_at, rules.tests, own, end, np.int64(0), seen)
         frames[frame + t.SET] = members
         if members == 0:
             return np.int64(t.ADVANCE)

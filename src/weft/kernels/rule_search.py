@@ -14,10 +14,10 @@ from weft.kernels.jit import spliced
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rule_index import sort_rules, starting
 from weft.kernels.rule_lists import list_event
-from weft.kernels.rule_members import not_consumed, that_pass, those_that_pass, within_reach, without
+from weft.kernels.rule_members import suited, that_pass
 from weft.kernels.rule_scan import Seen, all_pass, first_from, list_of, passes
 from weft.kernels.rule_series import enter_event
-from weft.kernels.tagged import VALUE
+from weft.kernels.tagged import INTEGER, VALUE, satisfies
 
 
 @spliced
@@ -124,8 +124,9 @@ def start(rules: t.Rules, work: t.Work, control: t.Int64s, seen: Seen) -> Any:
         return np.int64(t.FETCH)
     sets = work.sets
     number = rules.row_of[sets[begin]]
-    until = begin + 1
+    to, until = control[t.SPAN], begin
     while until < end and rules.row_of[sets[until]] == number:
+        sets[to + until - begin] = sets[until]
         until += 1
     row = np.int64(number) * t.ROW
     control[t.RUN_END], control[t.ROW_AT] = until, row
@@ -139,13 +140,8 @@ def start(rules: t.Rules, work: t.Work, control: t.Int64s, seen: Seen) -> Any:
     count = until - begin
     if tests_at < own_at and not all_pass(rules.tests, tests_at, own_at, terminator, seen):
         count = np.int64(0)
-    to = control[t.SPAN]
-    for k in range(count):
-        sets[to + k] = sets[begin + k]
     if own_at < tests_end:
-        count = those_that_pass(
-            sets, to, count, rules.own, rules.own_at, rules.tests, own_at, tests_end, terminator, seen
-        )
+        count = that_pass(sets, to, count, rules.own, rules.own_at, rules.tests, own_at, tests_end, terminator, seen)
     work.frames[t.FRAME + t.SET] = count
     control[t.DEPTH], control[t.THERE] = 0, 0
     if count == 0:
@@ -201,7 +197,7 @@ def open_step(rules: t.Rules, store: t.Store, work: t.Work, control: t.Int64s, s
     control[t.KNOWN], control[t.KNOWN_BEGIN], control[t.KNOWN_END] = source, begin, end
     frames[frame + t.BY_LIST] = np.int64(chain >= 0)
     frames[frame + t.OFFSET] = offset
-    frames[frame + t.HIGH], frames[frame + t.LOW] = high, low
+    frames[frame + t.HIGH] = high
     frames[frame + t.NEAR] = high - steps[step + t.SHORTEST]
     frames[frame + t.FLOOR_AT] = steps[step + t.FLOOR] + offset
     count = frames[frame + t.LEFT] = steps[step + t.COUNT]
@@ -228,7 +224,7 @@ def advance(
     seen: Seen,
 ) -> Any:
     """Find the next candidate of a look-back, and the rules that it suits; plain rules fire with it at once."""
-    steps, frames, sets, own, own_at = rules.steps, work.frames, work.sets, rules.own, rules.own_at
+    steps, frames, sets = rules.steps, work.frames, work.sets
     times, entries, values = store.times, store.entries, store.values
     depth, row = control[t.DEPTH], control[t.ROW_AT]
     if depth == 0:
@@ -239,7 +235,7 @@ def advance(
     step = (rules.rows[row + t.STEPS_AT] + depth) * t.STEP
     frame = depth * t.FRAME
     direction, by_list, offset = frames[frame + t.DIRECTION], frames[frame + t.BY_LIST] != 0, frames[frame + t.OFFSET]
-    high, near, low = frames[frame + t.HIGH], frames[frame + t.NEAR], frames[frame + t.LOW]
+    high, near = frames[frame + t.HIGH], frames[frame + t.NEAR]
     floor = frames[frame + t.FLOOR_AT]
     tests_at, own_tests_at, tests_end = (
         steps[step + t.TESTS_AT],
@@ -254,50 +250,77 @@ def advance(
     here, slot = depth * control[t.SPAN], t.OWN * (depth - 1)
     to = here + control[t.SPAN]
     at, stop, left, alive = frames[frame + t.AT], frames[frame + t.STOP], frames[frame + t.LEFT], frames[frame + t.SET]
+    # What no rule of the set takes: events before `reach`, and those whose value in a column does not suit a bound.
+    reach, is_bound, bound = high - steps[step + t.LONGEST], False, np.int64(0)
+    operator, column = np.int64(0), np.int64(0)
+    if own_tests_at < tests_end:
+        operator = rules.tests[own_tests_at * t.TEST + t.T_OPERATOR]
+        column = VALUE * rules.tests[own_tests_at * t.TEST + t.T_COLUMN]
     others, first = np.int64(-2), np.int64(0)  # what the events bound before give to firings is not known yet
     mode = np.int64(t.ADVANCE)
     while alive > 0 and left > 0 and at != stop:
         candidate, time = at, times[at] if not by_list else entries[at * t.ENTRY]
         if by_list:
             candidate = entries[at * t.ENTRY + 1] + offset
-        if time < low:
-            stop = at
+        if time < reach and direction != t.UP:
             break
-        if candidate < floor or not passes(rules.tests, tests_at, own_tests_at, candidate, seen, frames, values):
+        suits = time >= reach and candidate >= floor
+        if is_bound and values[candidate * seen.width + column] == INTEGER:
+            word = values[candidate * seen.width + column + 1]
+            suits = suits and satisfies(operator, np.int64(word > bound) - np.int64(word < bound))
+        if not suits or not passes(rules.tests, tests_at, own_tests_at, candidate, seen, frames, values):
             at += forward
             continue
+        is_judged = not must_lack or candidate == control[t.CLEARED]
+        fires = plain and is_judged and store.origins[candidate] >= 0 and not counting
+        if fires and others == -2:
+            frames[frame + t.BOUND] = candidate
+            others, first = fix(rules, row, depth, store, work, seen)
+        fires = fires and others >= 0  # with a defined event it takes more
+        if fires and not has_room(output, control, alive, alive * (others + 1)):
+            mode = np.int64(-1 - t.OUTPUT_FULL)
+            break
         taken = alive
-        if time < near:
-            taken = within_reach(sets, here, alive, to, own, own_at, slot + t.TICKS, high - time)
-        else:
+        moves = takes_one and is_judged
+        if time >= near and not consumed and own_tests_at == tests_end:
             for k in range(alive):
                 sets[to + k] = sets[here + k]
-        if consumed:
-            taken = not_consumed(sets, to, taken, own, own_at, slot + t.MARK, store.marks, candidate * mark_words)
-        if own_tests_at < tests_end and taken > 0:
-            taken = that_pass(sets, to, taken, own, own_at, rules.tests, own_tests_at, tests_end, candidate, seen)
+            alive = np.int64(0) if moves else alive
+        else:
+            marked = candidate * mark_words if consumed else np.int64(-1)
+            taken, alive, longest, is_bound, bound = suited(
+                sets,
+                here,
+                alive,
+                to,
+                rules,
+                slot,
+                high - time,
+                marked,
+                store.marks,
+                own_tests_at,
+                tests_end,
+                candidate,
+                seen,
+                moves,
+            )
+            if moves:
+                reach = high - longest
+            else:
+                is_bound = False
         if taken == 0:
             at += forward
             continue
         frames[frame + t.BOUND] = candidate
-        if must_lack and candidate != control[t.CLEARED]:
+        if not is_judged:
             control[t.SCAN_AT], control[t.SCAN_END] = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
             control[t.SCAN_BASE], control[t.AFTER] = -1, t.JUDGED
             mode = np.int64(t.SCAN)
             break
-        fires = plain and store.origins[candidate] >= 0 and not counting
-        if fires and others == -2:
-            others, first = fix(rules, row, depth, store, work, seen)
-        fires = fires and others >= 0  # with a defined event it takes more
-        if fires and not has_room(output, control, taken, taken * (others + 1)):
-            mode = np.int64(-1 - t.OUTPUT_FULL)
-            break
         control[t.CLEARED] = -1
         at += forward
         left -= 1
-        if takes_one:
-            left = np.int64(1)
-            alive = without(sets, here, alive, to, taken)
+        left += np.int64(takes_one)  # those that took theirs have left the set
         if direction == t.COUNTING:
             frames[frame + t.FOUND] = at + 1
         elif plain and counting:

@@ -85,9 +85,9 @@ P_WORD, P_GROUP = range(2)  # a place of a table for BY_KEY: the word of a value
 PLACE, KIND_BITS = 2, 3
 
 # A frame: what a step is bound to, and where its search stands. SET is how many rules search; each of their windows
-# reaches to NEAR, the longest to LOW.
-BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, HIGH, NEAR, LOW, FLOOR_AT, SET = range(13)
-FRAME = 13
+# reaches from HIGH back to NEAR.
+BOUND, AT, STOP, LEFT, DIRECTION, FOUND, OFFSET, BY_LIST, HIGH, NEAR, FLOOR_AT, SET = range(12)
+FRAME = 12
 DOWN, UP, COUNTING = -1, 1, -2
 
 # Of a defined event that waits to be seen: type, start, place of its positions; then its values.
