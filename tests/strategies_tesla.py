@@ -6,6 +6,7 @@ Defined types have the attributes of the given ones, so that rules can be stacke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -23,6 +24,7 @@ KINDS = {"v": "int", "k": "int", "s": "string", "w": "double"}
 OPERATORS = ("<=", ">=", "<=", ">=", "<>", "=", "<", ">")
 TEXTS = ("p", "q")
 EventDict = dict[str, object]
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 
 def name(text: str) -> e.Name:
@@ -189,6 +191,22 @@ def rule_sets(draw: st.DrawFn, size: int = 3) -> syntax.Program:
 def flat_rules(draw: st.DrawFn, size: int = 3, name: str = "X", types: Sequence[str] = GIVEN) -> syntax.Program:
     """One rule over events of the types."""
     return syntax.Program((draw(rules(name, types, types, size)),))
+
+
+@st.composite
+def alike(draw: st.DrawFn, size: int = 3) -> str:
+    """Rules, as text, that differ in names and constants only; and some other rule between them."""
+    text = draw(texts(flat_rules(size)))
+    chance = Random(draw(st.integers(0, 2**32)))
+
+    def other(found: re.Match[str]) -> str:
+        return str(chance.choice([1, 2, 3, 5, 9, int(found[0])]))
+
+    names = draw(st.sampled_from(["XXXX", "XYXY", "XXXYYYX", "XX"]))
+    drawn = [_NUMBER.sub(other, text.replace("X(", f"{defined}(", 1)) for defined in names]
+    if draw(st.booleans()):
+        drawn.insert(draw(st.integers(0, len(drawn))), draw(texts(flat_rules(size, "Y"))))
+    return "\n".join(drawn)
 
 
 def texts(programs: st.SearchStrategy[syntax.Program]) -> st.SearchStrategy[str]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 from tests.property.test_engines_equal_meaning import event_batches
-from tests.strategies_tesla import EventDict, flat_rules, rule_sets, rule_streams, texts
+from tests.strategies_tesla import EventDict, alike, flat_rules, rule_sets, rule_streams, texts
 
 import weft
 from weft.algebra.meaning import matches
@@ -46,8 +46,8 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, size: int = 3) -> Case:
-    """Rules on their own or on top of each other, and a stream that is cut anywhere."""
-    text = draw(st.one_of(texts(rule_sets(size)), texts(flat_rules(size)), texts(rule_sets(size))))
+    """Rules on their own, alike, or on top of each other, and a stream that is cut anywhere."""
+    text = draw(st.one_of(texts(rule_sets(size)), texts(flat_rules(size)), alike(size), texts(rule_sets(size))))
     events = draw(rule_streams(max_size=16))
     cuts = sorted(draw(st.sets(st.integers(0, len(events)), max_size=4)))
     parts = [events[a:b] for a, b in pairwise([0, *cuts, len(events)]) if a < b]
@@ -140,14 +140,11 @@ def test_lanes(case: Case, lanes: int) -> None:
 @SOME
 @given(cases())
 def test_public_functions(case: Case) -> None:
-    expected = matches(case.program, case.events)
-    found = list(weft.detect(case.events, case.program, engine="local"))
-    assert Counter(map(row, found)) == Counter(map(row, expected))
-    assert [(m.end, m.start, m.positions, m.query) for m in found] == [
-        (m.end, m.start, m.positions, m.query) for m in expected
-    ]
+    expected = list(map(row, weft.detect(case.events, case.program, engine="meaning")))
+    assert list(map(row, weft.detect(case.events, case.program, engine="local"))) == expected
+    assert Counter(expected) == meant(case)
     counts = weft.count(case.events, case.program, engine="local")
-    assert counts == {rule.name: sum(m.query == rule.name for m in expected) for rule in case.rules}
+    assert counts == {rule.name: sum(query == rule.name for query, *_ in expected) for rule in case.rules}
 
 
 @SOME
