@@ -53,7 +53,10 @@ def _rows(batch: MatchBatch) -> Iterator[Row]:
         for at in range(int(batch.offsets[i]), int(batch.offsets[i + 1])):
             for name in batch.names[batch.labels[at]]:
                 bound[name] = (*bound.get(name, ()), int(batch.positions[at]))
-        own = batch.positions[batch.offsets[i] : batch.offsets[i + 1]].tolist() or [-1]
+        own = batch.positions[batch.offsets[i] : batch.offsets[i + 1]].tolist() or [
+            int(batch.starts[i]),
+            int(batch.ends[i]),
+        ]
         first = own[0] if batch.firsts is None else int(batch.firsts[i])
         last = own[-1] if batch.lasts is None else int(batch.lasts[i])
         yield batch.query, int(batch.starts[i]), int(batch.ends[i]), first, last, tuple(sorted(bound.items()))

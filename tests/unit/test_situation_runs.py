@@ -6,8 +6,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from tests.harness import event
 from tests.property.test_engines_equal_meaning import event_batches
 
+import weft
 from weft.errors import InputError
 from weft.languages import compile_text
 from weft.plan.planner import plan
@@ -73,3 +75,12 @@ def test_sets_come_out_although_there_are_too_many_to_count() -> None:
     members = np.concatenate([piece.positions.reshape(-1, len(slots)) for piece in pieces])
     assert len(np.unique(members, axis=0)) == len(members) > 1000
     assert (members // 2 == np.arange(len(slots))).all()
+
+
+@pytest.mark.parametrize("engine", ["meaning", "local"])
+def test_sets_of_absences_have_ids_of_their_own(engine: str) -> None:
+    network = "pattern Silent absence(A a) context fixed 10\npattern Told any(Silent s)"
+    events = [event("B", ts) for ts in (1, 11, 21)]
+    ids = [match.id for match in weft.detect(events, weft.compile(network, language="epn"), engine=engine)]
+    assert len(ids) == 6
+    assert len(set(ids)) == 6

@@ -31,6 +31,8 @@ def _mixed(word: np.uint64) -> np.uint64:
 def identify(
     seeds: UInt64s,
     queries: Int32s,
+    starts: Int64s,
+    ends: Int64s,
     firsts: Int64s,
     lasts: Int64s,
     offsets: Int64s,
@@ -42,13 +44,14 @@ def identify(
 ) -> None:
     """Fill `high` and `low` with the two halves of each match's id.
 
-    A match covers the positions from its first to its last, or `firsts` to `lasts` if these are not empty.
+    A match covers the positions from its first to its last, or `firsts` to `lasts` if these are not empty. One
+    without positions is told apart by its times.
     `seeds` holds two words made from the name of each query, `label_words[l]` one word made from the names of label l.
     """
     for match in range(len(high)):
         begin = offsets[match]
         end = offsets[match + 1]
-        first, last = np.uint64(-1), np.uint64(-1)
+        first, last = np.uint64(starts[match]), np.uint64(ends[match])
         if len(firsts):
             first, last = np.uint64(firsts[match]), np.uint64(lasts[match])
         elif begin < end:

@@ -324,6 +324,8 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     identify(
         np.array([_word(name) for name in batch.query_names], np.uint64).ravel(),
         batch.query_codes,
+        batch.starts,
+        batch.ends,
         none if batch.firsts is None else batch.firsts,
         none if batch.lasts is None else batch.lasts,
         batch.offsets,

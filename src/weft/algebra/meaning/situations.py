@@ -182,12 +182,14 @@ def _match(query: SituationQuery, candidate: Candidate, part: Partition) -> Matc
     members = [event for event in candidate if event is not None]
     positions = sorted({position for event in members for position in event.positions})
     bound = zip(query.situation.variables, candidate, strict=True)
+    start, end = min(event.start for event in members), max(event.end for event in members)
     return Match(
         query=query.name,
-        start=min(event.start for event in members),
-        end=max(event.end for event in members),
-        first=min(positions, default=-1),
-        last=max(positions, default=-1),
+        start=start,
+        end=end,
+        # Sets of absences alone have no positions and are told apart by their times.
+        first=min(positions, default=start),
+        last=max(positions, default=end),
         positions=tuple(positions),
         bindings={variable: event.positions for variable, event in bound if event is not None},
         event=_fields(query, _chosen_events(query.situation, candidate), part),
