@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal as OneOf
 
 from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
@@ -198,7 +199,7 @@ class Rule(Node):
         """The variables, in the order in which they are bound."""
         return tuple(step.variable for step in self.steps)
 
-    @property
+    @cached_property
     def types(self) -> tuple[str, ...]:
         """The types of events it looks at, each once, the terminator's first."""
         return tuple(dict.fromkeys(node.type for node in self.walk() if isinstance(node, Events)))

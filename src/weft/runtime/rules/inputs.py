@@ -20,6 +20,7 @@ class TypeCoder:
     """Types of events to their numbers; -1 for those that no rule looks at."""
 
     def __init__(self, types: Mapping[str, int]) -> None:
+        self.count = len(types)
         self._table = TextTable(list(types))
         self._dictionary: pa.Array | None = None
         self._codes = np.empty(0, np.int32)

@@ -69,17 +69,15 @@ class Layout:
 
     def lay(self, types: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """Write down for each type where its columns and chains are; these: columns, chains, columns of chains."""
-        columns: list[int] = []
-        chains: list[int] = []
-        chain_columns: list[int] = []
+        columns = [self.attributes[name] for kept in self.kept for name in kept.columns]
+        keys = [(id_, key) for kept in self.kept for key, id_ in kept.chains.items()]
+        chain_columns = [column for _, key in keys for column in key]
+        ends = np.cumsum([len(key) for _, key in keys], dtype=np.int64)
+        chains = np.array([(id_, 0, len(key)) for id_, key in keys], np.int64).reshape(-1, t.CHAIN)
+        chains[:, t.C_BEGIN], chains[:, t.C_END] = ends - chains[:, t.C_END], ends
         table = types.reshape(-1, t.KIND_OF_EVENT)
-        for number, kept in enumerate(self.kept):
-            table[number, t.COLUMNS_AT] = len(columns)
-            columns += [self.attributes[name] for name in kept.columns]
-            table[number, t.COLUMNS_END] = len(columns)
-            table[number, t.CHAINS_AT] = len(chains) // t.CHAIN
-            for key, id_ in kept.chains.items():
-                chains += [id_, len(chain_columns), len(chain_columns) + len(key)]
-                chain_columns += key
-            table[number, t.CHAINS_END] = len(chains) // t.CHAIN
-        return np.array(columns, np.int64), np.array(chains, np.int64), np.array(chain_columns, np.int64)
+        table[:, t.COLUMNS_END] = np.cumsum([len(kept.columns) for kept in self.kept])
+        table[:, t.COLUMNS_AT] = np.append(0, table[:-1, t.COLUMNS_END])
+        table[:, t.CHAINS_END] = np.cumsum([len(kept.chains) for kept in self.kept])
+        table[:, t.CHAINS_AT] = np.append(0, table[:-1, t.CHAINS_END])
+        return np.array(columns, np.int64), chains.ravel(), np.array(chain_columns, np.int64)

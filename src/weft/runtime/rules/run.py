@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from weft.algebra.rule_reach import joint_reach, reach_of
 from weft.algebra.rules import Rule
@@ -31,13 +31,18 @@ class RuleRun:
         self.rules: list[Rule | None] = []
         self._all: list[Rule] = []  # also those that were taken away: the tables keep their rows
         self._labels: list[int] = []
+        self._named: dict[str, list[int]] = {}  # the rules that define each type
+        self._starts: list[int] = []  # the type at whose events each rule starts
         self._reaches: list[dict[str, int]] = []  # of each rule
+        self._reach: dict[str, int] = {}  # of all that are there
         self._layout = Layout()
         self.memory = Memory()
         self._outputs = Outputs()
         self._summaries = Summaries()
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
-        self._found: list[Way] = []  # how each rule is found
+        self._ways: list[Way] = []  # how each rule is found
+        self._finder = IndexBuilder(self.memory.tag)
+        self._types = TypeCoder({})
         self._pages = PageStore()
         self._is_laid = False
         self.extend(rules)
@@ -55,18 +60,25 @@ class RuleRun:
             self._labels.append(self._outputs.add(rule))
             self.rules.append(rule)
             self._all.append(rule)
+            self._starts.append(self._layout.type(rule.terminator.events.type))
+            self._named.setdefault(rule.name, []).append(number)
             self._reaches.append(reach_of(rule))
             self._compile(number, rule)
+        self._reach = joint_reach([self._reach, *self._reaches[first:]])
         self._is_laid = False
         return range(first, len(self.rules))
 
     def _compile(self, number: int, rule: Rule) -> None:
-        self._found.append(self._compiler.add(rule, self._labels[number], self.memory.floors.get(number, {})))
+        way = self._compiler.add(rule, self._labels[number], self.memory.floors.get(number, {}))
+        self._ways.append(way)
+        if self.rules[number] is not None:
+            self._finder.add(number, self._starts[number], way)
 
     def _compile_anew(self) -> None:
         """Make all tables again, with constants as they are tagged now."""
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
-        self._found.clear()
+        self._finder = IndexBuilder(self.memory.tag)
+        self._ways.clear()
         for number, rule in enumerate(self._all):
             self._compile(number, rule)
         self._lay()
@@ -81,7 +93,11 @@ class RuleRun:
     def reduce(self, numbers: Iterable[int]) -> None:
         """Take rules away."""
         for number in numbers:
+            rule = self._all[number]
             self.rules[number] = None
+            self._named[rule.name].remove(number)
+            self._finder.remove(number, self._starts[number], self._ways[number])
+        self._reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         self._is_laid = False
 
     def _lay(self) -> None:
@@ -91,11 +107,10 @@ class RuleRun:
         feeds = self._feeds(rows)
         rows[rows[:, t.FEEDS] >= 0, t.IS_PLAIN] = 0
         self._outputs.lay()
-        reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
-        memory.lay(layout, [reach.get(name, 0) for name in layout.types])
+        memory.lay(layout, [self._reach.get(name, 0) for name in layout.types])
         self._mark_ordered(rows)
-        self._index = self._ways().build(memory.types)
-        shared, row_of = np.unique(rows, axis=0, return_inverse=True)
+        self._index = self._finder.build(memory.types)
+        shared, row_of = _distinct(rows)
         self._tables = t.Rules(
             shared.ravel(),
             np.array(tables.steps, np.int64),
@@ -105,11 +120,12 @@ class RuleRun:
             np.array(tables.code, np.int64),
             np.array(tables.fields, np.int64),
             feeds,
-            row_of.astype(np.int32).ravel(),
+            row_of,
             np.array(tables.own, np.int64),
             np.array(tables.own_at, np.int64),
         )
-        self._types = TypeCoder(layout.types)
+        if self._types.count != len(layout.types):
+            self._types = TypeCoder(layout.types)
         queued = t.QUEUED + memory.width
         if len(memory.queue) < 16 * queued:
             memory.queue = np.zeros(16 * queued, np.int64)
@@ -137,10 +153,9 @@ class RuleRun:
     def _feeds(self, rows: Int64s) -> Int64s:
         """Which defined events are kept, and where their values come from."""
         feeds: list[int] = []
-        for number, rule in enumerate(self.rules):
-            type_ = None if rule is None else self._layout.types.get(rule.name)
-            if rule is None or type_ is None:
-                continue
+        fed = [(number, type_) for name, type_ in self._layout.types.items() for number in self._named.get(name, ())]
+        for number, type_ in fed:
+            rule = self._all[number]
             rows[number, t.FEEDS], rows[number, t.FEED_AT] = type_, len(feeds)
             rows[number, t.ALONE] = number + 1  # defined events are seen rule by rule
             places = {field.name: place for place, field in enumerate(rule.fields)}
@@ -153,20 +168,12 @@ class RuleRun:
                     feeds += [t.FROM_TIME if name == "ts" else t.FROM_NOTHING, 0]
         return np.array(feeds, np.int64)
 
-    def _ways(self) -> IndexBuilder:
-        """How each rule is found."""
-        builder = IndexBuilder(self.memory.tag)
-        for number, rule in enumerate(self.rules):
-            if rule is not None:
-                builder.add(number, self._layout.types[rule.terminator.events.type], self._found[number])
-        return builder
-
     def _mark_ordered(self, rows: Int64s) -> None:
         """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
-        rules_of = Counter(rule.name for rule in self.rules if rule is not None)
-        for number, rule in enumerate(self.rules):
-            if rule is not None and (rows[number, t.FEEDS] >= 0 or rules_of[rule.name] > 1):
-                self.memory.table[self._layout.types[rule.terminator.events.type], t.ORDERED] = 1
+        ordered = rows[:, t.FEEDS] >= 0
+        ordered[[number for own in self._named.values() if len(own) > 1 for number in own]] = True
+        self.memory.table[:, t.ORDERED] = 0
+        self.memory.table[np.array(self._starts, np.int64)[ordered], t.ORDERED] = 1
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -262,3 +269,13 @@ class RuleRun:
                 memory.make_room(status)
             if status == t.DONE:
                 return
+
+
+def _distinct(rows: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
+    """The rows that differ, and which of them each row is."""
+    known: dict[bytes, int] = {}
+    size, words = rows.itemsize * rows.shape[1], rows.tobytes()
+    each = (words[at : at + size] for at in range(0, len(words), size))
+    row_of = np.fromiter((known.setdefault(row, len(known)) for row in each), np.int32, len(rows))
+    _, firsts = np.unique(row_of, return_index=True)
+    return rows[firsts], row_of
