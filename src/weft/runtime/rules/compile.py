@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,19 +53,23 @@ ENDLESS = 1 << 62
 Operand = tuple[int, int, int]
 
 
+def _words() -> array[int]:
+    return array("q")
+
+
 @dataclass
 class Tables:
     """Flat tables that grow rule by rule."""
 
-    rows: list[int] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    extents: list[int] = field(default_factory=list)
-    tests: list[int] = field(default_factory=list)
-    keys: list[int] = field(default_factory=list)
-    code: list[int] = field(default_factory=list)
-    fields: list[int] = field(default_factory=list)
-    own: list[int] = field(default_factory=list)
-    own_at: list[int] = field(default_factory=list)
+    rows: array[int] = field(default_factory=_words)
+    steps: array[int] = field(default_factory=_words)
+    extents: array[int] = field(default_factory=_words)
+    tests: array[int] = field(default_factory=_words)
+    keys: array[int] = field(default_factory=_words)
+    code: array[int] = field(default_factory=_words)
+    fields: array[int] = field(default_factory=_words)
+    own: array[int] = field(default_factory=_words)
+    own_at: array[int] = field(default_factory=_words)
 
 
 class RuleCompiler:
@@ -100,7 +105,7 @@ class RuleCompiler:
         for number, step in enumerate(rule.lookbacks, start=1):
             consumed = step.variable in rule.consumes
             mark = self._layout.mark(self._types[number], (len(tables.own_at) - 1, number)) if consumed else -1
-            tables.own += [step.within.ticks, mark]
+            tables.own.extend((step.within.ticks, mark))
         way = choose(self._guards(rule.terminator))
         lines = [self._terminator(rule.terminator, [guard.condition for guard in way[2]])]
         lines += [self._look_back(step, number, rule) for number, step in enumerate(rule.lookbacks, start=1)]
@@ -108,11 +113,11 @@ class RuleCompiler:
         self._stretch(steps_at, rule.lookbacks)
         conditions, (tested_at, shown_at, shown_end) = self._summarized(rule)
         fields_at, fields_end = self._fields(rule.fields)
-        tables.rows += [steps_at, len(lines), *conditions, tested_at, shown_at, shown_end]
+        tables.rows.extend((steps_at, len(lines), *conditions, tested_at, shown_at, shown_end))
         operands = all(isinstance(field.value, Attribute | None) for field in rule.fields)
         plain = operands and not rule.consumes and shown_end == tested_at
         alone = any(step.count not in (1, None) for step in rule.lookbacks)
-        tables.rows += [fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)]
+        tables.rows.extend((fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)))
         tables.rows.append(len(tables.own_at) if alone else 0)
         self.deepest = max(self.deepest, len(lines))
         self.summarized = max(self.summarized, shown_end - tested_at)
@@ -128,11 +133,11 @@ class RuleCompiler:
 
     def _put(self, name: str, width: int, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
         """Where lines stand in a table, and where they end. Equal ones stand there once: rules alike share them."""
-        table: list[int] = getattr(self.tables, name)
+        table: array[int] = getattr(self.tables, name)
         flat = tuple(word for line in lines for word in line)
         at = self._blocks.setdefault((name, flat), len(table) // width)
         if at * width == len(table):
-            table += flat
+            table.extend(flat)
         return at, at + len(lines)
 
     # -- steps ----------------------------------------------------------------------------------
@@ -185,7 +190,7 @@ class RuleCompiler:
         """A constant of the rule's own, as an operand."""
         tables = self.tables
         slot = len(tables.own) - tables.own_at[-1]
-        tables.own += self._tag(value)
+        tables.own.extend(self._tag(value))
         return t.OF_RULE, slot, 0
 
     def _source(self, type_: int, anchor: int, chain: int, key: Sequence[int]) -> int:

@@ -103,7 +103,7 @@ class RuleRun:
     def _lay(self) -> None:
         """Lay out all tables anew: when they are needed, so that rules may come one by one."""
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
-        rows = np.array(tables.rows, np.int64).reshape(-1, t.ROW)
+        rows = np.array(tables.rows).reshape(-1, t.ROW)
         feeds = self._feeds(rows)
         rows[rows[:, t.FEEDS] >= 0, t.IS_PLAIN] = 0
         self._outputs.lay()
@@ -113,16 +113,16 @@ class RuleRun:
         shared, row_of = _distinct(rows)
         self._tables = t.Rules(
             shared.ravel(),
-            np.array(tables.steps, np.int64),
-            np.array(tables.extents, np.int64),
-            np.array(tables.tests, np.int64),
-            np.array(tables.keys, np.int64),
-            np.array(tables.code, np.int64),
-            np.array(tables.fields, np.int64),
+            np.array(tables.steps),
+            np.array(tables.extents),
+            np.array(tables.tests),
+            np.array(tables.keys),
+            np.array(tables.code),
+            np.array(tables.fields),
             feeds,
             row_of,
-            np.array(tables.own, np.int64),
-            np.array(tables.own_at, np.int64),
+            np.array(tables.own),
+            np.array(tables.own_at),
         )
         if self._types.count != len(layout.types):
             self._types = TypeCoder(layout.types)
