@@ -68,7 +68,7 @@ def test_random_programs_survive_printing_and_compile(tree: syntax.Program) -> N
     assert len(compiled(text).queries) == len(tree.patterns)
 
 
-@pytest.mark.parametrize(("unit", "ticks"), [("ms", 90_000), ("s", 90), ("us", 90_000_000)])
+@pytest.mark.parametrize(("unit", "ticks"), [("ms", 90_000), ("s", 90), ("us", 90_000_000), ("min", 1)])
 def test_durations_are_in_ticks_of_the_input(unit: str, ticks: int) -> None:
     program = compiled("pattern P any(A a) context fixed 1.5 min", time_unit=unit)
     query = program.queries[0]

@@ -8,15 +8,15 @@ from weft.errors import UsageError, did_you_mean
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 
+TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 24 * 3600 * 10**9}
 _NANOSECONDS = {
-    ("msec", "msecs", "ms", "millisecond", "milliseconds"): 10**6,
-    ("sec", "secs", "s", "second", "seconds"): 10**9,
-    ("min", "mins", "minute", "minutes"): 60 * 10**9,
-    ("hour", "hours"): 3600 * 10**9,
-    ("day", "days"): 24 * 3600 * 10**9,
+    ("msec", "msecs", "ms", "millisecond", "milliseconds"): TICKS["ms"],
+    ("sec", "secs", "s", "second", "seconds"): TICKS["s"],
+    ("min", "mins", "minute", "minutes"): TICKS["min"],
+    ("hour", "hours"): TICKS["h"],
+    ("day", "days"): TICKS["d"],
 }
 UNITS = {word: length for words, length in _NANOSECONDS.items() for word in words}
-TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 LONGEST = 2**62  # the longest span: times of 64 bits can still be added to it
 
 

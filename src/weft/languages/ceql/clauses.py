@@ -8,12 +8,13 @@ from weft.algebra.query import Window
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Scope
-from weft.languages.durations import LONGEST
+from weft.languages.durations import LONGEST, TICKS
 from weft.languages.findings import Findings
 
-_SECOND, _MINUTE, _HOUR, _DAY = 10**9, 60 * 10**9, 3600 * 10**9, 24 * 3600 * 10**9
-NANOSECONDS = {"MILLISECOND": 10**6, "SECOND": _SECOND, "MINUTE": _MINUTE, "HOUR": _HOUR, "DAY": _DAY}
-TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND, "min": _MINUTE, "h": _HOUR, "d": _DAY}
+NANOSECONDS = {
+    unit: TICKS[short]
+    for unit, short in (("MILLISECOND", "ms"), ("SECOND", "s"), ("MINUTE", "min"), ("HOUR", "h"), ("DAY", "d"))
+}
 _UNITS = [word for unit in ("EVENT", *NANOSECONDS) for word in (unit, f"{unit}S")]
 
 

@@ -6,10 +6,11 @@ from weft.algebra import patterns, query
 from weft.algebra.predicates import Always, And
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.clauses import TICKS, lower_limit, lower_partition, lower_window
+from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_window
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
 from weft.languages.ceql.scope import NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
+from weft.languages.durations import TICKS
 from weft.languages.findings import Findings
 from weft.source import SourceText, Span
 
