@@ -27,9 +27,15 @@ class Predicate(Node):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A constant."""
+    """A constant. Python's `1 == True` does not make two literals equal: they never compare as values."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,16 @@ class In(Predicate):
 
     operand: Expression
     values: tuple[Value, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, In) and self.operand == other.operand and self._constants == other._constants
+
+    def __hash__(self) -> int:
+        return hash((self.operand, self._constants))
+
+    @property
+    def _constants(self) -> tuple[Literal, ...]:
+        return tuple(map(Literal, self.values))
 
 
 @dataclass(frozen=True)
