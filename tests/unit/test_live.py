@@ -342,3 +342,10 @@ def test_warnings_of_a_deployed_program_are_shown() -> None:
         weft.live().deploy("SELECT * FROM S WHERE A AS a ; B AS b")
     assert [warning.category for warning in caught] == [weft.ProgramWarning]
     assert isinstance(weft.live().program, Program)
+
+
+def test_nothing_is_removed_by_no_name() -> None:
+    running = weft.live("define X() from A()")
+    with pytest.raises(weft.UsageError, match="no query called None; known here: X"):
+        running.remove(None)  # type: ignore[arg-type]
+    assert running.program.names == ("X",)

@@ -127,9 +127,9 @@ class Program:
         return replace(self, queries=kept)
 
 
-def is_called(query: AnyQuery, name: str) -> bool:
+def is_called(query: AnyQuery, name: str | None) -> bool:
     """Whether a query has this name; a rule also has its label."""
-    return query.name == name or (isinstance(query, Rule) and query.label == name)
+    return name is not None and (query.name == name or (isinstance(query, Rule) and query.label == name))
 
 
 def _check_names(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
