@@ -121,7 +121,7 @@ class Program:
         for name in names:
             if not any(is_called(query, name) for query in self.queries):
                 labels = [query.label for query in self.queries if isinstance(query, Rule) and query.label]
-                hint = did_you_mean(name, (*self.names, *labels)) or "it is empty"
+                hint = did_you_mean(str(name), (*self.names, *labels)) or "it is empty"
                 raise UsageError(f"the program has no query called {name!r}; {hint}")
         kept = tuple(query for query in self.queries if not any(is_called(query, name) for name in names))
         return replace(self, queries=kept)
