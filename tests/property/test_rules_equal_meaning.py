@@ -22,8 +22,9 @@ from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.match_rows import to_matches
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch, to_matches
+from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.run import RuleRun
 
 SOME = some(60)

@@ -23,8 +23,9 @@ from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.local import LocalRun
+from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch, rows_to_matches
+from weft.runtime.matches import MatchBatch
 from weft.runtime.order import EventSource
 
 SOME = some(60)

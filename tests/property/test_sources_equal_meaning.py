@@ -22,7 +22,7 @@ from weft.runtime import blocks
 from weft.runtime.chunks import dict_chunk
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.local import LocalRun
-from weft.runtime.matches import rows_to_matches
+from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.order import EventSource, Reading
 from weft.runtime.stabilise import END, Stabiliser
 

@@ -26,8 +26,9 @@ from weft.languages.epn.printer import to_source
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.local import LocalRun
+from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch, rows_to_matches
+from weft.runtime.matches import MatchBatch
 from weft.runtime.order import read_events
 
 SOME = some(60)

@@ -11,7 +11,8 @@ from weft.algebra.query import Program
 from weft.plan.planner import plan
 from weft.runtime.chunks import dict_chunk
 from weft.runtime.local import LocalRun
-from weft.runtime.matches import Match, rows_to_matches
+from weft.runtime.match_rows import rows_to_matches
+from weft.runtime.matches import Match
 from weft.runtime.order import EventSource, Reading, read_events
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.job import Job, job_of

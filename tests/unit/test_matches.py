@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.runtime.match_lines import json_lines
-from weft.runtime.matches import MatchBatch, PlainMatch, match_ids, to_arrow, to_batch, to_matches, to_record_batches
+from weft.runtime.match_rows import match_ids, to_arrow, to_matches, to_record_batches
+from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
 
 NAMES = st.sets(st.sampled_from(["a", "b", "größe", 'quote"d']), min_size=1)
 
@@ -78,7 +79,8 @@ def test_ids_depend_on_query_positions_and_variables() -> None:
 
 def test_ids_are_the_same_in_another_process() -> None:
     code = (
-        "from weft.runtime.matches import *\n"
+        "from weft.runtime.match_rows import match_ids\n"
+        "from weft.runtime.matches import PlainMatch, to_batch\n"
         "print(match_ids(to_batch('q', [PlainMatch(0, 9, 1, 3, (1, 3), {'x': (1, 3)}, {})]))[0])"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ from weft.algebra.rules import Rule
 from weft.kernels import rule_tables as t
 from weft.languages import compile_text
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.matches import to_matches
+from weft.runtime.match_rows import to_matches
 from weft.runtime.rules.run import RuleRun
 
 

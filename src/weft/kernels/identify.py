@@ -13,10 +13,11 @@ from weft.kernels.jit import inlined, kernel
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
+Pairs = npt.NDArray[np.uint16]
 
 _STEP_HIGH = np.uint64(0x9E3779B97F4A7C15)
 _STEP_LOW = np.uint64(0xD1342543DE82EF95)
+_PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # the digits of each byte
 
 
 @inlined
@@ -70,12 +71,11 @@ def identify(
 
 
 @kernel
-def write_hex(high: UInt64s, low: UInt64s, text: Bytes) -> None:
-    """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other."""
+def write_hex(high: UInt64s, low: UInt64s, text: Pairs) -> None:
+    """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other, two at a time."""
     for match in range(len(high)):
         for half in range(2):
             word = high[match] if half == 0 else low[match]
-            for digit in range(16):
-                nibble = (word >> np.uint64(60 - 4 * digit)) & np.uint64(15)
-                letter = nibble + np.uint64(48) if nibble < np.uint64(10) else nibble + np.uint64(87)
-                text[match * 32 + half * 16 + digit] = np.uint8(letter)
+            for pair in range(8):
+                byte = (word >> np.uint64(56 - 8 * pair)) & np.uint64(255)
+                text[match * 16 + half * 8 + pair] = _PAIRS[byte]

@@ -1,4 +1,4 @@
-"""The order in which matches are reported: end, start, positions, query, id; and their bindings in that order."""
+"""The order in which matches are reported: end, start, positions, query, id."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from weft.kernels.jit import inlined, kernel
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
+
+STRETCH = 16  # matches that are sorted by insertion
 
 
 @inlined
@@ -48,120 +50,56 @@ def _after(
 
 
 @kernel
-def match_order(
-    ends: Int64s,
-    starts: Int64s,
-    offsets: Int64s,
-    positions: Int64s,
-    ranks: Int32s,
-    high: UInt64s,
-    low: UInt64s,
-) -> Int64s:
-    """The permutation that puts matches into match order, by a bottom-up merge sort.
+def is_ordered(
+    ends: Int64s, starts: Int64s, offsets: Int64s, positions: Int64s, ranks: Int32s, high: UInt64s, low: UInt64s
+) -> bool:
+    """Whether matches are in match order, as those of one query often are."""
+    for match in np.arange(1, len(ends)):
+        if _after(match - 1, match, ends, starts, offsets, positions, ranks, high, low):
+            return False
+    return True
 
-    Matches arrive almost sorted by end, so most merges find their halves in order and copy them.
+
+@kernel
+def match_order(
+    ends: Int64s, starts: Int64s, offsets: Int64s, positions: Int64s, ranks: Int32s, high: UInt64s, low: UInt64s
+) -> Int64s:
+    """The permutation that puts matches into match order: short stretches by insertion, then merged bottom-up.
+
+    Matches arrive almost sorted by end, so most stretches are in order and most merges have nothing to do.
     """
     count = len(ends)
     order = np.arange(count)
-    other = np.empty(count, np.int64)
-    width = 1
+    for left in range(0, count, STRETCH):
+        for at in range(left + 1, min(left + STRETCH, count)):
+            match, to = order[at], at
+            while to > left and _after(order[to - 1], match, ends, starts, offsets, positions, ranks, high, low):
+                order[to] = order[to - 1]
+                to -= 1
+            order[to] = match
+    moved = np.empty(count, np.int64)
+    width = STRETCH
     while width < count:
-        for left in range(0, count, 2 * width):
-            middle = min(left + width, count)
-            right = min(left + 2 * width, count)
-            a = left
-            b = middle
-            if b < right and not _after(
-                order[middle - 1], order[middle], ends, starts, offsets, positions, ranks, high, low
-            ):
-                b = right
-                for at in range(middle, right):
-                    other[at] = order[at]
-                right = middle
-            for at in range(left, right):
-                if b < right and (
-                    a == middle or _after(order[a], order[b], ends, starts, offsets, positions, ranks, high, low)
-                ):
-                    other[at] = order[b]
+        for left in range(0, count - width, 2 * width):
+            b, right = left + width, min(left + 2 * width, count)
+            # What comes first in the left half stays; the rest is moved aside and merged.
+            low_end, high_end = left, b
+            while low_end < high_end:
+                middle = (low_end + high_end) // 2
+                if _after(order[middle], order[b], ends, starts, offsets, positions, ranks, high, low):
+                    high_end = middle
+                else:
+                    low_end = middle + 1
+            at, size, a = low_end, b - low_end, 0
+            for k in range(size):
+                moved[k] = order[at + k]
+            while a < size:
+                if b < right and _after(moved[a], order[b], ends, starts, offsets, positions, ranks, high, low):
+                    order[at] = order[b]
                     b += 1
                 else:
-                    other[at] = order[a]
+                    order[at] = moved[a]
                     a += 1
-        order, other = other, order
+                at += 1
         width *= 2
     return order
-
-
-@kernel
-def count_bindings(
-    chosen: Int64s, offsets: Int64s, labels: Int32s, label_offsets: Int64s, label_names: Int32s, names: int
-) -> tuple[Int64s, Int64s, int]:
-    """For the chosen matches: where each one's positions and its variables begin, and how many bindings there are."""
-    position_offsets = np.zeros(len(chosen) + 1, np.int64)
-    entry_offsets = np.zeros(len(chosen) + 1, np.int64)
-    seen = np.full(names, -1, np.int64)
-    entries = 0
-    bindings = 0
-    for row in range(len(chosen)):
-        match = chosen[row]
-        for at in range(offsets[match], offsets[match + 1]):
-            for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
-                bindings += 1
-                if seen[label_names[slot]] != row:
-                    seen[label_names[slot]] = row
-                    entries += 1
-        position_offsets[row + 1] = position_offsets[row] + offsets[match + 1] - offsets[match]
-        entry_offsets[row + 1] = entries
-    return position_offsets, entry_offsets, bindings
-
-
-@kernel
-def gather_bindings(
-    chosen: Int64s,
-    offsets: Int64s,
-    positions: Int64s,
-    labels: Int32s,
-    label_offsets: Int64s,
-    label_names: Int32s,
-    names: int,
-    entry_offsets: Int64s,
-    bindings: int,
-) -> tuple[Int64s, Int32s, Int64s, Int64s]:
-    """The positions of the chosen matches, and their variables: names, where each one's positions begin, positions.
-
-    A match's variables come in the order of the first position they are bound to.
-    """
-    entries = entry_offsets[len(chosen)]
-    entry_names = np.empty(entries, np.int32)
-    value_offsets = np.zeros(entries + 1, np.int64)
-    values = np.empty(bindings, np.int64)
-    total = 0
-    for row in range(len(chosen)):
-        total += offsets[chosen[row] + 1] - offsets[chosen[row]]
-    gathered = np.empty(total, np.int64)
-    entry_of = np.full(names, -1, np.int64)
-    filled = np.zeros(entries, np.int64)
-    put = 0
-    for row in range(len(chosen)):
-        begin = offsets[chosen[row]]
-        end = offsets[chosen[row] + 1]
-        entry = entry_offsets[row]
-        for at in range(begin, end):
-            gathered[put] = positions[at]
-            put += 1
-            for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
-                name = label_names[slot]
-                # Entries only grow, so one below this row's is a leftover of an earlier row.
-                if entry_of[name] < entry_offsets[row]:
-                    entry_of[name] = entry
-                    entry_names[entry] = name
-                    entry += 1
-                value_offsets[entry_of[name] + 1] += 1
-        for known in range(entry_offsets[row], entry):
-            value_offsets[known + 1] += value_offsets[known]
-        for at in range(begin, end):
-            for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
-                place = entry_of[label_names[slot]]
-                values[value_offsets[place] + filled[place]] = positions[at]
-                filled[place] += 1
-    return gathered, entry_names, value_offsets, values

@@ -15,7 +15,8 @@ from weft.algebra.predicates import Predicate
 from weft.runtime.classify import Classifier
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.kinds import column_of, columns_of_dicts
-from weft.runtime.matches import Match, MatchBatch, rows_to_matches, to_record_batches
+from weft.runtime.match_rows import rows_to_matches, to_record_batches
+from weft.runtime.matches import Match, MatchBatch
 
 EVERY_TYPE = "*"
 KEPT_ERRORS = 100

@@ -17,7 +17,7 @@ from weft.errors import UsageError
 from weft.plan.planner import plan
 from weft.runtime.chunks import Chunk, chunks_of
 from weft.runtime.events import Rejected
-from weft.runtime.matches import MATCH_SCHEMA, ROWS
+from weft.runtime.match_rows import MATCH_SCHEMA, ROWS
 from weft.runtime.order import EventSource, Reading
 from weft.runtime.sources import NamedSource
 from weft.runtime.spark.batch import match_lanes, run_frame

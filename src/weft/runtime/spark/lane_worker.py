@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.match_rows import to_record_batches
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch, to_record_batches
+from weft.runtime.matches import MatchBatch
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.runs import RunRow, run_rows_of
 from weft.runtime.spark.schema import (

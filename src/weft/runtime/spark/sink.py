@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from weft.errors import UsageError
 from weft.runtime.match_lines import json_lines
-from weft.runtime.matches import MATCH_SCHEMA
+from weft.runtime.match_rows import MATCH_SCHEMA
 from weft.runtime.spark.collected import in_match_order
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
 

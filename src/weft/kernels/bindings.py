@@ -1,0 +1,109 @@
+"""The lists that matches are made of: positions with their labels, and positions by variable."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, kernel
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+
+
+@kernel
+def take_lists(
+    rows: Int64s, offsets: Int64s, positions: Int64s, labels: Int32s, to: Int64s, taken: Int64s, taken_labels: Int32s
+) -> None:
+    """Put the positions and labels of the chosen matches one after the other, where `to` says that they begin."""
+    for row in range(len(rows)):
+        at = to[row]
+        for place in range(offsets[rows[row]], offsets[rows[row] + 1]):
+            taken[at], taken_labels[at] = positions[place], labels[place]
+            at += 1
+
+
+@kernel
+def bind(
+    offsets: Int64s,
+    positions: Int64s,
+    labels: Int32s,
+    label_offsets: Int64s,
+    label_names: Int32s,
+    entry_of: Int64s,
+    entry_offsets: Int32s,
+    entry_names: Int32s,
+    value_offsets: Int32s,
+    values: Int64s,
+) -> int:
+    """Write the variables of each match: names, where each one's positions begin, positions; how many variables.
+
+    A match's variables come in the order of the first position they are bound to. `entry_of` has a place for each
+    name, with -1.
+    """
+    entry = 0
+    put = 0
+    entry_offsets[0] = 0
+    for match in range(len(offsets) - 1):
+        first, begin, is_grouped = entry, put, True
+        for at in range(offsets[match], offsets[match + 1]):
+            for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
+                name = label_names[slot]
+                if entry_of[name] < first:  # entries only grow, so this is one of an earlier match
+                    entry_of[name] = entry
+                    entry_names[entry] = name
+                    value_offsets[entry] = put
+                    entry += 1
+                elif entry_of[name] != entry - 1:
+                    is_grouped = False
+                values[put] = positions[at]
+                put += 1
+        if not is_grouped:
+            value_offsets[first] = begin
+            _group(
+                offsets[match],
+                offsets[match + 1],
+                positions,
+                labels,
+                label_offsets,
+                label_names,
+                entry_of,
+                first,
+                entry,
+                value_offsets,
+                values,
+            )
+        entry_offsets[match + 1] = entry
+    value_offsets[entry] = put
+    return entry
+
+
+@inlined
+def _group(
+    begin: int,
+    end: int,
+    positions: Int64s,
+    labels: Int32s,
+    label_offsets: Int64s,
+    label_names: Int32s,
+    entry_of: Int64s,
+    first: int,
+    last: int,
+    value_offsets: Int32s,
+    values: Int64s,
+) -> None:
+    """Write the positions of a match again, variable by variable: counted, then filled in from the end."""
+    for entry in range(first, last):
+        value_offsets[entry + 1] = 0
+    for at in range(begin, end):
+        for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
+            value_offsets[entry_of[label_names[slot]] + 1] += 1
+    for entry in range(first, last):
+        value_offsets[entry + 1] += value_offsets[entry]
+    for at in range(end - 1, begin - 1, -1):
+        for slot in range(label_offsets[labels[at]], label_offsets[labels[at] + 1]):
+            entry = entry_of[label_names[slot]]
+            value_offsets[entry + 1] -= 1
+            values[value_offsets[entry + 1]] = positions[at]
+    for entry in range(first, last):
+        value_offsets[entry] = value_offsets[entry + 1]

@@ -1,0 +1,49 @@
+"""Short texts copied sixteen bytes at a time, which takes a fraction of the time that single bytes do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from weft.kernels.jit import inlined
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _copy_sixteen(typing_context: Any, out: Any, at: Any, data: Any, begin: Any) -> Any:
+    """Sixteen bytes from any place of one array to any place of another."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def address(number: int) -> Any:
+            array = cgutils.create_struct_proxy(signature.args[number])(context, builder, value=arguments[number])
+            place = builder.gep(array.data, [arguments[number + 1]])
+            return builder.bitcast(place, cgutils.ir.IntType(128).as_pointer())
+
+        word = builder.load(address(2))
+        word.align = 1
+        builder.store(word, address(0)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, data, types.int64), generate
+
+
+@inlined
+def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
+    """Copy a part of `data` to `out`, from `at` on; where it ends. The bytes after it may be written to as well."""
+    place = begin
+    while place < end:
+        if place + 16 <= len(data) and at + 16 <= len(out):
+            _copy_sixteen(out, at, data, place)
+            place += 16
+            at += 16
+        else:
+            out[at] = data[place]
+            place += 1
+            at += 1
+    return at + end - place

@@ -1,0 +1,106 @@
+"""Columns as JSON: a text for each value, an object for each row, byte for byte what Python's `json` would write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.kernels import json_texts as kernel
+from weft.runtime.buffers import room, text_buffers, validity_of
+
+Int32s = npt.NDArray[np.int32]
+SAMPLE = 1 << 12  # values that tell whether values repeat
+_LONGEST_ESCAPE, _NULL = 6, 4
+
+
+def json_object(values: Mapping[str, object]) -> str:
+    """Values by name as a JSON object."""
+    return "{" + ", ".join(f"{json.dumps(name)}: {_json_text(value)}" for name, value in values.items()) + "}"
+
+
+def _json_text(value: object) -> str:
+    """A value as JSON text. JSON has no word for infinity, but numbers of any size."""
+    text = json.dumps(value, ensure_ascii=False)
+    return {"Infinity": "1e999", "-Infinity": "-1e999"}.get(text, text)
+
+
+def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -> pa.Array:
+    """The JSON object of each row of the columns."""
+    if not columns or not rows:
+        return pa.repeat("{}", rows)
+    texts, codes = [], []
+    first = 0
+    for column in columns.values():
+        found, of_row = _texts(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+        texts.append(found)
+        codes.append(of_row + np.int32(first))
+        first += len(found)
+    places, data = text_buffers(pa.concat_arrays(texts))
+    all_codes = np.concatenate(codes)
+    names = [f"{', ' if number else '{'}{json.dumps(name)}: " for number, name in enumerate(columns)]
+    name_places, name_data = text_buffers(pa.array(names, pa.string()))
+    size = int(np.diff(places).take(all_codes).sum()) + rows * (len(name_data) + 1 + _NULL * len(columns))
+    out_places, out = room(rows + 1, np.int32), room(size, np.uint8)
+    size = kernel.write_objects(all_codes, places, data, name_places, name_data, out_places, out)
+    return _strings(out_places, out, size)
+
+
+def _texts(values: pa.Array) -> tuple[pa.Array, Int32s]:
+    """Texts of values, and which of them each value has; the text of null is empty."""
+    if pa.types.is_dictionary(values.type):
+        if len(values.dictionary) > len(values):
+            return _texts(values.dictionary_decode())
+        return _coded(values)
+    if _repeats(values):
+        return _coded(values.dictionary_encode())
+    return _spelled(values), np.arange(len(values), dtype=np.int32)
+
+
+def _coded(values: pa.DictionaryArray) -> tuple[pa.Array, Int32s]:
+    texts = pa.concat_arrays([_spelled(values.dictionary), pa.array([""])])
+    indices = values.indices.fill_null(len(texts) - 1) if values.indices.null_count else values.indices
+    return texts, indices.to_numpy().astype(np.int32, copy=False)
+
+
+def _repeats(values: pa.Array) -> bool:
+    """Whether it pays to write down different values only."""
+    if pa.types.is_boolean(values.type):
+        return True
+    sample = values.slice(0, SAMPLE)
+    return pa.types.is_floating(values.type) and 2 * len(sample.unique()) < len(sample)
+
+
+def _spelled(values: pa.Array) -> pa.Array:
+    """Each value as JSON text; null as an empty one."""
+    kind = values.type
+    if pa.types.is_integer(kind):
+        return values.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _floats(values.cast(pa.float64()).cast(pa.string()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _quoted(values.cast(pa.string()))
+    return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
+
+
+def _floats(digits: pa.Array) -> pa.Array:
+    """Arrow finds the fewest digits of a number as Python does, but has its own notation."""
+    places, data = text_buffers(digits)
+    out_places, out = room(len(digits) + 1, np.int32), room(kernel.LONGEST_FLOAT * len(digits), np.uint8)
+    return _strings(out_places, out, kernel.spell_floats(places, data, out_places, out))
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    places, data = text_buffers(texts)
+    used = data[places[0] : places[-1]]
+    escaped = int(np.count_nonzero((used < 32) | (used == 34) | (used == 92)))
+    out_places = room(len(texts) + 1, np.int32)
+    out = room(len(used) + 2 * len(texts) + (_LONGEST_ESCAPE - 1) * escaped, np.uint8)
+    return _strings(out_places, out, kernel.quote(places, data, validity_of(texts), texts.offset, out_places, out))
+
+
+def _strings(places: Int32s, data: npt.NDArray[np.uint8], size: int) -> pa.Array:
+    return pa.StringArray.from_buffers(len(places) - 1, pa.py_buffer(places), pa.py_buffer(data[:size]))
