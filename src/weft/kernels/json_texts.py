@@ -163,24 +163,22 @@ def _spell(digits: Bytes, count: int, point: int, out: Bytes, at: int) -> int:
 
 
 @kernel
-def write_objects(
-    codes: Int32s, offsets: Int32s, data: Bytes, name_offsets: Int32s, names: Bytes, out_offsets: Int32s, out: Bytes
+def join(
+    codes: Int32s, offsets: Int32s, data: Bytes, between: Int32s, fixed: Bytes, out_offsets: Int32s, out: Bytes
 ) -> int:
-    """Write one object per row from texts of its values; how many bytes.
+    """Write one text per row from texts of its values, with fixed texts before, between and after them; how many bytes.
 
-    The text of the value of field f in row r is number `codes[f * rows + r]`. The text of a name has all that comes
-    before the value.
+    The value in row r of column c has the text number `codes[c * rows + r]`; column c comes after fixed text c.
     """
-    rows, fields = len(out_offsets) - 1, len(name_offsets) - 1
+    rows, columns = len(out_offsets) - 1, len(between) - 2
     at = 0
     out_offsets[0] = 0
     for row in range(rows):
-        for field in range(fields):
-            at = copy_bytes(out, at, names, name_offsets[field], name_offsets[field + 1])
-            code = codes[field * rows + row]
+        for column in range(columns):
+            at = copy_bytes(out, at, fixed, between[column], between[column + 1])
+            code = codes[column * rows + row]
             begin, end = offsets[code], offsets[code + 1]
             at = copy_bytes(out, at, data, begin, end) if begin < end else copy_bytes(out, at, _NULL, 0, 4)
-        out[at] = 125
-        at += 1
+        at = copy_bytes(out, at, fixed, between[columns], between[columns + 1])
         out_offsets[row + 1] = at
     return at

@@ -30,6 +30,11 @@ def text_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np
     return _read_only(places), NO_BYTES if data is None or not data.size else _read_only(np.frombuffer(data, np.uint8))
 
 
+def strings(offsets: npt.NDArray[np.int32], data: npt.NDArray[Any], size: int) -> pa.Array:
+    """Texts in `size` bytes of `data` as an array."""
+    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data).slice(0, size))
+
+
 def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:
     """The validity bitmap, from the array's offset in bits on; empty when nothing is null."""
     if array.null_count == 0:

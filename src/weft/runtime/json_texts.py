@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels import json_texts as kernel
-from weft.runtime.buffers import room, text_buffers, validity_of
+from weft.runtime.buffers import room, strings, text_buffers, validity_of
 
 Int32s = npt.NDArray[np.int32]
 SAMPLE = 1 << 12  # values that tell whether values repeat
@@ -32,38 +34,45 @@ def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -
     """The JSON object of each row of the columns."""
     if not columns or not rows:
         return pa.repeat("{}", rows)
-    texts, codes = [], []
-    first = 0
-    for column in columns.values():
-        found, of_row = _texts(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
-        texts.append(found)
-        codes.append(of_row + np.int32(first))
-        first += len(found)
-    places, data = text_buffers(pa.concat_arrays(texts))
-    all_codes = np.concatenate(codes)
-    names = [f"{', ' if number else '{'}{json.dumps(name)}: " for number, name in enumerate(columns)]
-    name_places, name_data = text_buffers(pa.array(names, pa.string()))
-    size = int(np.diff(places).take(all_codes).sum()) + rows * (len(name_data) + 1 + _NULL * len(columns))
-    out_places, out = room(rows + 1, np.int32), room(size, np.uint8)
-    size = kernel.write_objects(all_codes, places, data, name_places, name_data, out_places, out)
-    return _strings(out_places, out, size)
+    parts = []
+    for number, (name, column) in enumerate(columns.items()):
+        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        parts.append(_part(f"{', ' if number else '{'}{json.dumps(name)}: ", values))
+    return _joined(parts, "}", rows)
 
 
-def _texts(values: pa.Array) -> tuple[pa.Array, Int32s]:
-    """Texts of values, and which of them each value has; the text of null is empty."""
-    if pa.types.is_dictionary(values.type):
-        if len(values.dictionary) > len(values):
-            return _texts(values.dictionary_decode())
-        return _coded(values)
-    if _repeats(values):
-        return _coded(values.dictionary_encode())
-    return _spelled(values), np.arange(len(values), dtype=np.int32)
+class _Part(NamedTuple):
+    """What comes from one column: in each row `before` and the text that is chosen by number; null if that is empty."""
+
+    before: str
+    texts: pa.Array
+    codes: Int32s
 
 
-def _coded(values: pa.DictionaryArray) -> tuple[pa.Array, Int32s]:
+def _part(name: str, values: pa.Array) -> _Part:
+    is_coded = pa.types.is_dictionary(values.type)
+    if is_coded and len(values.dictionary) > len(values):
+        values, is_coded = values.dictionary_decode(), False
+    elif not is_coded and _repeats(values):
+        values, is_coded = values.dictionary_encode(), True
+    if not is_coded:
+        return _Part(name, _spelled(values), np.arange(len(values), dtype=np.int32))
     texts = pa.concat_arrays([_spelled(values.dictionary), pa.array([""])])
+    # There are few different values: the name is written to each of them, not to each row.
+    named = _joined([_Part(name, texts, np.arange(len(texts), dtype=np.int32))], "", len(texts))
     indices = values.indices.fill_null(len(texts) - 1) if values.indices.null_count else values.indices
-    return texts, indices.to_numpy().astype(np.int32, copy=False)
+    return _Part("", named, indices.to_numpy().astype(np.int32, copy=False))
+
+
+def _joined(parts: Sequence[_Part], after: str, rows: int) -> pa.Array:
+    """The parts side by side, in each row."""
+    bases = accumulate((len(part.texts) for part in parts), initial=0)
+    codes = np.concatenate([part.codes + np.int32(base) for part, base in zip(parts, bases, strict=False)])
+    places, data = text_buffers(pa.concat_arrays([part.texts for part in parts]))
+    between, fixed = text_buffers(pa.array([*(part.before for part in parts), after]))
+    size = int(np.diff(places).take(codes).sum()) + rows * (len(fixed) + _NULL * len(parts))
+    out_places, out = room(rows + 1, np.int32), room(size, np.uint8)
+    return strings(out_places, out, kernel.join(codes, places, data, between, fixed, out_places, out))
 
 
 def _repeats(values: pa.Array) -> bool:
@@ -90,7 +99,7 @@ def _floats(digits: pa.Array) -> pa.Array:
     """Arrow finds the fewest digits of a number as Python does, but has its own notation."""
     places, data = text_buffers(digits)
     out_places, out = room(len(digits) + 1, np.int32), room(kernel.LONGEST_FLOAT * len(digits), np.uint8)
-    return _strings(out_places, out, kernel.spell_floats(places, data, out_places, out))
+    return strings(out_places, out, kernel.spell_floats(places, data, out_places, out))
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
@@ -99,8 +108,4 @@ def _quoted(texts: pa.Array) -> pa.Array:
     escaped = int(np.count_nonzero((used < 32) | (used == 34) | (used == 92)))
     out_places = room(len(texts) + 1, np.int32)
     out = room(len(used) + 2 * len(texts) + (_LONGEST_ESCAPE - 1) * escaped, np.uint8)
-    return _strings(out_places, out, kernel.quote(places, data, validity_of(texts), texts.offset, out_places, out))
-
-
-def _strings(places: Int32s, data: npt.NDArray[np.uint8], size: int) -> pa.Array:
-    return pa.StringArray.from_buffers(len(places) - 1, pa.py_buffer(places), pa.py_buffer(data[:size]))
+    return strings(out_places, out, kernel.quote(places, data, validity_of(texts), texts.offset, out_places, out))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from weft.kernels.bindings import bind
 from weft.kernels.identify import identify, write_hex
 from weft.kernels.match_order import is_ordered, match_order
-from weft.runtime.buffers import fixed, room
+from weft.runtime.buffers import fixed, room, strings
 from weft.runtime.json_texts import json_objects
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch
 
@@ -138,9 +138,8 @@ def _one(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
 
 def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
     """Matches as a record batch, in their order."""
-    queries = pa.array(batch.query_names, pa.string()) if batch.codes is not None else None
     columns = [
-        pa.repeat(batch.query, len(batch)) if queries is None else queries.take(pa.array(batch.codes)),
+        pa.array(batch.query_names, pa.string()).take(pa.array(batch.query_codes)),
         _hex(high, low),
         pa.array(batch.starts),
         pa.array(batch.ends),
@@ -154,7 +153,7 @@ def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
 def _bindings_of(batch: MatchBatch) -> pa.MapArray:
     table = _label_table(batch.names)
     labels = batch.labels.astype(np.int32, copy=False)
-    most = int(np.diff(table.offsets).take(labels).sum())
+    most = len(labels) * table.most
     entry_offsets, entry_names = room(len(batch) + 1, np.int32), room(most, np.int32)
     value_offsets, values = room(most + 1, np.int32), room(most, np.int64)
     entries = bind(
@@ -191,6 +190,7 @@ class _LabelTable(NamedTuple):
     offsets: Int64s
     codes: Int32s
     names: pa.Array
+    most: int  # names of a label
 
 
 @lru_cache(maxsize=256)
@@ -202,6 +202,7 @@ def _label_table(labels: tuple[tuple[str, ...], ...]) -> _LabelTable:
         np.cumsum([0, *map(len, labels)], dtype=np.int64),
         np.array(numbers, np.int32),
         pa.array(list(codes), pa.string()),
+        max(map(len, labels), default=0),
     )
 
 
@@ -251,4 +252,4 @@ def _hex(high: UInt64s, low: UInt64s) -> pa.Array:
     text = room(16 * len(high), np.uint16)
     write_hex(fixed(high), fixed(low), text)
     offsets = np.arange(0, 32 * len(high) + 1, 32, dtype=np.int32)
-    return pa.StringArray.from_buffers(len(high), pa.py_buffer(offsets), pa.py_buffer(text))
+    return strings(offsets, text, 32 * len(high))
