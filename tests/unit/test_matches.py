@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft.kernels.match_order import is_ordered, match_order
 from weft.runtime.match_lines import json_lines
 from weft.runtime.match_rows import match_ids, to_arrow, to_matches, to_record_batches
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
@@ -90,6 +91,55 @@ def test_ids_are_the_same_in_another_process() -> None:
 def test_queries_come_in_the_given_order_when_all_else_is_equal() -> None:
     table = to_arrow([one("a"), one("b"), one("c")], query_order=["c", "a", "b"])
     assert table.column("query").to_pylist() == ["c", "a", "b"]
+
+
+def mixed() -> MatchBatch:
+    """Matches of several queries, two of which have one name."""
+    return MatchBatch(
+        query="",
+        names=(("x",), (), ("x", "y")),
+        starts=np.arange(6),
+        ends=np.arange(6),
+        offsets=np.array([0, 2, 2, 3, 5, 6, 8]),
+        positions=np.array([0, 1, 3, 4, 5, 6, 7, 8]),
+        labels=np.array([0, 2, 1, 2, 0, 0, 2, 2]),
+        fields={"n": pa.array(range(6))},
+        queries=("a", "b", "a"),
+        codes=np.array([2, 1, 0, 2, 1, 0], np.int32),
+    )
+
+
+def test_queries_of_one_name_are_one_query() -> None:
+    batch = mixed()
+    assert batch.counts == {"a": 4, "b": 2}
+    chosen = [(match.query, match.event["n"], match.positions, match.bindings) for match in to_matches(batch.of("a"))]
+    assert chosen == [
+        ("a", 0, (0, 1), {"x": (0, 1), "y": (1,)}),
+        ("a", 2, (3,), {}),
+        ("a", 3, (4, 5), {"x": (4, 5), "y": (4,)}),
+        ("a", 5, (7, 8), {"x": (7, 8), "y": (7, 8)}),
+    ]
+    assert len(batch.of("c")) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(6)))
+def test_rows_do_not_depend_on_the_order_in_which_matches_come(order: list[int]) -> None:
+    batch = mixed()
+    parts = [batch.take(np.array(order[:4])), batch.take(np.array(order[4:]))]
+    assert to_arrow(parts, ["a", "b"]).to_pylist() == to_arrow([batch]).to_pylist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 9)), max_size=100), st.booleans())
+def test_order_is_by_end_start_and_positions(times: list[tuple[int, int, int]], by_end: bool) -> None:
+    if by_end:
+        times.sort(key=lambda time: time[0])
+    ends, starts, positions = np.array(times, np.int64).reshape(-1, 3).T.copy()
+    words, ranks = np.arange(len(times), dtype=np.uint64), np.zeros(len(times), np.int32)
+    columns = ends, starts, np.arange(len(times) + 1), positions, ranks, words, words
+    assert match_order(*columns).tolist() == sorted(range(len(times)), key=times.__getitem__)
+    assert is_ordered(*columns) == (times == sorted(times))
 
 
 def test_slices_keep_offsets_and_fields() -> None:

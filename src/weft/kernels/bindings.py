@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import kernel, spliced
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -78,7 +78,7 @@ def bind(
     return entry
 
 
-@inlined
+@spliced
 def _group(
     begin: int,
     end: int,

@@ -10,9 +10,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import inlined
+from weft.kernels.jit import inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
+Int32s = npt.NDArray[np.int32]
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -47,3 +48,14 @@ def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
             place += 1
             at += 1
     return at + end - place
+
+
+@kernel
+def copy_texts(codes: Int32s, offsets: Int32s, data: Bytes, out_offsets: Int32s, out: Bytes) -> int:
+    """Write the texts that are chosen by number one after the other, and where each one ends; how many bytes."""
+    at = 0
+    out_offsets[0] = 0
+    for row in range(len(codes)):
+        at = copy_bytes(out, at, data, offsets[codes[row]], offsets[codes[row] + 1])
+        out_offsets[row + 1] = at
+    return at

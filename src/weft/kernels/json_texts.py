@@ -66,15 +66,14 @@ def spell_floats(offsets: Int32s, data: Bytes, out_offsets: Int32s, out: Bytes) 
     for text in range(len(offsets) - 1):
         begin, end = offsets[text], offsets[text + 1]
         if begin < end:
-            points, letters, zeros = 0, 0, 0
-            for place in range(begin, end):
-                points += data[place] == _POINT
-                letters += data[place] > 57
-            while begin + zeros < end and data[begin + zeros] < 49:
-                zeros += 1  # with the sign and the point
-            if letters == 0 and zeros < 5:
+            place, zeros, has_point = begin, 0, False
+            while place < end and data[place] < 58:
+                has_point |= data[place] == _POINT
+                zeros += data[place] < 49 and zeros == place - begin  # with the sign and the point
+                place += 1
+            if place == end and zeros < 5:
                 at = copy_bytes(out, at, data, begin, end)
-                if points == 0:
+                if not has_point:
                     out[at], out[at + 1] = _POINT, _ZERO
                     at += 2
             else:
@@ -91,15 +90,14 @@ def _rewrite(data: Bytes, begin: int, end: int, digits: Bytes, out: Bytes, at: i
         at += 1
         begin += 1
     if data[begin] > 57:  # inf or nan
-        word = _INFINITE if data[begin] == 105 else _NAN
-        return copy_bytes(out, at, word, 0, len(word))
+        return copy_bytes(out, at, _INFINITE, 0, 5) if data[begin] == 105 else copy_bytes(out, at, _NAN, 0, 3)
     count, point = _parse(data, begin, end, digits)
     return _spell(digits, count, point, out, at)
 
 
 @inlined
 def _parse(data: Bytes, place: int, end: int, digits: Bytes) -> tuple[int, int]:
-    """Digits of a number, without zeros around them, and where its point is from the first one on."""
+    """Digits of a number, from the first that is not zero, and where its point is from there on."""
     count = 0
     point = 0
     fraction = 0
@@ -121,35 +119,21 @@ def _parse(data: Bytes, place: int, end: int, digits: Bytes) -> tuple[int, int]:
             if data[later] >= _ZERO:
                 exponent = 10 * exponent + data[later] - _ZERO
         point += -exponent if is_negative else exponent
-    while count > 0 and digits[count - 1] == _ZERO:
-        count -= 1
     return count, point
 
 
 @inlined
 def _spell(digits: Bytes, count: int, point: int, out: Bytes, at: int) -> int:
-    if count == 0:
-        point = 1
     exponent = point - 1
     is_positional = -4 <= exponent < 16
     before = point if is_positional else 1  # digits before the point
-    if before <= 0:
-        out[at] = _ZERO
-        at += 1
-    for place in range(before):
-        out[at] = digits[place] if place < count else _ZERO
-        at += 1
-    if is_positional or count > 1:
-        out[at] = _POINT
-        at += 1
-    for _ in range(-before):
-        out[at] = _ZERO
-        at += 1
-    at = copy_bytes(out, at, digits, min(max(before, 0), count), count)
-    if is_positional:
-        if count <= before:
-            out[at] = _ZERO
+    for place in range(min(before - 1, 0), max(before + 1, count) if is_positional else count):
+        if place == before:
+            out[at] = _POINT
             at += 1
+        out[at] = digits[place] if 0 <= place < count else _ZERO
+        at += 1
+    if is_positional:
         return at
     out[at] = 101  # e
     out[at + 1] = _MINUS if exponent < 0 else _PLUS

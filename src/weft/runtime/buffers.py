@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.kernels.byte_copy import copy_texts
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 NO_BYTES: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 NO_BYTES.setflags(write=False)
@@ -33,6 +35,14 @@ def text_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np
 def strings(offsets: npt.NDArray[np.int32], data: npt.NDArray[Any], size: int) -> pa.Array:
     """Texts in `size` bytes of `data` as an array."""
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data).slice(0, size))
+
+
+def names_by_number(codes: npt.NDArray[np.int32], names: pa.Array) -> pa.Array:
+    """Short texts, each chosen by number."""
+    offsets, data = text_buffers(names)
+    longest = int(np.diff(offsets).max(initial=0))
+    out_offsets, out = room(len(codes) + 1, np.int32), room(longest * len(codes), np.uint8)
+    return strings(out_offsets, out, copy_texts(fixed(codes), offsets, data, out_offsets, out))
 
 
 def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:

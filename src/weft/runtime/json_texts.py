@@ -1,4 +1,4 @@
-"""Columns as JSON: a text for each value, an object for each row, byte for byte what Python's `json` would write."""
+"""Columns as JSON: a text for each value, an object for each row, byte for byte as Python would write it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels import json_texts as kernel
-from weft.runtime.buffers import room, strings, text_buffers, validity_of
+from weft.runtime.buffers import names_by_number, room, strings, text_buffers, validity_of
 
 Int32s = npt.NDArray[np.int32]
 SAMPLE = 1 << 12  # values that tell whether values repeat
 _LONGEST_ESCAPE, _NULL = 6, 4
+_EMPTY, _NOTHING = pa.array(["{}"]), pa.array([""])
 
 
 def json_object(values: Mapping[str, object]) -> str:
@@ -32,8 +33,8 @@ def _json_text(value: object) -> str:
 
 def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -> pa.Array:
     """The JSON object of each row of the columns."""
-    if not columns or not rows:
-        return pa.repeat("{}", rows)
+    if not columns:
+        return names_by_number(np.zeros(rows, np.int32), _EMPTY)
     parts = []
     for number, (name, column) in enumerate(columns.items()):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -57,7 +58,7 @@ def _part(name: str, values: pa.Array) -> _Part:
         values, is_coded = values.dictionary_encode(), True
     if not is_coded:
         return _Part(name, _spelled(values), np.arange(len(values), dtype=np.int32))
-    texts = pa.concat_arrays([_spelled(values.dictionary), pa.array([""])])
+    texts = pa.concat_arrays([_spelled(values.dictionary), _NOTHING])
     # There are few different values: the name is written to each of them, not to each row.
     named = _joined([_Part(name, texts, np.arange(len(texts), dtype=np.int32))], "", len(texts))
     indices = values.indices.fill_null(len(texts) - 1) if values.indices.null_count else values.indices
@@ -89,10 +90,14 @@ def _spelled(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):
-        return _floats(values.cast(pa.float64()).cast(pa.string()))
+        return _floats(_as(values, pa.float64()).cast(pa.string()))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _quoted(values.cast(pa.string()))
+        return _quoted(_as(values, pa.string()))
     return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    return values if values.type == kind else values.cast(kind)
 
 
 def _floats(digits: pa.Array) -> pa.Array:

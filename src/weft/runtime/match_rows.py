@@ -16,7 +16,7 @@ import pyarrow as pa
 from weft.kernels.bindings import bind
 from weft.kernels.identify import identify, write_hex
 from weft.kernels.match_order import is_ordered, match_order
-from weft.runtime.buffers import fixed, room, strings
+from weft.runtime.buffers import fixed, names_by_number, room, strings
 from weft.runtime.json_texts import json_objects
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch
 
@@ -39,6 +39,7 @@ MATCH_SCHEMA = pa.schema(
         pa.field("event", pa.string(), nullable=False),  # a JSON object
     ]
 )
+_POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
 # Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
 ROWS = 1 << 17
 
@@ -70,8 +71,8 @@ def to_record_batches(
         order = match_order(*columns)
         whole, high, low = whole.take(order), high[order], low[order]
     for begin in range(0, len(whole), ROWS):
-        part = slice(begin, min(begin + ROWS, len(whole)))
-        yield _rows(whole.slice(part.start, part.stop), high[part], low[part])
+        end = min(begin + ROWS, len(whole))
+        yield _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
 
 
 def to_matches(batches: MatchBatch | Iterable[MatchBatch]) -> Iterator[Match]:
@@ -139,11 +140,11 @@ def _one(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
 def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
     """Matches as a record batch, in their order."""
     columns = [
-        pa.array(batch.query_names, pa.string()).take(pa.array(batch.query_codes)),
+        names_by_number(batch.query_codes, pa.array(batch.query_names, pa.string())),
         _hex(high, low),
         pa.array(batch.starts),
         pa.array(batch.ends),
-        _lists(batch.offsets.astype(np.int32), batch.positions, MATCH_SCHEMA.field("positions").type),
+        _lists(batch.offsets.astype(np.int32), batch.positions, _POSITIONS),
         _bindings_of(batch),
         _event_texts(batch),
     ]
@@ -168,10 +169,9 @@ def _bindings_of(batch: MatchBatch) -> pa.MapArray:
         value_offsets,
         values,
     )
-    kind = MATCH_SCHEMA.field("bindings").type
-    bound = _lists(value_offsets[: entries + 1], values, kind.item_type)
-    names = table.names.take(pa.array(entry_names[:entries]))
-    return pa.MapArray.from_arrays(pa.array(entry_offsets), names, bound, kind)
+    bound = _lists(value_offsets[: entries + 1], values, _BINDINGS.item_type)
+    names = names_by_number(entry_names[:entries], table.names)
+    return pa.MapArray.from_arrays(pa.array(entry_offsets), names, bound, _BINDINGS)
 
 
 def _lists(offsets: Int32s, values: Int64s, kind: pa.DataType) -> pa.Array:

@@ -96,6 +96,8 @@ class MatchBatch:
 
     def slice(self, begin: int, end: int) -> MatchBatch:
         """Matches `begin` to `end` (not included), sharing memory with this batch."""
+        if begin == 0 and end == len(self):
+            return self
         low, high = self.offsets[begin], self.offsets[end]
         return replace(
             self,

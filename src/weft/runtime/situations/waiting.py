@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from weft.kernels.match_order import match_order
 from weft.runtime import blocks
+from weft.runtime.buffers import fixed
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.situations.members import Lists, joined_lists, single_lists
 from weft.runtime.situations.report import Derived
@@ -77,9 +78,9 @@ class Waiting:
 def _stream_order(events: Derived) -> Int64s:
     """By end, start and rank."""
     count = len(events.batch)
-    none, words = np.zeros(count, np.int32), np.zeros(count, np.uint64)
-    starts, ends = (np.array(times, np.int64) for times in (events.batch.starts, events.batch.ends))
-    return match_order(ends, starts, *events.ranks, none, words, words)
+    none, words = fixed(np.zeros(count, np.int32)), fixed(np.zeros(count, np.uint64))
+    starts, ends = (fixed(np.asarray(times, np.int64)) for times in (events.batch.starts, events.batch.ends))
+    return match_order(ends, starts, fixed(events.ranks.offsets), fixed(events.ranks.values), none, words, words)
 
 
 def _is_in(types: pa.Array, wanted: pa.Array) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.kernels.match_order import match_order
+from weft.runtime.buffers import fixed, values_of
 
 
 def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
@@ -20,13 +21,13 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
     ranks = np.array([query_names.index(name) for name in names.dictionary.to_pylist()], np.int32)
     high, low = _words(rows.column("id"))
     order = match_order(
-        rows.column("end").to_numpy(),
-        rows.column("start").to_numpy(),
-        positions.offsets.to_numpy().astype(np.int64),
-        positions.values.to_numpy(),
-        ranks[names.indices.to_numpy()],
-        high,
-        low,
+        values_of(rows.column("end")),
+        values_of(rows.column("start")),
+        fixed(positions.offsets.to_numpy().astype(np.int64)),
+        values_of(positions.values),
+        fixed(ranks[names.indices.to_numpy()]),
+        fixed(high),
+        fixed(low),
     )
     return pa.Table.from_batches([rows.take(pa.array(order))])
 
