@@ -7,16 +7,26 @@ from typing import Any
 import numpy as np
 
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import bare, kernel, spliced
+from weft.kernels.prefetch import prefetch
 from weft.kernels.tagged import FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal
 
+AHEAD = 16  # events from the first hint to its use
+LARGE = 1 << 12  # smaller tables stay in the cache
 
-@inlined
+
+@spliced
+def _first_place(begin: Any, size: Any, kind: Any, word: Any) -> Any:
+    """Where in a table of so many places a value is, unless others are there."""
+    high = mixed_in(np.uint64(0), kind, word) >> np.uint64(32)
+    return (begin + np.int64((high * np.uint64(size)) >> np.uint64(32))) * t.PLACE
+
+
+@bare
 def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> Any:
     """The place of a value in one of the tables, or the empty one where it would be."""
     first = begin * t.PLACE
-    high = mixed_in(np.uint64(0), kind, word) >> np.uint64(32)
-    at = first + np.int64((high * np.uint64(size)) >> np.uint64(32)) * t.PLACE
+    at = _first_place(begin, size, kind, word)
     while places[at + t.P_GROUP] != 0 and not (
         places[at + t.P_WORD] == word and places[at + t.P_GROUP] & ((1 << t.KIND_BITS) - 1) == kind
     ):
@@ -35,8 +45,8 @@ def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.In
         places[at + t.P_GROUP] = (codes[k] << t.KIND_BITS) + kinds[k]
 
 
-@inlined
-def _leaf(index: t.Index, at: int, kind: int, word: int) -> Any:
+@spliced
+def _leaf(index: t.Index, at: Any, kind: Any, word: Any) -> Any:
     """How many cuts of an access a number reaches."""
     low = index.access[at + t.A_CUTS]
     if kind == INTEGER:
@@ -76,6 +86,37 @@ def _group(index: t.Index, at: Any, kind: Any, word: Any) -> Any:
 
 
 @spliced
+def _expect(index: t.Index, batch: t.Batch, event: Any, store: t.Store, row_of: t.Int32s, is_near: bool) -> None:
+    """Have in the cache what finds the rules of an event, and when it is near, which row they have."""
+    of = np.int64(batch.types[event]) * t.KIND_OF_EVENT
+    for access in range(store.types[of + t.ACCESS_AT], store.types[of + t.ACCESS_END]):
+        at = access * t.ACCESS
+        how, size = index.access[at + t.A_KIND], index.access[at + t.A_SIZE]
+        if size < LARGE or (how != t.BY_RANGE and how != t.BY_KEY):
+            continue
+        column = store.columns[store.types[of + t.COLUMNS_AT] + index.access[at + t.A_COLUMN]]
+        place = event * batch.width + VALUE * column
+        if is_near:
+            code = _group(index, at, batch.values[place], batch.values[place + 1])
+            if code > 0:
+                prefetch(row_of, code - 1)
+            continue
+        kind, word = normal(batch.values[place], batch.values[place + 1])
+        if how == t.BY_KEY:
+            prefetch(index.places, _first_place(index.access[at + t.A_PLACES], size, kind, word))
+        elif np.uint64(word - index.access[at + t.A_LOW]) < np.uint64(size):
+            prefetch(index.members, index.access[at + t.A_MEMBERS] + word - index.access[at + t.A_LOW])
+
+
+@spliced
+def expect_later(index: t.Index, batch: t.Batch, event: Any, store: t.Store, row_of: t.Int32s) -> None:
+    """Have in the cache what later events of the batch need: memory is slow, but it answers many at once."""
+    if event + AHEAD < len(batch.types):
+        _expect(index, batch, event + AHEAD, store, row_of, False)
+        _expect(index, batch, event + AHEAD // 2, store, row_of, True)
+
+
+@spliced
 def starting(index: t.Index, begin: Any, end: Any, event: Any, values: t.Int64s, width: Any, picked: t.Int32s) -> Any:
     """Write down the rules that may start at an event, and say how many they are."""
     count = np.int64(0)
@@ -111,7 +152,7 @@ def starting(index: t.Index, begin: Any, end: Any, event: Any, values: t.Int64s,
     return count
 
 
-@inlined
+@bare
 def sort_rules(picked: t.Int32s, count: int) -> None:
     """Put rules in their order (Shell's sort: there are few, mostly in order)."""
     in_order = 1

@@ -12,7 +12,7 @@ import numpy as np
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import spliced
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
-from weft.kernels.rule_index import sort_rules, starting
+from weft.kernels.rule_index import expect_later, sort_rules, starting
 from weft.kernels.rule_lists import list_event
 from weft.kernels.rule_members import suited, that_pass
 from weft.kernels.rule_scan import Seen, all_pass, first_from, list_of, passes
@@ -61,6 +61,7 @@ def fetch(
         _place_defined(work.queue, queued, now, of, store, control, seen)
     else:
         _place_event(batch, control[t.EVENT], now, of, store, seen)
+        expect_later(index, batch, control[t.EVENT], store, rules.row_of)
     for k in range(now * mark_words, (now + 1) * mark_words):
         store.marks[k] = 0
     if types[of + t.CHAINS_AT] < types[of + t.CHAINS_END] and not list_event(
