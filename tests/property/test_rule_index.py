@@ -11,9 +11,10 @@ from tests.harness import some
 from tests.property.test_engines_equal_meaning import event_batches
 
 from weft.algebra.meaning import matches
-from weft.algebra.predicates import Attribute, Comparison, Literal, Value
+from weft.algebra.predicates import Attribute, Comparison, ComparisonOperator, Literal, Value
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
+from weft.kernels.rule_index import LARGE
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
@@ -31,7 +32,7 @@ POOLS: dict[str, tuple[Value, ...]] = {
     "texts": tuple(f"text {number}" for number in range(30)),
     "truths": (True, False),
 }
-OPERATORS = ("=", "=", "=", "=", "=", "<", "<=", ">", ">=", "<>")
+OPERATORS: tuple[ComparisonOperator, ...] = ("=", "=", "=", "=", "=", "<", "<=", ">", ">=", "<>")
 Found = list[tuple[str, tuple[int, ...]]]
 
 
@@ -109,3 +110,27 @@ def test_rules_that_come_and_go(pools: list[str], count: int, seed: int) -> None
         there = {number: rule for number, rule in there.items() if number not in gone}
         expected = [(name, (position,)) for name, _ in meant(list(there.values()), [event])]
         assert pushed(run, [batch]) == expected
+
+
+def test_more_constants_than_the_cache_holds() -> None:
+    """One rule for each value, of one attribute close together and of another far apart."""
+    (rule,) = filters(Random(1), ["dense"], 1)
+    terminator, events = rule.terminator, rule.terminator.events
+    count = LARGE + 1
+    rules = []
+    for name, factor in (("v", 1), ("w", 10**12)):
+        for number in range(count):
+            equal = Comparison("=", Attribute(name), Literal(number * factor))
+            own = replace(terminator, events=replace(events, type="E", static=(equal,)))
+            rules.append(replace(rule, name=f"{name}{number}", terminator=own))
+    chance = Random(2)
+    wanted = [(chance.randrange(2 * count), chance.randrange(2 * count)) for _ in range(200)]
+    rows = [{"type": "E", "ts": time, "v": v, "w": w * 10**12} for time, (v, w) in enumerate(wanted)]
+    found = pushed(RuleRun(rules), event_batches([rows[:3], rows[3:]], plan(Program("tesla", (rules[0], rules[-1])))))
+    numbers = enumerate(wanted)
+    assert found == sorted(
+        (f"{name}{value}", (place,))
+        for place, pair in numbers
+        for name, value in zip("vw", pair, strict=True)
+        if value < count
+    )
