@@ -19,6 +19,9 @@ from weft.cache import cache_folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_OPTIONS: dict[str, bool] = {"nogil": True, "boundscheck": False, "no_cfunc_wrapper": True}
+# A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it.
+_PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True}
 _IMPORTED = re.compile(r"^from weft\.kernels\.(\w+) import", re.MULTILINE)
 
 
@@ -43,10 +46,19 @@ def _cache_of(module: str) -> Path | None:
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function of flat arrays and numbers on its first call, or take it from the cache."""
+    return _cached(function, _nrt=True)
+
+
+def bare_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that makes no arrays: none are counted, so using many costs nothing."""
+    return _cached(function, _nrt=False)
+
+
+def _cached(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     before, folder = numba.config.CACHE_DIR, _cache_of(Path(function.__code__.co_filename).stem)
     numba.config.CACHE_DIR = str(folder or before)
     try:
-        compiled: Callable[P, R] = numba.njit(function, cache=folder is not None, nogil=True, boundscheck=False)
+        compiled: Callable[P, R] = numba.njit(function, cache=folder is not None, **_OPTIONS, **options)
     finally:
         numba.config.CACHE_DIR = before
     return compiled
@@ -54,17 +66,17 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel: compiled, and cached, with the kernels that call it."""
-    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, _nrt=True)
+    compiled: Callable[P, R] = numba.njit(function, _nrt=True, **_PART)
     return compiled
 
 
 def bare(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that makes no arrays: none are counted, so passing many costs nothing, nor does compiling."""
-    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, _nrt=False)
+    compiled: Callable[P, R] = numba.njit(function, _nrt=False, **_PART)
     return compiled
 
 
 def spliced(function: Callable[P, R]) -> Callable[P, R]:
     """A small part of a kernel, written into it: a call would count references to every array it passes."""
-    compiled: Callable[P, R] = numba.njit(function, nogil=True, boundscheck=False, inline="always")
+    compiled: Callable[P, R] = numba.njit(function, inline="always", **_OPTIONS)
     return compiled

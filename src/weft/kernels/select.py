@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.kernels.found_sets import DONE, FULL, GROW, emit
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.participants import (
     ARRIVED,
     BOUND,
@@ -247,7 +247,7 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Numb
     return DONE
 
 
-@kernel
+@bare_kernel
 def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, counting: bool) -> Number:
     """Take events until all are done or the answer says what is missing; called again it goes on from there.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, kernel, spliced
+from weft.kernels.jit import bare, bare_kernel, spliced
 
 Int8s = npt.NDArray[np.int8]
 Int32s = npt.NDArray[np.int32]
@@ -346,8 +346,8 @@ def _complete(
     return _walk(kept, control, rows, search.current, sets)
 
 
-@bare
-def _advance(
+@bare_kernel
+def advance_sequences(
     events: Events,
     query: Query,
     control: Int64s,
@@ -357,7 +357,10 @@ def _advance(
     sets: Sets,
     counting: bool,
 ) -> int:
-    """See `advance_sequences`; here no references to arrays are counted."""
+    """Take events until all are done, the output is full or rows run out; called again it goes on from there.
+
+    With `counting` sets are only counted.
+    """
     kept = len(query.consumes) - 1
     consumes = query.consumes.any()
     while control[EVENT] < len(events.slots):
@@ -375,21 +378,3 @@ def _advance(
                     _free_consumed(base, kept, control, chains, rows)
         control[EVENT] += 1
     return DONE
-
-
-@kernel
-def advance_sequences(
-    events: Events,
-    query: Query,
-    control: Int64s,
-    chains: Chains,
-    rows: Rows,
-    search: Search,
-    sets: Sets,
-    counting: bool,
-) -> int:
-    """Take events until all are done, the output is full or rows run out; called again it goes on from there.
-
-    With `counting` sets are only counted.
-    """
-    return _advance(events, query, control, chains, rows, search, sets, counting)
