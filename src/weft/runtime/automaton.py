@@ -19,6 +19,7 @@ from weft.runtime.found import Found, empty_output, take_output
 from weft.runtime.tables import AutomatonTables, extended
 
 Int32s = npt.NDArray[np.int32]
+_MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; larger limits are applied after it
 
 
 class AutomatonRun:
@@ -231,8 +232,9 @@ class AutomatonRun:
         """What the kernel needs to report the best matches only, where it can tell them by itself."""
         query, labels = self.query, self.automaton.labels
         one = query.strategy in (Strategy.NEXT, Strategy.ANY, Strategy.LAST)
-        able = not (self.conditions or self.automaton.may_repeat or query.strategy is Strategy.MAX)
         keep = 1 if one else query.limit or 0
+        able = keep <= _MOST_KEPT and query.strategy is not Strategy.MAX
+        able = able and not (self.conditions or self.automaton.may_repeat)
         order = NEXT_ORDER if one else LATEST_START
         if query.strategy is Strategy.LAST:
             order = LAST_ORDER
