@@ -18,7 +18,7 @@ from weft.kernels.rule_index import LARGE
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
-from weft.runtime.matches import to_matches
+from weft.runtime.match_rows import to_matches
 from weft.runtime.rules.run import RuleRun
 
 FAR = 2**62
