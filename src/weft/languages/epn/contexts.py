@@ -9,6 +9,8 @@ from weft.languages.epn.scope import Scope
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 
+_MANY = 10_000  # partitions of one event that take more room than most machines have
+
 
 class ContextLowering:
     """Lowers the context of one pattern."""
@@ -30,12 +32,20 @@ class ContextLowering:
                 ticks = self._ticks(length)
                 return contexts.Windows(ticks, ticks, by=by)
             case syntax.Sliding(length, step):
-                return contexts.Windows(self._ticks(length), self._ticks(step), by=by)
+                sliding = contexts.Windows(self._ticks(length), self._ticks(step), by=by)
+                self._warn_of_many(sliding, step)
+                return sliding
             case syntax.Until(opener, closer):
                 return contexts.FromUntil(opener.text, closer.text, by=by)
             case syntax.Lasting(opener, length):
                 return contexts.FromFor(opener.text, self._ticks(length), by=by)
         raise AssertionError(f"not an interval: {clause.interval!r}")
+
+    def _warn_of_many(self, sliding: contexts.Windows, step: syntax.Duration) -> None:
+        partitions = -(-sliding.length // sliding.step)
+        if partitions > _MANY:
+            message = f"every event is in {partitions} partitions at once, each of which is looked at"
+            self._findings.warning("many-partitions", message, step.span, "begin less often")
 
     def _attributes(self, clause: syntax.Context) -> tuple[str, ...]:
         """What the partitions are divided by; every type that is looked at must have it."""
