@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined
+from weft.kernels.jit import bare
 
 Floats = npt.NDArray[np.float64]
 Uint64s = npt.NDArray[np.uint64]
@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-@inlined
+@bare
 def fixed(is_float: bool, word: int) -> Any:
     """An integer, or a float by its bits, in fixed point: whether it has a place there, and its three words."""
     if not is_float:
@@ -47,7 +47,7 @@ def fixed(is_float: bool, word: int) -> Any:
     return True, a, b, c
 
 
-@inlined
+@bare
 def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
     """The sum of two numbers of three words."""
     low = c + z
@@ -59,7 +59,7 @@ def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
     return a + x + more, middle, low
 
 
-@inlined
+@bare
 def negated(a: Any, b: Any, c: Any) -> Any:
     """The number of three words with the other sign."""
     low = ~c + _ONE
@@ -69,7 +69,7 @@ def negated(a: Any, b: Any, c: Any) -> Any:
     return ~a + more, middle, low
 
 
-@inlined
+@bare
 def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
     """The float nearest to a number of three words with so many bits after the point; `rest`: a little more than it."""
     if a == 0 and b == 0 and c == 0:
@@ -94,7 +94,7 @@ def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
     return -value if negative else value
 
 
-@inlined
+@bare
 def quotient(high: Any, low: Any, count: int) -> float:
     """An integer of two words divided by a count, rounded once."""
     negative = (high & _SIGN) != 0
@@ -114,7 +114,7 @@ def quotient(high: Any, low: Any, count: int) -> float:
     return -value if negative else value
 
 
-@inlined
+@bare
 def add_partial(partials: Floats, count: int, number: float) -> int:
     """Add a finite number to partial sums that do not overlap; how many there are then, -1 if it is beyond all."""
     kept = 0
@@ -136,7 +136,7 @@ def add_partial(partials: Floats, count: int, number: float) -> int:
     return kept
 
 
-@inlined
+@bare
 def partials_sum(partials: Floats, count: int) -> float:
     """The sum of partial sums, rounded once, to even when it is half way."""
     if count == 0:

@@ -9,53 +9,15 @@ room runs out the kernel returns, and goes on where it stood when it is called a
 
 from __future__ import annotations
 
+import numpy as np
+
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import kernel
+from weft.kernels.room import NOTE, lend
 from weft.kernels.rule_firing import check, emit, write
-from weft.kernels.rule_scan import Seen
 from weft.kernels.rule_search import advance, fetch, judged, open_step, start, started
 from weft.kernels.rule_series import scan_extents
-
-
-@bare
-def _fire(
-    batch: t.Batch,
-    rules: t.Rules,
-    index: t.Index,
-    store: t.Store,
-    lanes: t.Lanes,
-    width: int,
-    mark_words: int,
-    work: t.Work,
-    output: t.Output,
-    control: t.Int64s,
-    counting: bool,
-) -> int:
-    seen = Seen(work.frames, store.values, width, rules.code, work.stack, work.results, store.texts, store.text_offsets)
-    control[t.KNOWN] = control[t.CLEARED] = -1
-    mode = control[t.MODE]
-    while mode >= 0:
-        if mode == t.FETCH:
-            mode = fetch(batch, rules, index, store, lanes, mark_words, work, control, seen)
-        elif mode == t.START:
-            mode = start(rules, work, control, seen)
-        elif mode == t.STARTED:
-            mode = started(rules, control)
-        elif mode == t.OPEN:
-            mode = open_step(rules, store, work, control, seen)
-        elif mode == t.ADVANCE:
-            mode = advance(rules, store, mark_words, work, output, control, counting, seen)
-        elif mode == t.JUDGED:
-            mode = judged(work, control)
-        elif mode == t.EMIT:
-            mode = emit(rules, control)
-        elif mode == t.CHECK:
-            mode = check(rules, store, mark_words, work, output, control, counting, seen)
-        elif mode == t.WRITE:
-            mode = write(rules, store, work, output, control, counting, seen)
-        else:
-            mode = scan_extents(rules, store, lanes, work, control, seen)
-    return int(-1 - mode)
 
 
 @kernel
@@ -65,12 +27,41 @@ def fire(
     index: t.Index,
     store: t.Store,
     lanes: t.Lanes,
-    width: int,
-    mark_words: int,
     work: t.Work,
     output: t.Output,
     control: t.Int64s,
-    counting: bool,
 ) -> int:
-    """Take events until all are done or room runs out; what for is returned. An event has `mark_words` of marks."""
-    return _fire(batch, rules, index, store, lanes, width, mark_words, work, output, control, counting)
+    """Take events until all are done or room runs out; what for is returned."""
+    room = np.empty(r.NOTES * NOTE, np.int64)
+    lend(room, r.BATCH, batch)
+    lend(room, r.RULES, rules)
+    lend(room, r.INDEX, index)
+    lend(room, r.STORE, store)
+    lend(room, r.LANES, lanes)
+    lend(room, r.WORK, work)
+    lend(room, r.OUTPUT, output)
+    lend(room, r.CONTROL, (control,))
+    control[t.KNOWN] = control[t.CLEARED] = -1
+    mode = control[t.MODE]
+    while mode >= 0:
+        if mode == t.FETCH:
+            mode = fetch(room)
+        elif mode == t.START:
+            mode = start(room)
+        elif mode == t.STARTED:
+            mode = started(room)
+        elif mode == t.OPEN:
+            mode = open_step(room)
+        elif mode == t.ADVANCE:
+            mode = advance(room)
+        elif mode == t.JUDGED:
+            mode = judged(room)
+        elif mode == t.EMIT:
+            mode = emit(room)
+        elif mode == t.CHECK:
+            mode = check(room)
+        elif mode == t.WRITE:
+            mode = write(room)
+        else:
+            mode = scan_extents(room)
+    return int(-1 - mode)

@@ -1,4 +1,4 @@
-"""What a rule writes when it fires: fields, positions with their variables, defined events, marks on what it takes."""
+"""What rules write when they fire: fields, positions with their variables, defined events, marks on what they take."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import bare, spliced
+from weft.kernels.room import halves, noted, octets, words
 from weft.kernels.rule_members import that_pass
-from weft.kernels.rule_scan import Seen, all_pass, evaluate
+from weft.kernels.rule_scan import evaluate, passes
 from weft.kernels.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 
 
 @spliced
-def as_kind(wanted: Any, kind: Any, word: Any) -> Any:
+def _as_kind(wanted: Any, kind: Any, word: Any) -> Any:
     """A value as a field of a kind holds it."""
     if wanted == kind:
         pass
@@ -31,44 +33,49 @@ def as_kind(wanted: Any, kind: Any, word: Any) -> Any:
     return kind, word
 
 
-@spliced
-def field_value(fields: t.Int64s, field: Any, seen: Seen) -> Any:
-    """The value of a field of a firing."""
-    source = fields[field + t.F_SOURCE]
-    kind, word = np.int64(MISSING), np.int64(0)
-    if source >= 0:
-        place = seen.frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * fields[field + t.F_COLUMN]
-        kind, word = seen.values[place], seen.values[place + 1]
-    elif fields[field + t.F_CODE_AT] < fields[field + t.F_CODE_END]:
-        kind, word = evaluate(seen, fields[field + t.F_CODE_AT], fields[field + t.F_CODE_END], np.int64(0))
-    return as_kind(fields[field + t.F_KIND], kind, word)
+@bare
+def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
+    """An attribute of an event, as a field has it."""
+    fields, values = words(room, r.FIELDS), words(room, r.VALUES)
+    place = event * noted(room, r.WIDTH) + VALUE * fields[field + t.F_COLUMN]
+    return _as_kind(fields[field + t.F_KIND], values[place], values[place + 1])
 
 
-@spliced
-def has_room(output: t.Output, control: t.Int64s, firings: Any, positions: Any) -> bool:
+@bare
+def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
     """Whether there is room for so many firings with so many positions; if not, what is wanted is noted."""
+    control = words(room, r.CONTROL)
     control[t.WANTED], control[t.WANTED_POSITIONS] = firings, positions
-    return control[t.OUT] + firings <= len(output.rows) and control[t.OUT_POSITIONS] + positions <= len(
-        output.positions
+    return bool(
+        control[t.OUT] + firings <= len(halves(room, r.OUT_ROWS))
+        and control[t.OUT_POSITIONS] + positions <= len(words(room, r.OUT_POSITIONS))
     )
 
 
-@spliced
-def fix(rules: t.Rules, row: Any, depth: Any, store: t.Store, work: t.Work, seen: Seen) -> Any:
+# ---------------------------------------------------------------- plain rules: the last look-back gives firings
+
+
+@bare
+def fix(room: t.Int64s, row: Any, depth: Any) -> Any:
     """Write down what all steps but the last give to firings: positions with labels, in order, and fields.
 
     How many positions, and the earliest start; -1 when one of the events is a defined one.
     """
-    frames, fixed, rows, fields = work.frames, work.fixed, rules.rows, rules.fields
+    rows, fields, frames, fixed = (
+        words(room, r.ROWS),
+        words(room, r.FIELDS),
+        words(room, r.FRAMES),
+        words(room, r.FIXED),
+    )
+    origins, starts = words(room, r.ORIGINS), words(room, r.STARTS)
     count = np.int64(0)
-    start = store.starts[frames[t.BOUND]]
+    start = starts[frames[t.BOUND]]
     for step in range(depth - 1, -1, -1):
         bound = frames[step * t.FRAME + t.BOUND]
-        position = store.origins[bound]
+        position = origins[bound]
         if position < 0:
-            count = np.int64(-1)
-            break
-        start = min(start, store.starts[bound])
+            return np.int64(-1), start
+        start = min(start, starts[bound])
         at = count
         while at > 0 and fixed[2 * at - 2] > position:
             fixed[2 * at], fixed[2 * at + 1] = fixed[2 * at - 2], fixed[2 * at - 1]
@@ -82,42 +89,34 @@ def fix(rules: t.Rules, row: Any, depth: Any, store: t.Store, work: t.Work, seen
             count += 1
     first = rows[row + t.FIELDS_AT]
     for k in range(rows[row + t.FIELDS_END] - first):
-        field = (first + k) * t.FIELD
-        source = fields[field + t.F_SOURCE]
+        source = fields[(first + k) * t.FIELD + t.F_SOURCE]
         kind, word = np.int64(MISSING), np.int64(0)
         if source >= 0 and source < depth:
-            place = frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * fields[field + t.F_COLUMN]
-            kind, word = as_kind(fields[field + t.F_KIND], seen.values[place], seen.values[place + 1])
+            kind, word = _attribute(room, (first + k) * t.FIELD, frames[source * t.FRAME + t.BOUND])
         fixed[2 * (depth + k)], fixed[2 * (depth + k) + 1] = kind, word
     return count, start
 
 
-@spliced
-def write_plain(
-    rules: t.Rules,
-    row: Any,
-    depth: Any,
-    candidate: Any,
-    others: Any,
-    start: Any,
-    store: t.Store,
-    work: t.Work,
-    output: t.Output,
-    control: t.Int64s,
-    seen: Seen,
-) -> Any:
+@bare
+def write_plain(room: t.Int64s, row: Any, depth: Any, candidate: Any, others: Any, start: Any) -> Any:
     """Write a firing with a candidate of the last step: how many positions it has."""
-    fixed, fields, positions, labels = work.fixed, rules.fields, output.positions, output.labels
-    match, begin, room = control[t.OUT], control[t.OUT_POSITIONS], len(output.rows)
-    position, bit = store.origins[candidate], np.int64(1) << depth
-    output.starts[match] = min(start, store.starts[candidate])
-    end = begin
-    other = np.int64(0)
+    rows, fields, fixed, control = (
+        words(room, r.ROWS),
+        words(room, r.FIELDS),
+        words(room, r.FIXED),
+        words(room, r.CONTROL),
+    )
+    positions, labels = words(room, r.OUT_POSITIONS), words(room, r.OUT_LABELS)
+    kinds, values, starts = octets(room, r.OUT_KINDS), words(room, r.OUT_WORDS), words(room, r.OUT_STARTS)
+    match, begin, places = control[t.OUT], control[t.OUT_POSITIONS], len(starts)
+    position, bit = words(room, r.ORIGINS)[candidate], np.int64(1) << depth
+    starts[match] = min(start, words(room, r.STARTS)[candidate])
+    end, other = begin, np.int64(0)
     while other < others and fixed[2 * other] < position:
         positions[end], labels[end] = fixed[2 * other], fixed[2 * other + 1]
         end += 1
         other += 1
-    positions[end], labels[end] = position, rules.rows[row + t.LABELS] + bit
+    positions[end], labels[end] = position, rows[row + t.LABELS] + bit
     if other < others and fixed[2 * other] == position:
         labels[end] = fixed[2 * other + 1] + bit
         other += 1
@@ -126,43 +125,47 @@ def write_plain(
         positions[end], labels[end] = fixed[2 * other], fixed[2 * other + 1]
         end += 1
         other += 1
-    first = rules.rows[row + t.FIELDS_AT]
-    for k in range(rules.rows[row + t.FIELDS_END] - first):
-        field = (first + k) * t.FIELD
+    first = rows[row + t.FIELDS_AT]
+    for k in range(rows[row + t.FIELDS_END] - first):
         kind, word = fixed[2 * (depth + k)], fixed[2 * (depth + k) + 1]
-        if fields[field + t.F_SOURCE] == depth:
-            place = candidate * seen.width + VALUE * fields[field + t.F_COLUMN]
-            kind, word = as_kind(fields[field + t.F_KIND], seen.values[place], seen.values[place + 1])
-        output.kinds[k * room + match], output.words[k * room + match] = kind, word
+        if fields[(first + k) * t.FIELD + t.F_SOURCE] == depth:
+            kind, word = _attribute(room, (first + k) * t.FIELD, candidate)
+        kinds[k * places + match], values[k * places + match] = kind, word
     return end - begin
 
 
-@spliced
-def repeat_firing(
-    output: t.Output, sets: t.Int32s, at: Any, count: Any, size: Any, fields: Any, control: t.Int64s
-) -> None:
+@bare
+def repeat_firing(room: t.Int64s, at: Any, count: Any, size: Any, fields: Any) -> None:
     """A firing of so many positions and fields is written: it is one of each rule of a set."""
-    match, begin, room = control[t.OUT], control[t.OUT_POSITIONS], len(output.rows)
-    start, time = output.starts[match], control[t.TIME]
+    control, sets, rows = words(room, r.CONTROL), halves(room, r.SETS), halves(room, r.OUT_ROWS)
+    starts, ends, offsets = words(room, r.OUT_STARTS), words(room, r.OUT_ENDS), words(room, r.OUT_OFFSETS)
+    positions, labels = words(room, r.OUT_POSITIONS), words(room, r.OUT_LABELS)
+    kinds, values = octets(room, r.OUT_KINDS), words(room, r.OUT_WORDS)
+    match, begin, places = control[t.OUT], control[t.OUT_POSITIONS], len(rows)
+    start, time = starts[match], control[t.TIME]
     for k in range(count):
-        output.rows[match + k] = sets[at + k]
-        output.starts[match + k] = start
-        output.ends[match + k] = time
-        output.offsets[match + k + 1] = begin + (k + 1) * size
+        rows[match + k] = sets[at + k]
+        starts[match + k] = start
+        ends[match + k] = time
+        offsets[match + k + 1] = begin + (k + 1) * size
     for own in range(begin, begin + size):
-        position, label = output.positions[own], output.labels[own]
+        position, label = positions[own], labels[own]
         for k in range(1, count):
-            output.positions[own + k * size], output.labels[own + k * size] = position, label
-    for first in range(match, match + fields * room, room):
-        kind, word = output.kinds[first], output.words[first]
+            positions[own + k * size], labels[own + k * size] = position, label
+    for first in range(match, match + fields * places, places):
+        kind, word = kinds[first], values[first]
         for k in range(1, count):
-            output.kinds[first + k], output.words[first + k] = kind, word
+            kinds[first + k], values[first + k] = kind, word
     control[t.OUT], control[t.OUT_POSITIONS] = match + count, begin + count * size
 
 
-@spliced
-def size_of(count: Any, frames: t.Int64s, origins: t.Int64s, positions: t.Int64s) -> Any:
+# ---------------------------------------------------------------- all rules
+
+
+@bare
+def _size(room: t.Int64s, count: Any) -> Any:
     """How many positions the bound events have, at most."""
+    frames, origins, positions = words(room, r.FRAMES), words(room, r.ORIGINS), words(room, r.POSITIONS)
     size = np.int64(0)
     for k in range(count):
         origin = origins[frames[k * t.FRAME + t.BOUND]]
@@ -170,14 +173,14 @@ def size_of(count: Any, frames: t.Int64s, origins: t.Int64s, positions: t.Int64s
     return size
 
 
-@spliced
-def write_positions(count: Any, label: Any, frames: t.Int64s, store: t.Store, output: t.Output, begin: Any) -> Any:
+@bare
+def _write_positions(room: t.Int64s, count: Any, label: Any, begin: Any) -> Any:
     """Write the positions of all bound events, in order, each with its label, to which bits of variables are added.
 
     The earliest start, and where they end.
     """
-    starts, origins, positions = store.starts, store.origins, store.positions
-    written, labels = output.positions, output.labels
+    frames, starts, origins = words(room, r.FRAMES), words(room, r.STARTS), words(room, r.ORIGINS)
+    positions, written, labels = words(room, r.POSITIONS), words(room, r.OUT_POSITIONS), words(room, r.OUT_LABELS)
     end = begin
     start = starts[frames[t.BOUND]]
     for step in range(count - 1, -1, -1):
@@ -195,45 +198,42 @@ def write_positions(count: Any, label: Any, frames: t.Int64s, store: t.Store, ou
             while at > begin and written[at - 1] > position:
                 at -= 1
             if at > begin and written[at - 1] == position:
-                labels[at - 1] += bit
+                labels[at - 1] |= bit
             else:
                 for later in range(end, at, -1):
                     written[later], labels[later] = written[later - 1], labels[later - 1]
-                written[at], labels[at] = position, label + bit
+                written[at], labels[at] = position, bit
                 end += 1
+    for at in range(begin, end):
+        labels[at] += label
     return start, end
 
 
 @bare
-def keep_defined(
-    rules: t.Rules,
-    row: Any,
-    start: Any,
-    begin: Any,
-    end: Any,
-    match: Any,
-    width: int,
-    store: t.Store,
-    queue: t.Int64s,
-    output: t.Output,
-    control: t.Int64s,
-) -> None:
+def _keep_defined(room: t.Int64s, row: Any, start: Any, begin: Any, end: Any) -> None:
     """Put the event that a firing defines at the end of the queue; its positions and fields are in the output."""
-    place = control[t.QUEUE_END] * (t.QUEUED + width)
+    rows, types, queue, control = (
+        words(room, r.ROWS),
+        words(room, r.TYPES),
+        words(room, r.QUEUE),
+        words(room, r.CONTROL),
+    )
+    kept, written, all_feeds = words(room, r.POSITIONS), words(room, r.OUT_POSITIONS), words(room, r.FEEDS)
+    place = control[t.QUEUE_END] * (t.QUEUED + noted(room, r.WIDTH))
     to = control[t.POSITIONS]
-    feeds = rules.rows[row + t.FEEDS]
+    feeds = rows[row + t.FEEDS]
     queue[place + t.Q_TYPE], queue[place + t.Q_START], queue[place + t.Q_POSITIONS] = feeds, start, to
-    store.positions[to] = end - begin
+    kept[to] = end - begin
     for k in range(end - begin):
-        store.positions[to + 1 + k] = output.positions[begin + k]
+        kept[to + 1 + k] = written[begin + k]
     control[t.POSITIONS] = to + 1 + end - begin
     of = feeds * t.KIND_OF_EVENT
-    for k in range(store.types[of + t.COLUMNS_END] - store.types[of + t.COLUMNS_AT]):
-        source = rules.feeds[rules.rows[row + t.FEED_AT] + 2 * k]
-        kind, word = np.int64(MISSING), rules.feeds[rules.rows[row + t.FEED_AT] + 2 * k + 1]
+    for k in range(types[of + t.COLUMNS_END] - types[of + t.COLUMNS_AT]):
+        source = all_feeds[rows[row + t.FEED_AT] + 2 * k]
+        kind, word = np.int64(MISSING), all_feeds[rows[row + t.FEED_AT] + 2 * k + 1]
         if source >= 0:
-            at = source * len(output.rows) + match
-            kind, word = np.int64(output.kinds[at]), output.words[at]
+            at = source * len(halves(room, r.OUT_ROWS)) + control[t.OUT]
+            kind, word = np.int64(octets(room, r.OUT_KINDS)[at]), words(room, r.OUT_WORDS)[at]
         elif source == t.FROM_TIME:
             kind, word = np.int64(INTEGER), control[t.TIME]
         elif source == t.FROM_NAME:
@@ -243,26 +243,24 @@ def keep_defined(
     control[t.QUEUE_END] += 1
 
 
-@spliced
-def consume(
-    rules: t.Rules,
-    row: Any,
-    at: Any,
-    members: Any,
-    work: t.Work,
-    marks: t.Int64s,
-    words: int,
-    control: t.Int64s,
-) -> None:
+@bare
+def _consume(room: t.Int64s, row: Any, at: Any, members: Any) -> None:
     """Note what firing rules consume. It counts when they are done here: marks are set on the second half first."""
-    first, pending = rules.rows[row + t.STEPS_AT], work.pending
-    for step in range(1, rules.rows[row + t.STEPS]):
-        if rules.steps[(first + step) * t.STEP + t.CONSUMED] == 0:
+    rows, steps, own, own_at = words(room, r.ROWS), words(room, r.STEPS), words(room, r.OWN), words(room, r.OWN_AT)
+    frames, sets, marks, pending = (
+        words(room, r.FRAMES),
+        halves(room, r.SETS),
+        words(room, r.MARKS),
+        words(room, r.PENDING),
+    )
+    control, length = words(room, r.CONTROL), noted(room, r.MARK_WORDS)
+    for step in range(1, rows[row + t.STEPS]):
+        if steps[(rows[row + t.STEPS_AT] + step) * t.STEP + t.CONSUMED] == 0:
             continue
-        event = work.frames[step * t.FRAME + t.BOUND]
+        event = frames[step * t.FRAME + t.BOUND]
         for k in range(at, at + members):
-            mark = rules.own[rules.own_at[work.sets[k]] + t.OWN * (step - 1) + t.MARK]
-            place = event * words + words // 2 + (mark >> 6)
+            mark = own[own_at[sets[k]] + t.OWN * (step - 1) + t.MARK]
+            place = event * length + length // 2 + (mark >> 6)
             if (marks[place] >> (mark & 63)) & 1 == 0:
                 marks[place] |= np.int64(1) << (mark & 63)
                 pending[2 * control[t.PENDING]], pending[2 * control[t.PENDING] + 1] = event, mark
@@ -270,105 +268,114 @@ def consume(
 
 
 @bare
-def settle_pending(pending: t.Int64s, marks: t.Int64s, words: int, control: t.Int64s) -> None:
-    """A rule is done at a terminator: from now on, what it consumed there is consumed."""
+def settle_pending(room: t.Int64s) -> None:
+    """Rules are done at a terminator: from now on, what they consumed there is consumed."""
+    control, pending, marks = words(room, r.CONTROL), words(room, r.PENDING), words(room, r.MARKS)
+    length = noted(room, r.MARK_WORDS)
     for k in range(control[t.PENDING]):
         event, mark = pending[2 * k], pending[2 * k + 1]
         bit = np.int64(1) << (mark & 63)
-        at = event * words + (mark >> 6)
+        at = event * length + (mark >> 6)
         marks[at] |= bit
-        marks[at + words // 2] &= ~bit
+        marks[at + length // 2] &= ~bit
     control[t.PENDING] = 0
 
 
 # ---------------------------------------------------------------- modes: all steps are bound
 
 
-@spliced
-def emit(rules: t.Rules, control: t.Int64s) -> Any:
+@bare
+def emit(room: t.Int64s) -> Any:
     """Look at the summaries that conditions need."""
+    control, rows = words(room, r.CONTROL), words(room, r.ROWS)
     row = control[t.ROW_AT]
-    scan_at, scan_end = rules.rows[row + t.TESTED_AT], rules.rows[row + t.SHOWN_AT]
+    scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT]
     control[t.SCAN_AT], control[t.SCAN_END] = scan_at, scan_end
     control[t.SCAN_BASE], control[t.AFTER] = scan_at, t.CHECK
     return np.int64(t.SCAN if scan_at < scan_end else t.CHECK)
 
 
-@spliced
-def check(
-    rules: t.Rules,
-    store: t.Store,
-    mark_words: int,
-    work: t.Work,
-    output: t.Output,
-    control: t.Int64s,
-    counting: bool,
-    seen: Seen,
-) -> Any:
+@bare
+def _lacks_room(room: t.Int64s, row: Any, members: Any, writes: Any) -> Any:
+    """What there is no room for, or -1."""
+    rows, control = words(room, r.ROWS), words(room, r.CONTROL)
+    feeds, count = rows[row + t.FEEDS], rows[row + t.STEPS]
+    size = _size(room, count)
+    if writes and not has_room(room, members, members * size):
+        return np.int64(t.OUTPUT_FULL)
+    if rows[row + t.CONSUMES] != 0 and 2 * (control[t.PENDING] + members * count) > len(words(room, r.PENDING)):
+        control[t.WANTED] = members * count
+        return np.int64(t.PENDING_FULL)
+    if feeds >= 0 and (control[t.QUEUE_END] + 1) * (t.QUEUED + noted(room, r.WIDTH)) > len(words(room, r.QUEUE)):
+        return np.int64(t.QUEUE_FULL)
+    if feeds >= 0 and control[t.POSITIONS] + size + 1 > len(words(room, r.POSITIONS)):
+        control[t.WANTED] = size
+        return np.int64(t.POSITIONS_FULL)
+    return np.int64(-1)
+
+
+@bare
+def check(room: t.Int64s) -> Any:
     """What conditions need is known: those rules fire for which they hold, if there is room."""
-    row, frame = control[t.ROW_AT], (control[t.DEPTH] + 1) * t.FRAME
-    rows, frames, at = rules.rows, work.frames, (control[t.DEPTH] + 1) * control[t.SPAN]
-    members = frames[frame + t.SET]
+    control, rows, frames, sets = (
+        words(room, r.CONTROL),
+        words(room, r.ROWS),
+        words(room, r.FRAMES),
+        halves(room, r.SETS),
+    )
+    row, frame, at = control[t.ROW_AT], (control[t.DEPTH] + 1) * t.FRAME, (control[t.DEPTH] + 1) * control[t.SPAN]
     begin, own, end = rows[row + t.CONDITIONS_AT], rows[row + t.OWN_CONDITIONS_AT], rows[row + t.CONDITIONS_END]
-    if begin < own and not all_pass(rules.tests, begin, own, np.int64(0), seen):
+    if begin < own and not passes(room, begin, own, np.int64(0)):
         return np.int64(t.ADVANCE)
+    members = frames[frame + t.SET]
     if own < end:
-        members = that_pass(work.sets, at, members, rules.own, rules.own_at, rules.tests, own, end, np.int64(0), seen)
-        frames[frame + t.SET] = members
+        members = frames[frame + t.SET] = that_pass(room, at, members, own, end, np.int64(0))
         if members == 0:
             return np.int64(t.ADVANCE)
-    feeds, count = rows[row + t.FEEDS], rows[row + t.STEPS]
-    size = size_of(count, frames, store.origins, store.positions)
-    reason = np.int64(-1)
-    if (feeds >= 0 or not counting) and not has_room(output, control, members, members * size):
-        reason = np.int64(t.OUTPUT_FULL)
-    elif rows[row + t.CONSUMES] != 0 and 2 * (control[t.PENDING] + members * count) > len(work.pending):
-        control[t.WANTED] = members * count
-        reason = np.int64(t.PENDING_FULL)
-    elif feeds >= 0 and (control[t.QUEUE_END] + 1) * (t.QUEUED + seen.width) > len(work.queue):
-        reason = np.int64(t.QUEUE_FULL)
-    elif feeds >= 0 and control[t.POSITIONS] + size + 1 > len(store.positions):
-        control[t.WANTED] = size
-        reason = np.int64(t.POSITIONS_FULL)
+    writes = rows[row + t.FEEDS] >= 0 or control[t.ONLY_COUNTS] == 0
+    reason = _lacks_room(room, row, members, writes)
     if reason >= 0:
         control[t.MODE] = t.EMIT
         return -1 - reason
     if rows[row + t.CONSUMES] != 0:
-        consume(rules, row, at, members, work, store.marks, mark_words, control)
-    if counting:
+        _consume(room, row, at, members)
+    if control[t.ONLY_COUNTS] != 0:
         for k in range(at, at + members):
-            work.counts[work.sets[k]] += 1
-        if feeds < 0:
-            return np.int64(t.ADVANCE)
-    scan_at, scan_end = rows[row + t.SHOWN_AT], rows[row + t.SHOWN_END]
-    control[t.SCAN_AT], control[t.SCAN_END], control[t.AFTER] = scan_at, scan_end, t.WRITE
-    control[t.SCAN_BASE] = rows[row + t.TESTED_AT]
-    return np.int64(t.SCAN if scan_at < scan_end else t.WRITE)
+            words(room, r.COUNTS)[sets[k]] += 1
+    if not writes:
+        return np.int64(t.ADVANCE)
+    control[t.SCAN_AT], control[t.SCAN_END] = rows[row + t.SHOWN_AT], rows[row + t.SHOWN_END]
+    control[t.SCAN_BASE], control[t.AFTER] = rows[row + t.TESTED_AT], t.WRITE
+    return np.int64(t.SCAN if control[t.SCAN_AT] < control[t.SCAN_END] else t.WRITE)
 
 
-@spliced
-def write(
-    rules: t.Rules,
-    store: t.Store,
-    work: t.Work,
-    output: t.Output,
-    control: t.Int64s,
-    counting: bool,
-    seen: Seen,
-) -> Any:
+@bare
+def write(room: t.Int64s) -> Any:
     """What fields need is known: write the firings."""
-    rows, row, room = rules.rows, control[t.ROW_AT], len(output.rows)
-    match, begin = control[t.OUT], control[t.OUT_POSITIONS]
-    fields = rows[row + t.FIELDS_END] - rows[row + t.FIELDS_AT]
-    for k in range(fields):
-        kind, word = field_value(rules.fields, (rows[row + t.FIELDS_AT] + k) * t.FIELD, seen)
-        output.kinds[k * room + match], output.words[k * room + match] = kind, word
-    start, end = write_positions(rows[row + t.STEPS], rows[row + t.LABELS], work.frames, store, output, begin)
-    output.starts[match] = start
+    control, rows, fields = words(room, r.CONTROL), words(room, r.ROWS), words(room, r.FIELDS)
+    frames, kinds, values = words(room, r.FRAMES), octets(room, r.OUT_KINDS), words(room, r.OUT_WORDS)
+    row, match, begin = control[t.ROW_AT], control[t.OUT], control[t.OUT_POSITIONS]
+    places, first = len(halves(room, r.OUT_ROWS)), rows[row + t.FIELDS_AT]
+    count = rows[row + t.FIELDS_END] - first
+    for k in range(count):
+        field = (first + k) * t.FIELD
+        source, code_at, code_end = (
+            fields[field + t.F_SOURCE],
+            fields[field + t.F_CODE_AT],
+            fields[field + t.F_CODE_END],
+        )
+        kind, word = np.int64(MISSING), np.int64(0)
+        if source >= 0:
+            kind, word = _attribute(room, field, frames[source * t.FRAME + t.BOUND])
+        elif code_at < code_end:
+            kind, word = evaluate(room, code_at, code_end, np.int64(0))
+            kind, word = _as_kind(fields[field + t.F_KIND], kind, word)
+        kinds[k * places + match], values[k * places + match] = kind, word
+    start, end = _write_positions(room, rows[row + t.STEPS], rows[row + t.LABELS], begin)
+    words(room, r.OUT_STARTS)[match] = start
     if rows[row + t.FEEDS] >= 0:
-        keep_defined(rules, row, start, begin, end, match, seen.width, store, work.queue, output, control)
-    if not counting:
+        _keep_defined(room, row, start, begin, end)
+    if control[t.ONLY_COUNTS] == 0:
         depth = control[t.DEPTH] + 1
-        members = work.frames[depth * t.FRAME + t.SET]
-        repeat_firing(output, work.sets, depth * control[t.SPAN], members, end - begin, fields, control)
+        repeat_firing(room, depth * control[t.SPAN], frames[depth * t.FRAME + t.SET], end - begin, count)
     return np.int64(t.ADVANCE)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import bare, kernel, spliced
 from weft.kernels.prefetch import prefetch
+from weft.kernels.room import floats, halves, noted, words
 from weft.kernels.tagged import FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal
 
 AHEAD = 16  # events from the first hint to its use
@@ -45,109 +47,111 @@ def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.In
         places[at + t.P_GROUP] = (codes[k] << t.KIND_BITS) + kinds[k]
 
 
-@spliced
-def _leaf(index: t.Index, at: Any, kind: Any, word: Any) -> Any:
+@bare
+def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     """How many cuts of an access a number reaches."""
-    low = index.access[at + t.A_CUTS]
+    access, wholes, numbers = words(room, r.ACCESS), words(room, r.WHOLES), floats(room, r.FLOATS)
+    low = access[at + t.A_CUTS]
     if kind == INTEGER:
-        high = low + index.access[at + t.A_WHOLES]
+        high = low + access[at + t.A_WHOLES]
         while low < high:
             middle = (low + high) >> 1
-            if index.wholes[middle] <= word:
+            if wholes[middle] <= word:
                 low = middle + 1
             else:
                 high = middle
     else:
         number = float_of(word)
-        high = low + index.access[at + t.A_FLOATS]
+        high = low + access[at + t.A_FLOATS]
         while low < high:
             middle = (low + high) >> 1
-            if index.floats[middle] <= number:
+            if numbers[middle] <= number:
                 low = middle + 1
             else:
                 high = middle
-    return low - index.access[at + t.A_CUTS]
+    return low - access[at + t.A_CUTS]
 
 
-@spliced
-def _group(index: t.Index, at: Any, kind: Any, word: Any) -> Any:
+@bare
+def _group(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     """The code of the group of rules that an access finds by a value."""
+    access = words(room, r.ACCESS)
     kind, word = normal(kind, word)
-    size = index.access[at + t.A_SIZE]
+    size = access[at + t.A_SIZE]
     code = np.int64(0)
-    if index.access[at + t.A_KIND] == t.BY_RANGE:
-        offset = word - index.access[at + t.A_LOW]  # when that is too large for a word, it is out of range all the same
-        if kind == index.access[at + t.A_TAG] and np.uint64(offset) < np.uint64(size):
-            code = np.int64(index.members[index.access[at + t.A_MEMBERS] + offset])
+    if access[at + t.A_KIND] == t.BY_RANGE:
+        offset = word - access[at + t.A_LOW]  # when that is too large for a word, it is out of range all the same
+        if kind == access[at + t.A_TAG] and np.uint64(offset) < np.uint64(size):
+            code = np.int64(halves(room, r.MEMBERS)[access[at + t.A_MEMBERS] + offset])
     elif kind != MISSING:
-        place = _place_of(index.places, index.access[at + t.A_PLACES], size, kind, word)
-        code = index.places[place + t.P_GROUP] >> t.KIND_BITS
+        places = words(room, r.PLACES)
+        code = places[_place_of(places, access[at + t.A_PLACES], size, kind, word) + t.P_GROUP] >> t.KIND_BITS
     return code
 
 
-@spliced
-def _expect(index: t.Index, batch: t.Batch, event: Any, store: t.Store, row_of: t.Int32s, is_near: bool) -> None:
+@bare
+def _expect(room: t.Int64s, event: Any, is_near: bool) -> None:
     """Have in the cache what finds the rules of an event, and when it is near, which row they have."""
-    of = np.int64(batch.types[event]) * t.KIND_OF_EVENT
-    for access in range(store.types[of + t.ACCESS_AT], store.types[of + t.ACCESS_END]):
-        at = access * t.ACCESS
-        how, size = index.access[at + t.A_KIND], index.access[at + t.A_SIZE]
+    types, columns, access = words(room, r.TYPES), words(room, r.COLUMNS), words(room, r.ACCESS)
+    values, length = words(room, r.BATCH_VALUES), noted(room, r.BATCH_WIDTH)
+    of = np.int64(halves(room, r.BATCH_TYPES)[event]) * t.KIND_OF_EVENT
+    for at in range(types[of + t.ACCESS_AT] * t.ACCESS, types[of + t.ACCESS_END] * t.ACCESS, t.ACCESS):
+        how, size, low = access[at + t.A_KIND], access[at + t.A_SIZE], access[at + t.A_LOW]
         if size < LARGE or (how != t.BY_RANGE and how != t.BY_KEY):
             continue
-        column = store.columns[store.types[of + t.COLUMNS_AT] + index.access[at + t.A_COLUMN]]
-        place = event * batch.width + VALUE * column
+        place = event * length + VALUE * columns[types[of + t.COLUMNS_AT] + access[at + t.A_COLUMN]]
         if is_near:
-            code = _group(index, at, batch.values[place], batch.values[place + 1])
+            code = _group(room, at, values[place], values[place + 1])
             if code > 0:
-                prefetch(row_of, code - 1)
+                prefetch(halves(room, r.ROW_OF), code - 1)
             continue
-        kind, word = normal(batch.values[place], batch.values[place + 1])
+        kind, word = normal(values[place], values[place + 1])
         if how == t.BY_KEY:
-            prefetch(index.places, _first_place(index.access[at + t.A_PLACES], size, kind, word))
-        elif np.uint64(word - index.access[at + t.A_LOW]) < np.uint64(size):
-            prefetch(index.members, index.access[at + t.A_MEMBERS] + word - index.access[at + t.A_LOW])
+            prefetch(words(room, r.PLACES), _first_place(access[at + t.A_PLACES], size, kind, word))
+        elif np.uint64(word - low) < np.uint64(size):
+            prefetch(halves(room, r.MEMBERS), access[at + t.A_MEMBERS] + word - low)
 
 
-@spliced
-def expect_later(index: t.Index, batch: t.Batch, event: Any, store: t.Store, row_of: t.Int32s) -> None:
+@bare
+def expect_later(room: t.Int64s, event: Any) -> None:
     """Have in the cache what later events of the batch need: memory is slow, but it answers many at once."""
-    if event + AHEAD < len(batch.types):
-        _expect(index, batch, event + AHEAD, store, row_of, False)
-        _expect(index, batch, event + AHEAD // 2, store, row_of, True)
+    if event + AHEAD < len(halves(room, r.BATCH_TYPES)):
+        _expect(room, event + AHEAD, False)
+        _expect(room, event + AHEAD // 2, True)
 
 
-@spliced
-def starting(index: t.Index, begin: Any, end: Any, event: Any, values: t.Int64s, width: Any, picked: t.Int32s) -> Any:
+@bare
+def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
     """Write down the rules that may start at an event, and say how many they are."""
+    access, nodes, members = words(room, r.ACCESS), words(room, r.NODES), halves(room, r.MEMBERS)
+    values, picked = words(room, r.VALUES), halves(room, r.SETS)
     count = np.int64(0)
     for at in range(begin * t.ACCESS, end * t.ACCESS, t.ACCESS):
-        how = index.access[at + t.A_KIND]
-        members = index.access[at + t.A_MEMBERS]
-        place = event * width + VALUE * index.access[at + t.A_COLUMN]
+        how, first, size = access[at + t.A_KIND], access[at + t.A_MEMBERS], access[at + t.A_SIZE]
+        place = event * noted(room, r.WIDTH) + VALUE * access[at + t.A_COLUMN]
         if how == t.BY_CUTS:
             if values[place] != INTEGER and values[place] != FLOAT:
                 continue
-            node = index.access[at + t.A_LEAVES] + _leaf(index, at, values[place], values[place + 1])
-            nodes = index.access[at + t.A_NODES]
+            node = access[at + t.A_LEAVES] + _leaf(room, at, values[place], values[place + 1])
+            bounds = access[at + t.A_NODES]
             while node > 0:
-                for k in range(members + index.nodes[nodes + node], members + index.nodes[nodes + node + 1]):
-                    picked[count] = index.members[k]
+                for k in range(first + nodes[bounds + node], first + nodes[bounds + node + 1]):
+                    picked[count] = members[k]
                     count += 1
                 node >>= 1
             continue
-        size = index.access[at + t.A_SIZE]
         if how != t.ALWAYS:
-            code = _group(index, at, values[place], values[place + 1])
+            code = _group(room, at, values[place], values[place + 1])
             if code > 0:
                 picked[count] = code - 1
                 count += 1
             if code >= 0:
                 continue
-            members += ~code
-            size = np.int64(index.members[members])
-            members += 1
-        for k in range(members, members + size):
-            picked[count] = index.members[k]
+            first += ~code
+            size = np.int64(members[first])
+            first += 1
+        for k in range(first, first + size):
+            picked[count] = members[k]
             count += 1
     return count
 

@@ -9,108 +9,73 @@ from typing import Any
 
 import numpy as np
 
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
-from weft.kernels.jit import bare, spliced
-from weft.kernels.rule_scan import Seen
-from weft.kernels.tagged import EQUAL, FLOAT, GREATER, INTEGER, MISSING, VALUE, float_of, order_of, satisfies
-
-
-@spliced
-def _holds(operator: Any, kind: Any, word: Any, other_kind: Any, other: Any, seen: Seen) -> Any:
-    """Whether a comparison holds."""
-    if kind == INTEGER and other_kind == INTEGER:
-        order = np.int64(word > other) - np.int64(word < other)
-    elif kind == FLOAT and other_kind == FLOAT:
-        order = np.int64(float_of(word) > float_of(other)) - np.int64(float_of(word) < float_of(other))
-    else:
-        order = order_of(kind, word, other_kind, other, seen.texts, seen.text_offsets)
-    return satisfies(operator, order)
-
-
-@spliced
-def _tested(column: Any, event: Any, seen: Seen) -> Any:
-    """The value that a test is about: of an event, or of a summary."""
-    if column >= 0:
-        place = event * seen.width + VALUE * column
-        kind, word = seen.values[place], seen.values[place + 1]
-    else:
-        place = VALUE * (-1 - column)
-        kind, word = seen.results[place], seen.results[place + 1]
-    return kind, word
+from weft.kernels.jit import bare
+from weft.kernels.room import halves, noted, words
+from weft.kernels.rule_scan import holds
+from weft.kernels.tagged import EQUAL, GREATER, INTEGER, MISSING, VALUE
 
 
 @bare
-def that_pass(
-    sets: t.Int32s,
-    at: Any,
-    count: Any,
-    own: t.Int64s,
-    own_at: t.Int64s,
-    tests: t.Int64s,
-    begin: Any,
-    end: Any,
-    event: Any,
-    seen: Seen,
-) -> Any:
+def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
+    """The value that a test is about: of an event, or of a summary."""
+    if column < 0:
+        results, place = words(room, r.RESULTS), VALUE * (-1 - column)
+        return results[place], results[place + 1]
+    values, place = words(room, r.VALUES), event * noted(room, r.WIDTH) + VALUE * column
+    return values[place], values[place + 1]
+
+
+@bare
+def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: Any) -> Any:
     """Those of a set whose own constants an event, or summaries, pass: how many."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    tests = words(room, r.TESTS)
     for test in range(begin * t.TEST, end * t.TEST, t.TEST):
-        kind, word = _tested(tests[test + t.T_COLUMN], event, seen)
+        operator, slot = tests[test + t.T_OPERATOR], tests[test + t.T_A]
+        kind, word = _tested(room, tests[test + t.T_COLUMN], event)
         kept = np.int64(0)
         for k in range(at, at + count):
             rule = sets[k]
-            place = own_at[rule] + tests[test + t.T_A]
+            place = own_at[rule] + slot
             sets[at + kept] = rule
-            kept += np.int64(_holds(tests[test + t.T_OPERATOR], kind, word, own[place], own[place + 1], seen))
+            kept += np.int64(holds(room, operator, kind, word, own[place], own[place + 1]))
         count = kept
     return count
 
 
-@spliced
+@bare
 def suited(
-    sets: t.Int32s,
-    at: Any,
-    count: Any,
-    to: Any,
-    rules: t.Rules,
-    slot: Any,
-    distance: Any,
-    marked: Any,
-    marks: t.Int64s,
-    begin: Any,
-    end: Any,
-    event: Any,
-    seen: Seen,
-    moves: Any,
+    room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
 ) -> Any:
     """Those of a set whose window reaches to a candidate, which they have not consumed, and whose tests it passes.
 
-    `marked` is where its marks begin, or -1. With `moves` they leave the set. How many they are, and how many are
-    left in the set; then the longest window of these, and the constant of their first test that most events pass.
+    With `moves` they leave the set. How many they are, and how many are left in the set; then the longest window of
+    these, whether there is a constant of their first test that most numbers pass, and that.
     """
-    own, own_at, tests = rules.own, rules.own_at, rules.tests
-    first = begin * t.TEST
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    tests, marks, marked = words(room, r.TESTS), words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
     kind, word, operator, constant = np.int64(MISSING), np.int64(0), np.int64(EQUAL), np.int64(0)
     if begin < end:
-        kind, word = _tested(tests[first + t.T_COLUMN], event, seen)
-        operator, constant = tests[first + t.T_OPERATOR], tests[first + t.T_A]
+        kind, word = _tested(room, tests[begin * t.TEST + t.T_COLUMN], event)
+        operator, constant = tests[begin * t.TEST + t.T_OPERATOR], tests[begin * t.TEST + t.T_A]
     taken = left = longest = np.int64(0)
     least, most, is_whole = np.int64((1 << 63) - 1), np.int64(-(1 << 63)), operator < EQUAL
     for k in range(at, at + count):
         rule = sets[k]
         place = own_at[rule]
-        ticks = own[place + slot + t.TICKS]
+        ticks, mark = own[place + slot + t.TICKS], own[place + slot + t.MARK]
         fits = ticks >= distance
-        if marked >= 0:
-            mark = own[place + slot + t.MARK]
+        if mark >= 0:
             fits = fits and (marks[marked + (mark >> 6)] >> (mark & 63)) & 1 == 0
         other_kind, other = np.int64(INTEGER), np.int64(0)
         if begin < end:
             other_kind, other = own[place + constant], own[place + constant + 1]
-            fits = fits and _holds(operator, kind, word, other_kind, other, seen)
-            if fits and begin + 1 < end:
-                sets[to + taken] = rule
-                fits = that_pass(sets, to + taken, 1, own, own_at, tests, begin + 1, end, event, seen) == 1
+            fits = fits and holds(room, operator, kind, word, other_kind, other)
         sets[to + taken] = rule
+        if fits and begin + 1 < end:
+            fits = that_pass(room, to + taken, 1, begin + 1, end, event) == 1
         taken += np.int64(fits)
         if moves and not fits:
             sets[at + left] = rule

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
 from weft.kernels.jit import kernel
+from weft.kernels.room import NOTE, lend
 from weft.kernels.rule_lists import place_in_list
 from weft.kernels.rule_scan import first_from
 from weft.kernels.tagged import VALUE
@@ -125,13 +129,16 @@ def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entr
 
 
 @kernel
-def list_all(store: t.Store, width: int, control: t.Int64s) -> bool:
+def list_all(store: t.Store, control: t.Int64s) -> bool:
     """Put all events into their lists, which are empty; False when there is no room for that."""
+    room = np.empty(r.NOTES * NOTE, np.int64)
+    lend(room, r.STORE, store)
+    lend(room, r.CONTROL, (control,))
     for type_ in range(len(store.types) // t.KIND_OF_EVENT):
         of = type_ * t.KIND_OF_EVENT
         for chain in range(store.types[of + t.CHAINS_AT], store.types[of + t.CHAINS_END]):
             for k in range(store.types[of + t.HELD]):
                 event, number = store.types[of + t.BASE] + k, store.types[of + t.GONE] + k
-                if not place_in_list(chain, event, number, type_, store, width, control):
+                if not place_in_list(room, chain, event, number, type_):
                     return False
     return True

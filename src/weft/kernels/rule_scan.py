@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels import rule_room as r
 from weft.kernels import rule_tables as t
 from weft.kernels.exact_sums import add_partial, partials_sum
 from weft.kernels.jit import bare, spliced
-from weft.kernels.rule_lists import slot_of
+from weft.kernels.room import floats, noted, octets, words
+from weft.kernels.rule_lists import list_of
 from weft.kernels.tagged import (
     BOOLEAN,
     EQUAL,
@@ -23,36 +25,19 @@ from weft.kernels.tagged import (
     bits_of,
     calculated,
     float_of,
-    mixed_in,
-    normal,
     order_of,
     satisfies,
 )
 
-Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 
 FEW = 4  # entries looked at one by one before a binary search
 
 
-class Seen(NamedTuple):
-    """What a test can read: the frames of bound events, all values, the code, texts, and room to work in."""
-
-    frames: Int64s
-    values: Int64s
-    width: int
-    code: Int64s
-    stack: Int64s
-    results: Int64s
-    texts: Bytes
-    text_offsets: Int64s
-
-
 @bare
-def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
+def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
     """The value that a piece of code leaves; `hand` is the event at hand."""
-    code, stack, width = seen.code, seen.stack, seen.width
+    code, stack, width = words(room, r.CODE), words(room, r.STACK), noted(room, r.WIDTH)
     top = 0
     for at in range(begin * t.INSTRUCTION, end * t.INSTRUCTION, t.INSTRUCTION):
         operation, x, y, z = code[at], code[at + 1], code[at + 2], code[at + 3]
@@ -60,12 +45,13 @@ def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
             if x == t.CONSTANT:
                 stack[top], stack[top + 1] = y, z
             else:
-                event = hand if x == t.AT_HAND else seen.frames[x * t.FRAME + t.BOUND]
+                event = hand if x == t.AT_HAND else words(room, r.FRAMES)[x * t.FRAME + t.BOUND]
                 place = event * width + VALUE * y
-                stack[top], stack[top + 1] = seen.values[place], seen.values[place + 1]
+                stack[top], stack[top + 1] = words(room, r.VALUES)[place], words(room, r.VALUES)[place + 1]
             top += 2
         elif operation == t.RESULT:
-            stack[top], stack[top + 1] = seen.results[VALUE * x], seen.results[VALUE * x + 1]
+            results = words(room, r.RESULTS)
+            stack[top], stack[top + 1] = results[VALUE * x], results[VALUE * x + 1]
             top += 2
         elif operation == t.CALCULATE:
             top -= 2
@@ -74,8 +60,8 @@ def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
             stack[top - 2], stack[top - 1] = calculated(SUBTRACT, INTEGER, 0, stack[top - 2], stack[top - 1])
         elif operation == t.COMPARE:
             top -= 2
-            order = order_of(stack[top - 2], stack[top - 1], stack[top], stack[top + 1], seen.texts, seen.text_offsets)
-            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(satisfies(x, order))
+            holds = compare(room, x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
+            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(holds)
         elif operation == t.TRUTH:
             stack[top], stack[top + 1] = BOOLEAN, x
             top += 2
@@ -90,63 +76,46 @@ def evaluate(seen: Seen, begin: int, end: int, hand: Any) -> Any:
     return stack[0], stack[1]
 
 
+@bare
+def compare(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> bool:
+    """Whether a comparison of two values holds."""
+    order = order_of(kind, word, other_kind, other, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
+    return bool(satisfies(operator, order))
+
+
 @spliced
-def passes(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen, frames: Int64s, values: Int64s) -> bool:
-    """Whether an event passes tests. Frames and values are those of `seen`, taken out of loops."""
-    found = True
-    for at in range(begin * t.TEST, end * t.TEST, t.TEST):
-        operator = tests[at + t.T_OPERATOR]
-        if operator == t.BY_CODE:
-            _, truth = evaluate(seen, tests[at + t.T_A], tests[at + t.T_B], event)
-            found = truth != 0
-        else:
-            own = event * seen.width + VALUE * tests[at + t.T_COLUMN]
-            kind, word = values[own], values[own + 1]
-            source, other_kind, other_word = tests[at + t.T_SOURCE], tests[at + t.T_A], tests[at + t.T_B]
-            if source >= 0:
-                place = frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * other_kind
-                other_kind, other_word = values[place], values[place + 1]
-            if kind == INTEGER and other_kind == INTEGER:
-                found = satisfies(operator, np.int64(word > other_word) - np.int64(word < other_word))
-            elif kind == FLOAT and other_kind == FLOAT:
-                x, y = float_of(word), float_of(other_word)
-                found = satisfies(operator, np.int64(x > y) - np.int64(x < y))
-            elif operator == EQUAL and kind == TEXT and other_kind == TEXT:
-                found = word == other_word
-            else:
-                order = order_of(kind, word, other_kind, other_word, seen.texts, seen.text_offsets)
-                found = satisfies(operator, order)
-        if not found:
-            break
+def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> Any:
+    """The same, written into loops."""
+    if kind == INTEGER and other_kind == INTEGER:
+        found = satisfies(operator, np.int64(word > other) - np.int64(word < other))
+    elif kind == FLOAT and other_kind == FLOAT:
+        x, y = float_of(word), float_of(other)
+        found = satisfies(operator, np.int64(x > y) - np.int64(x < y))
+    elif operator == EQUAL and kind == TEXT and other_kind == TEXT:
+        found = word == other
+    else:
+        found = compare(room, operator, kind, word, other_kind, other)
     return found
 
 
 @bare
-def all_pass(tests: Int64s, begin: Any, end: Any, event: Any, seen: Seen) -> bool:
-    """The same, for where it is not asked over and over."""
-    return passes(tests, begin, end, event, seen, seen.frames, seen.values)
-
-
-@spliced
-def list_of(chain: Any, keys: Int64s, begin: Any, end: Any, heads: Int64s, seen: Seen) -> Any:
-    """The place of the list for a chain and the values of operands, -1 when there is none."""
-    state = np.uint64(chain) * np.uint64(0x9E3779B97F4A7C15)
-    known = True
-    kind, word = np.int64(0), np.int64(0)
-    for at in range(begin * t.KEY, end * t.KEY, t.KEY):
-        source, kind, word = keys[at], keys[at + 1], keys[at + 2]
+def passes(room: Int64s, begin: Any, end: Any, event: Any) -> bool:
+    """Whether an event passes tests."""
+    tests, values, width = words(room, r.TESTS), words(room, r.VALUES), noted(room, r.WIDTH)
+    for at in range(begin * t.TEST, end * t.TEST, t.TEST):
+        if tests[at + t.T_OPERATOR] == t.BY_CODE:
+            _, truth = evaluate(room, tests[at + t.T_A], tests[at + t.T_B], event)
+            if truth == 0:
+                return False
+            continue
+        own = event * width + VALUE * tests[at + t.T_COLUMN]
+        source, other_kind, other = tests[at + t.T_SOURCE], tests[at + t.T_A], tests[at + t.T_B]
         if source >= 0:
-            place = seen.frames[source * t.FRAME + t.BOUND] * seen.width + VALUE * kind
-            kind, word = seen.values[place], seen.values[place + 1]
-        known = known and kind != MISSING
-        kind, word = normal(kind, word)
-        state = mixed_in(state, kind, word)
-    found = np.int64(-1)
-    if known:
-        slot = slot_of(heads, chain, state, kind, word)
-        if heads[slot * t.HEAD + t.WORD] != 0:
-            found = slot
-    return found
+            place = words(room, r.FRAMES)[source * t.FRAME + t.BOUND] * width + VALUE * other_kind
+            other_kind, other = values[place], values[place + 1]
+        if not holds(room, tests[at + t.T_OPERATOR], values[own], values[own + 1], other_kind, other):
+            return False
+    return True
 
 
 @bare
@@ -166,44 +135,49 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
     return high
 
 
-@spliced
-def scan(
-    extent: Any,
-    extents: Int64s,
-    tests: Int64s,
-    keys: Int64s,
-    types: Int64s,
-    times: Int64s,
-    heads: Int64s,
-    entries: Int64s,
-    partials: Floats,
-    seen: Seen,
-) -> Any:
-    """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
-    at = extent * t.EXTENT
-    frames, values, width = seen.frames, seen.values, seen.width
+@bare
+def _stretch(room: Int64s, at: Any) -> Any:
+    """Where the events of an extent are: from a place up to before another, not before a time; and their offset."""
+    extents, frames, types, times = (
+        words(room, r.EXTENTS),
+        words(room, r.FRAMES),
+        words(room, r.TYPES),
+        words(room, r.TIMES),
+    )
     type_ = extents[at + t.E_TYPE] * t.KIND_OF_EVENT
     one = times[frames[extents[at + t.E_FIRST] * t.FRAME + t.BOUND]]
+    low, high = one - extents[at + t.E_SECOND], one
     if extents[at + t.E_BETWEEN] != 0:
         other = times[frames[extents[at + t.E_SECOND] * t.FRAME + t.BOUND]]
         low, high = min(one, other) + 1, max(one, other)
-    else:
-        low, high = one - extents[at + t.E_SECOND], one
     offset = types[type_ + t.BASE] - types[type_ + t.GONE]
-    floor = extents[at + t.E_FLOOR] + offset
     chain = extents[at + t.E_LISTED]
-    if chain >= 0:
-        place = list_of(chain, keys, extents[at + t.E_KEYS_AT], extents[at + t.E_KEYS_END], heads, seen)
-        begin = end = np.int64(0)
-        if place >= 0:
-            begin = heads[place * t.HEAD + t.BEGIN]
-            end = begin + heads[place * t.HEAD + t.LENGTH]
-        until = first_from(entries, t.ENTRY, begin, end, high)
-    else:
+    if chain < 0:
         begin = types[type_ + t.BASE]
-        until = first_from(times, 1, begin, begin + types[type_ + t.HELD], high)
+        return begin, first_from(times, 1, begin, begin + types[type_ + t.HELD], high), low, offset
+    heads, place = words(room, r.HEADS), list_of(room, chain, extents[at + t.E_KEYS_AT], extents[at + t.E_KEYS_END])
+    begin = end = np.int64(0)
+    if place >= 0:
+        begin = heads[place * t.HEAD + t.BEGIN]
+        end = begin + heads[place * t.HEAD + t.LENGTH]
+    return begin, first_from(words(room, r.ENTRIES), t.ENTRY, begin, end, high), low, offset
+
+
+@bare
+def scan(room: Int64s, extent: Any) -> Any:
+    """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
+    extents, times, entries, values = (
+        words(room, r.EXTENTS),
+        words(room, r.TIMES),
+        words(room, r.ENTRIES),
+        words(room, r.VALUES),
+    )
+    at, width = extent * t.EXTENT, noted(room, r.WIDTH)
+    begin, until, low, offset = _stretch(room, at)
+    floor, by_list = extents[at + t.E_FLOOR] + offset, extents[at + t.E_LISTED] >= 0
     function, column = extents[at + t.E_FUNCTION], extents[at + t.E_COLUMN]
     tests_at, tests_end = extents[at + t.E_TESTS_AT], extents[at + t.E_TESTS_END]
+    partials = floats(room, r.PARTIALS)
     found = numbers = np.int64(0)
     whole = np.int64(0)
     is_whole = True
@@ -211,7 +185,7 @@ def scan(
     infinite = 0.0
     best_kind, best = np.int64(MISSING), np.int64(0)
     for place in range(until - 1, begin - 1, -1):
-        if chain >= 0:
+        if by_list:
             event = entries[place * t.ENTRY + 1] + offset
             time = entries[place * t.ENTRY]
         else:
@@ -219,7 +193,7 @@ def scan(
             time = times[event]
         if time < low or event < floor:
             break
-        if not passes(tests, tests_at, tests_end, event, seen, frames, values):
+        if not passes(room, tests_at, tests_end, event):
             continue
         if function == t.EXISTS or column < 0:
             found += 1
@@ -242,7 +216,7 @@ def scan(
                 elif parts >= 0:
                     parts = add_partial(partials, parts, number)
         elif function == t.LEAST or function == t.GREATEST:
-            order = order_of(kind, word, best_kind, best, seen.texts, seen.text_offsets)
+            order = order_of(kind, word, best_kind, best, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
             # The search goes back in time, and of equal numbers the earliest counts.
             if best_kind == MISSING or order == 0 or (order < 0) == (function == t.LEAST):
                 best_kind, best = kind, word

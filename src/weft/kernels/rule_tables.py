@@ -100,8 +100,8 @@ QUEUED = 3
 # that is free of it.
 EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, RUN_END, ROW_AT, DEPTH, MODE = range(11)
 ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, WANTED_POSITIONS, LISTED_TO = range(11, 20)
-KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN = range(20, 30)
-CONTROLS = 30
+KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN, ONLY_COUNTS = range(20, 31)
+CONTROLS = 31
 # Modes. SCAN looks at some extents and goes on with another mode; EMIT, CHECK and WRITE are parts of firing.
 FETCH, START, STARTED, OPEN, ADVANCE, JUDGED, EMIT, CHECK, WRITE, SCAN = range(10)
 # Why the kernel returns.
@@ -151,7 +151,7 @@ class Index(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Events that were seen, by type; `values` has `width` words for each."""
+    """Events that were seen, by type."""
 
     types: Int64s
     columns: Int64s
@@ -167,6 +167,8 @@ class Store(NamedTuple):
     marks: Int64s  # for each event bits of the steps it was consumed from, and as many of those that just do
     texts: Bytes
     text_offsets: Int64s
+    width: int  # words of an event's values
+    mark_words: int  # and of its marks
 
 
 class Lanes(NamedTuple):

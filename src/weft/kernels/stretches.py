@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.exact_sums import MOST, add_partial, added, negated, partials_sum, quotient, rounded
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import bare, inlined, spliced
 from weft.kernels.series import (
     AWKWARD,
     BIG,
@@ -39,7 +39,7 @@ Int64s = npt.NDArray[np.int64]
 COUNT_ALL, COUNT_PRESENT, SUM_OF, AVG_OF, MIN_OF, MAX_OF = range(6)  # functions
 
 
-@inlined
+@bare
 def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> float:
     """The least number from place `old` up to before `new`, or the greatest; `rank` is that of the last of them."""
     best = -np.inf if which == GREATEST else np.inf
@@ -57,7 +57,7 @@ def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> floa
     return best
 
 
-@inlined
+@bare
 def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greatest: bool) -> Any:
     """The least or greatest number of a stretch with BIG ones: its kind, and it as an integer or a float."""
     whole, real, far = np.int64(0), np.nan, False
@@ -78,13 +78,13 @@ def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greates
 # ---------------------------------------------------------------- sums
 
 
-@inlined
+@bare
 def _sign(word: Any) -> Any:
     """The word above: all ones if the number is negative."""
     return ~np.uint64(0) if np.int64(word) < 0 else np.uint64(0)
 
 
-@inlined
+@bare
 def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     """The sum of the integers of a stretch, one by one, in two words."""
     high, low = np.uint64(0), np.uint64(0)
@@ -115,7 +115,7 @@ def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     return not np.isnan(infinite), infinite if infinite != 0.0 else partials_sum(partials, used)
 
 
-@inlined
+@bare
 def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> Any:
     """The sum or the mean of a stretch with numbers: its kind, and its value as an integer or as a float."""
     before, after = old * RECORD, new * RECORD

@@ -89,6 +89,8 @@ class Memory:
             self.marks,
             pool,
             offsets,
+            self.width,
+            self.mark_words,
         )
 
     # -- what is loaded, and what is forgotten ---------------------------------------------------
@@ -107,7 +109,7 @@ class Memory:
         """Make all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0
         self.heads[:] = 0
-        while not rule_memory.list_all(self.store(), self.width, self.control):
+        while not rule_memory.list_all(self.store(), self.control):
             self.heads = np.zeros(2 * len(self.heads), np.int64)
             self.entries = np.zeros(2 * len(self.entries), np.int64)
             self.control[[t.ENTRIES, t.LISTS]] = 0

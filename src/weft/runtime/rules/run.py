@@ -88,7 +88,7 @@ class RuleRun:
     def _make_series_anew(self) -> None:
         memory = self.memory
         now = int(memory.control[t.TIME])
-        self._summaries.make_anew(memory.store(), memory.width, self._tables, self._work, now)
+        self._summaries.make_anew(memory.store(), self._tables, self._work, now)
 
     def reduce(self, numbers: Iterable[int]) -> None:
         """Take rules away."""
@@ -245,7 +245,7 @@ class RuleRun:
         self._require_laid()
         events = taken(batch, self._types.code(batch.types), self._layout.attributes, memory.texts)
         memory.reserve(np.bincount(events.types, minlength=len(memory.table)))
-        memory.control[t.EVENT] = 0
+        memory.control[t.EVENT], memory.control[t.ONLY_COUNTS] = 0, counting
         while True:
             work = self._work._replace(queue=memory.queue, pending=memory.pending)
             status = fire(
@@ -254,12 +254,9 @@ class RuleRun:
                 self._index,
                 memory.store(),
                 self._summaries.lanes,
-                memory.width,
-                memory.mark_words,
                 work,
                 self._outputs.buffer,
                 memory.control,
-                counting,
             )
             if status in (t.DONE, t.OUTPUT_FULL):
                 yield

@@ -72,13 +72,13 @@ class Summaries:
         keys[:, : old.stride] = old.keys.reshape(rows, old.stride)
         self.lanes = old._replace(series=lines, columns=columns, order=order, keys=keys.ravel(), stride=stride)
 
-    def make_anew(self, store: t.Store, width: int, rules: t.Rules, work: t.Work, now: int) -> None:
+    def make_anew(self, store: t.Store, rules: t.Rules, work: t.Work, now: int) -> None:
         """Make all series from the events, with room for as many more."""
         old = self.lanes
         lanes, room = len(old.lanes) // series.LANE, len(old.times)
         while True:
             self.lanes = self._empty(old.series, old.columns, old.order, old.stride, lanes, room)
-            done = enter_all(store, width, rules.tests, rules.code, work, self.lanes, now)
+            done = enter_all(store, rules, work, self.lanes, now)
             crowded = 2 * int(self.lanes.counts[t.USED_LANES]) > lanes
             full = 2 * int(self.lanes.counts[t.USED_ROOM]) > room
             if done and not crowded and not full:
