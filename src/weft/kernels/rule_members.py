@@ -46,6 +46,18 @@ def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: 
 
 
 @bare
+def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
+    """The marks of what all rules of a set have consumed: in which word, and these; -1 when they are in several."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    word, bits = own[own_at[sets[at]] + slot + t.MARK] >> 6, np.int64(0)
+    for k in range(at, at + count):
+        mark = own[own_at[sets[k]] + slot + t.MARK]
+        word = word if mark >> 6 == word else np.int64(-1)
+        bits |= np.int64(1) << (mark & 63)
+    return word, bits
+
+
+@bare
 def suited(
     room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
 ) -> Any:

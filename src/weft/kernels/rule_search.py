@@ -16,7 +16,7 @@ from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rule_index import expect_later, sort_rules, starting
 from weft.kernels.rule_lists import list_event, list_of
-from weft.kernels.rule_members import suited, that_pass
+from weft.kernels.rule_members import marks_of, suited, that_pass
 from weft.kernels.rule_scan import first_from, passes
 from weft.kernels.rule_series import enter_event
 from weft.kernels.tagged import INTEGER, VALUE, satisfies
@@ -249,12 +249,13 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
         words(room, r.ENTRIES),
     )
     values, width, origins = words(room, r.VALUES), noted(room, r.WIDTH), words(room, r.ORIGINS)
+    marks, mark_words = words(room, r.MARKS), noted(room, r.MARK_WORDS)
     depth, counting = control[t.DEPTH], control[t.ONLY_COUNTS] != 0
     direction, by_list, offset = frames[frame + t.DIRECTION], frames[frame + t.BY_LIST] != 0, frames[frame + t.OFFSET]
     high, near, floor = frames[frame + t.HIGH], frames[frame + t.NEAR], frames[frame + t.FLOOR_AT]
     tests_at, own_at, tests_end = steps[step + t.TESTS_AT], steps[step + t.OWN_TESTS_AT], steps[step + t.TESTS_END]
     must_lack = steps[step + t.ABSENCES_AT] < steps[step + t.ABSENCES_END]
-    takes_one, is_alike = steps[step + t.COUNT] == 1, own_at == tests_end and steps[step + t.CONSUMED] == 0
+    takes_one, consumes = steps[step + t.COUNT] == 1, steps[step + t.CONSUMED] != 0
     forward = np.int64(1 if direction == t.UP else -1)
     plain = is_last and rows[row + t.IS_PLAIN] != 0 and direction != t.COUNTING
     here, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
@@ -263,6 +264,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     operator = tests[own_at * t.TEST + t.T_OPERATOR] if own_at < tests_end else np.int64(0)
     column = VALUE * tests[own_at * t.TEST + t.T_COLUMN] if own_at < tests_end else np.int64(0)
     at, stop, left, alive = frames[frame + t.AT], frames[frame + t.STOP], frames[frame + t.LEFT], frames[frame + t.SET]
+    gone, all_gone = marks_of(room, here, alive, slot) if consumes else (np.int64(-1), np.int64(0))
     others, first = np.int64(UNKNOWN), np.int64(0)  # what the events bound before give to firings
     mode = np.int64(t.ADVANCE)
     while alive > 0 and left > 0 and at != stop:
@@ -275,6 +277,8 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
         if is_bound and values[candidate * width + column] == INTEGER:
             word = values[candidate * width + column + 1]
             suits = suits and satisfies(operator, np.int64(word > bound) - np.int64(word < bound))
+        if gone >= 0:
+            suits = suits and marks[candidate * mark_words + gone] & all_gone != all_gone
         if not suits or (tests_at < own_at and not passes(room, tests_at, own_at, candidate)):
             at += forward
             continue
@@ -287,7 +291,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             mode = np.int64(-1 - t.OUTPUT_FULL)
             break
         taken, moves = alive, takes_one and is_judged
-        if time >= near and is_alike:
+        if time >= near and own_at == tests_end and not consumes:
             for k in range(alive):
                 sets[to + k] = sets[here + k]
             alive = np.int64(0) if moves else alive
