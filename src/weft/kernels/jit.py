@@ -22,7 +22,7 @@ R = TypeVar("R")
 _OPTIONS: dict[str, bool] = {"nogil": True, "boundscheck": False, "no_cfunc_wrapper": True}
 # A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it.
 _PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True}
-_IMPORTED = re.compile(r"^from weft\.kernels\.(\w+) import", re.MULTILINE)
+_IMPORTED = re.compile(r"^from weft\.kernels(?:\.| import )(\w+)", re.MULTILINE)
 
 
 @cache
