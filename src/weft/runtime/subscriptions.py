@@ -8,20 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.predicates import Predicate
-from weft.runtime.classify import Classifier
 from weft.runtime.events import Column, EventBatch
+from weft.runtime.filters import Filters
 from weft.runtime.kinds import column_of, columns_of_dicts
 from weft.runtime.match_rows import rows_to_matches, to_record_batches
 from weft.runtime.matches import Match, MatchBatch
 
 EVERY_TYPE = "*"
 KEPT_ERRORS = 100
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Failure(NamedTuple):
@@ -102,8 +99,7 @@ class Subscriptions:
 
     def add(self, subscription: Subscription) -> None:
         """Let a subscription have the matches from now on."""
-        known = self._audiences.get(subscription.type)
-        self._audiences[subscription.type] = Audience([*(known.active if known else ()), subscription])
+        self._audiences.setdefault(subscription.type, Audience()).add(subscription)
 
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Deliver matches, to each receiver in match order."""
@@ -117,49 +113,52 @@ class Subscriptions:
     def close(self) -> None:
         """Cancel all."""
         for audience in self._audiences.values():
-            for subscription in audience.active:
-                subscription.cancel()
+            audience.cancel()
         self._audiences.clear()
 
 
 class Audience:
     """The subscriptions to one type."""
 
-    def __init__(self, members: Sequence[Subscription]) -> None:
-        self._members = members
-        self._choosy = [member for member in members if member.wanted is not None]
-        self._classifier = Classifier([[member.wanted] for member in self._choosy if member.wanted is not None])
+    def __init__(self) -> None:
+        self._members: tuple[Subscription, ...] = ()
+        self._filters: Filters | None = None  # the conditions of the choosy members, made when they are needed
+        self._choosy: list[Subscription] = []
 
-    @property
-    def active(self) -> list[Subscription]:
-        """The members that are not cancelled."""
-        return [member for member in self._members if member.active]
+    def add(self, subscription: Subscription) -> None:
+        """Let one more have the matches from now on."""
+        self._members = (*self._members, subscription)
+        self._filters = None
+
+    def cancel(self) -> None:
+        """Cancel all."""
+        for member in self._members:
+            member.cancel()
 
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Give each member what it wants of these matches."""
-        masks = [self._masks(batch) for batch in found] if any(member.active for member in self._choosy) else []
+        filters, choosy = self._prepared()
+        wanted: dict[Subscription, list[MatchBatch]] = {}
+        for batch in found if choosy else ():
+            for number, rows in filters.satisfied(as_events(batch)).items():
+                wanted.setdefault(choosy[number], []).append(batch.take(rows))
         everything: list[pa.RecordBatch] | None = None  # the same rows for all who want all
         for member in self._members:
-            if not member.active:
+            own = wanted.get(member, [])
+            if not member.active or (member.wanted is not None and not own):
                 continue
-            if member.wanted is not None:
-                number = self._choosy.index(member)
-                chosen = [batch.take(np.flatnonzero(own[number])) for batch, own in zip(found, masks, strict=True)]
-                rows = list(to_record_batches(chosen, query_order))
-            else:
+            if member.wanted is None:
                 everything = everything or list(to_record_batches(found, query_order))
-                rows = everything
-            for piece in rows:
+            for piece in to_record_batches(own, query_order) if own else everything or ():
                 member.deliver(piece)
 
-    def _masks(self, batch: MatchBatch) -> list[Mask]:
-        """For each condition, which matches satisfy it."""
-        masks = []
-        for number, letters in enumerate(self._classifier.letters(as_events(batch))):
-            count = self._classifier.letter_count(number)
-            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
-            masks.append(truths[letters])
-        return masks
+    def _prepared(self) -> tuple[Filters, list[Subscription]]:
+        """The conditions of the choosy members, and these; those that are cancelled are forgotten."""
+        if self._filters is None:
+            self._members = tuple(member for member in self._members if member.active)
+            self._choosy = [member for member in self._members if member.wanted is not None]
+            self._filters = Filters([member.wanted for member in self._choosy if member.wanted is not None])
+        return self._filters, self._choosy
 
 
 def as_events(batch: MatchBatch) -> EventBatch:
