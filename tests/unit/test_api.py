@@ -188,3 +188,10 @@ def test_a_program_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None
     path = tmp_path / "fire.tesla"
     path.write_text("define X() from A()\n", encoding="utf-8-sig")
     assert [match.positions for match in weft.detect([{"type": "A", "ts": 1}], path)] == [(0,)]
+
+
+def test_a_pattern_is_given_before_those_that_look_at_it() -> None:
+    made, looking = "pattern P any(A a)", "pattern Q any(P p)"
+    assert weft.count([{"type": "A", "ts": 1}], [made, looking]) == {"P": 1, "Q": 1}
+    with pytest.raises(weft.UsageError, match="'Q' looks at 'P', which comes after it: give the program of 'P' first"):
+        weft.count([{"type": "A", "ts": 1}], [looking, made])

@@ -106,6 +106,7 @@ class Program:
         if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")
         _check_names(self.queries, other.queries)
+        _check_network(self.queries, other.queries)
         _check_cycles(self.queries, [query for query in other.queries if isinstance(query, Rule)])
         return replace(
             self if self.queries else other,
@@ -142,6 +143,17 @@ def _check_names(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> Non
             )
         if isinstance(query, Rule) and query.label in labels:
             raise UsageError(f"two programs have a rule {query.label!r}: rename one, or leave its name out")
+
+
+def _check_network(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
+    made = {query.name for query in others if isinstance(query, SituationQuery)}
+    for query in own:
+        later = sorted(query.situation.types & made) if isinstance(query, SituationQuery) else []
+        if later:
+            raise UsageError(
+                f"the pattern {query.name!r} looks at {later[0]!r}, which comes after it: "
+                f"give the program of {later[0]!r} first"
+            )
 
 
 def _joined(one: Catalog, other: Catalog) -> Catalog:
