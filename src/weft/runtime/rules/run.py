@@ -271,8 +271,7 @@ class RuleRun:
 def _distinct(rows: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
     """The rows that differ, and which of them each row is."""
     known: dict[bytes, int] = {}
-    size, words = rows.itemsize * rows.shape[1], rows.tobytes()
-    each = (words[at : at + size] for at in range(0, len(words), size))
-    row_of = np.fromiter((known.setdefault(row, len(known)) for row in each), np.int32, len(rows))
+    as_bytes = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    row_of = np.array([known.setdefault(row, len(known)) for row in as_bytes], np.int32)
     _, firsts = np.unique(row_of, return_index=True)
     return rows[firsts], row_of
