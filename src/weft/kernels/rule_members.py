@@ -14,7 +14,7 @@ from weft.kernels import rule_tables as t
 from weft.kernels.jit import bare
 from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_scan import holds
-from weft.kernels.tagged import EQUAL, GREATER, INTEGER, MISSING, VALUE
+from weft.kernels.tagged import EQUAL, GREATER, INTEGER, MISSING, VALUE, satisfies
 
 
 @bare
@@ -43,6 +43,21 @@ def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: 
             kept += np.int64(holds(room, operator, kind, word, own[place], own[place + 1]))
         count = kept
     return count
+
+
+@bare
+def leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
+    """How many of a set that is sorted by a constant a number passes: the first ones."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    low, high = at, at + count
+    while low < high:
+        middle = (low + high) >> 1
+        other = own[own_at[sets[middle]] + slot + 1]
+        if satisfies(operator, np.int64(word > other) - np.int64(word < other)):
+            low = middle + 1
+        else:
+            high = middle
+    return low - at
 
 
 @bare

@@ -16,7 +16,7 @@ from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rule_index import expect_later, sort_rules, starting
 from weft.kernels.rule_lists import list_event, list_of
-from weft.kernels.rule_members import marks_of, suited, that_pass
+from weft.kernels.rule_members import leading, marks_of, suited, that_pass
 from weft.kernels.rule_scan import first_from, passes
 from weft.kernels.rule_series import enter_event
 from weft.kernels.tagged import INTEGER, VALUE, satisfies
@@ -110,7 +110,7 @@ def _place_defined(room: t.Int64s, place: Any, now: Any, of: Any) -> None:
 def start(room: t.Int64s) -> Any:
     """Take the next rules of one row; those go on whose tests the terminator passes."""
     control, steps, frames = words(room, r.CONTROL), words(room, r.STEPS), words(room, r.FRAMES)
-    sets, row_of = halves(room, r.SETS), halves(room, r.ROW_OF)
+    sets, row_of, rows = halves(room, r.SETS), halves(room, r.ROW_OF), words(room, r.ROWS)
     begin, end, to = control[t.PICKED_AT], control[t.PICKED], control[t.SPAN]
     if begin == end:
         return np.int64(t.FETCH)
@@ -119,8 +119,12 @@ def start(room: t.Int64s) -> Any:
         sets[to + until - begin] = sets[until]
         until += 1
     row = np.int64(number) * t.ROW
+    control[t.SORTED] = rows[row + t.SORTED_BY] if until - begin == rows[row + t.MEMBERS] else 0
+    if control[t.SORTED] > 0:
+        for k in range(until - begin):
+            sets[to + k] = halves(room, r.BY_ROW)[rows[row + t.MEMBERS_AT] + k]
     control[t.RUN_END], control[t.ROW_AT], control[t.DEPTH], control[t.THERE] = until, row, 0, 0
-    step = words(room, r.ROWS)[row + t.STEPS_AT] * t.STEP
+    step = rows[row + t.STEPS_AT] * t.STEP
     tests_at, own_at, tests_end = steps[step + t.TESTS_AT], steps[step + t.OWN_TESTS_AT], steps[step + t.TESTS_END]
     count = until - begin
     if tests_at < own_at and not passes(room, tests_at, own_at, frames[t.BOUND]):
@@ -250,6 +254,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     )
     values, width, origins = words(room, r.VALUES), noted(room, r.WIDTH), words(room, r.ORIGINS)
     marks, mark_words = words(room, r.MARKS), noted(room, r.MARK_WORDS)
+    own, owns = words(room, r.OWN), words(room, r.OWN_AT)
     depth, counting = control[t.DEPTH], control[t.ONLY_COUNTS] != 0
     direction, by_list, offset = frames[frame + t.DIRECTION], frames[frame + t.BY_LIST] != 0, frames[frame + t.OFFSET]
     high, near, floor = frames[frame + t.HIGH], frames[frame + t.NEAR], frames[frame + t.FLOOR_AT]
@@ -260,9 +265,11 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     plain = is_last and rows[row + t.IS_PLAIN] != 0 and direction != t.COUNTING
     here, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
     # What no rule of the set takes: events before `reach`, and those whose number in a column does not suit a bound.
-    reach, is_bound, bound = high - steps[step + t.LONGEST], False, np.int64(0)
-    operator = tests[own_at * t.TEST + t.T_OPERATOR] if own_at < tests_end else np.int64(0)
-    column = VALUE * tests[own_at * t.TEST + t.T_COLUMN] if own_at < tests_end else np.int64(0)
+    reach, is_bound, bound, is_sorted = high - steps[step + t.LONGEST], False, np.int64(0), control[t.SORTED] == depth
+    operator = column = constant = np.int64(0)
+    if own_at < tests_end:
+        operator, constant = tests[own_at * t.TEST + t.T_OPERATOR], tests[own_at * t.TEST + t.T_A]
+        column = VALUE * tests[own_at * t.TEST + t.T_COLUMN]
     at, stop, left, alive = frames[frame + t.AT], frames[frame + t.STOP], frames[frame + t.LEFT], frames[frame + t.SET]
     gone, all_gone = marks_of(room, here, alive, slot) if consumes else (np.int64(-1), np.int64(0))
     others, first = np.int64(UNKNOWN), np.int64(0)  # what the events bound before give to firings
@@ -295,11 +302,21 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             for k in range(alive):
                 sets[to + k] = sets[here + k]
             alive = np.int64(0) if moves else alive
+        elif time >= near and is_sorted and values[candidate * width + column] == INTEGER:
+            taken = leading(room, here, alive, constant, operator, values[candidate * width + column + 1])
+            for k in range(taken):
+                sets[to + k] = sets[here + k]
+            if moves and taken < alive:
+                for k in range(here, here + alive - taken):
+                    sets[k] = sets[k + taken]
+                is_bound, bound = True, own[owns[sets[here]] + constant + 1]
+            alive -= taken if moves else 0
         else:
-            taken, alive, longest, is_bound, bound = suited(
+            taken, left_over, longest, is_whole, least = suited(
                 room, here, alive, to, slot, high - time, own_at, tests_end, candidate, moves
             )
-            reach, is_bound = high - longest if moves else reach, is_bound and moves
+            if moves:
+                alive, reach, is_bound, bound = left_over, high - longest, is_whole, least
         if taken == 0:
             at += forward
             continue

@@ -16,10 +16,12 @@ Floats = npt.NDArray[np.float64]
 # Conditions are tests of the values of summaries. The extents of summaries are those that conditions need, up to
 # SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1. A
 # plain rule consumes and keeps nothing, and has no summaries; its fields are attributes. ALONE tells rows apart that
-# must have one rule each.
+# must have one rule each. The rules of a row are MEMBERS from MEMBERS_AT on; SORTED_BY is the look-back (0: none) whose
+# only test with a constant of their own they are sorted by, so that the ones that a number passes come first.
 STEPS_AT, STEPS, CONDITIONS_AT, OWN_CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(8)
 FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN, ALONE = range(8, 16)
-ROW = 16
+SORTED_BY, MEMBERS_AT, MEMBERS = range(16, 19)
+ROW = 19
 # What a rule has of its own: for each look-back the ticks of its window, and the mark of events that were consumed from
 # it; then constants, two words each.
 TICKS, MARK = range(2)
@@ -97,11 +99,13 @@ QUEUED = 3
 # The control array. Rules from PICKED_AT to RUN_END are searched for together; ROW_AT is where their row begins. The
 # set of each step has SPAN places. KNOWN is the source whose events are known at this terminator. A scan of extents
 # goes on with another mode (AFTER) and says whether there was what must not be (THERE); CLEARED is the candidate
-# that is free of it.
+# that is free of it. SORTED is SORTED_BY of their row if all rules of that are searched for, else 0.
 EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, RUN_END, ROW_AT, DEPTH, MODE = range(11)
 ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, WANTED_POSITIONS, LISTED_TO = range(11, 20)
-KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN, ONLY_COUNTS = range(20, 31)
-CONTROLS = 31
+KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN, ONLY_COUNTS, SORTED = range(
+    20, 32
+)
+CONTROLS = 32
 # Modes. SCAN looks at some extents and goes on with another mode; EMIT, CHECK and WRITE are parts of firing.
 FETCH, START, STARTED, OPEN, ADVANCE, JUDGED, EMIT, CHECK, WRITE, SCAN = range(10)
 # Why the kernel returns.
@@ -133,6 +137,7 @@ class Rules(NamedTuple):
     row_of: Int32s  # by the number of a rule
     own: Int64s
     own_at: Int64s  # by the number of a rule
+    members: Int32s  # rules by row
 
 
 class Index(NamedTuple):

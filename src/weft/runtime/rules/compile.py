@@ -70,6 +70,7 @@ class Tables:
     fields: array[int] = field(default_factory=_words)
     own: array[int] = field(default_factory=_words)
     own_at: array[int] = field(default_factory=_words)
+    sort_keys: array[int] = field(default_factory=_words)  # of each rule among those of its row
 
 
 class RuleCompiler:
@@ -118,10 +119,27 @@ class RuleCompiler:
         plain = operands and not rule.consumes and shown_end == tested_at
         alone = any(step.count not in (1, None) for step in rule.lookbacks)
         tables.rows.extend((fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)))
-        tables.rows.append(len(tables.own_at) if alone else 0)
+        sorted_by, key = self._sorting(lines)
+        tables.rows.extend((len(tables.own_at) if alone else 0, sorted_by, 0, 0))
+        tables.sort_keys.append(key)
         self.deepest = max(self.deepest, len(lines))
         self.summarized = max(self.summarized, shown_end - tested_at)
         return way
+
+    def _sorting(self, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
+        """A look-back whose only test with a constant of the rule's own asks for more or less than a whole number.
+
+        Sorted by the key that is given too, the rules whose tests a number passes come first.
+        """
+        tables = self.tables
+        for depth, line in enumerate(lines[1:], start=1):
+            if line[t.TESTS_END] - line[t.OWN_TESTS_AT] == 1 and not line[t.CONSUMED]:
+                test = line[t.OWN_TESTS_AT] * t.TEST
+                operator = tables.tests[test + t.T_OPERATOR]
+                kind, word = tables.own[tables.own_at[-1] + tables.tests[test + t.T_A] :][:2]
+                if kind == tagged.INTEGER and operator < tagged.EQUAL:
+                    return depth, word if operator >= tagged.GREATER else ~word
+        return 0, 0
 
     def _stretch(self, steps_at: int, lookbacks: Iterable[LookBack]) -> None:
         """Steps have the shortest and the longest window of the rules that share them."""

@@ -111,6 +111,7 @@ class RuleRun:
         self._mark_ordered(rows)
         self._index = self._finder.build(memory.types)
         shared, row_of = _distinct(rows)
+        members = self._members(shared, row_of)
         self._tables = t.Rules(
             shared.ravel(),
             np.array(tables.steps),
@@ -123,6 +124,7 @@ class RuleRun:
             row_of,
             np.array(tables.own),
             np.array(tables.own_at),
+            members,
         )
         if self._types.count != len(layout.types):
             self._types = TypeCoder(layout.types)
@@ -167,6 +169,17 @@ class RuleRun:
                 else:
                     feeds += [t.FROM_TIME if name == "ts" else t.FROM_NOTHING, 0]
         return np.array(feeds, np.int64)
+
+    def _members(self, rows: Int64s, row_of: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The rules of each row, sorted by what their row says; where they are is written into the rows."""
+        there = np.array([rule is not None for rule in self.rules], bool)
+        keys = np.array(self._compiler.tables.sort_keys)
+        members = np.lexsort((keys, row_of))
+        members = members[there[members]]
+        rows[:, t.MEMBERS] = np.bincount(row_of[members], minlength=len(rows))
+        rows[:, t.MEMBERS_AT] = np.cumsum(rows[:, t.MEMBERS]) - rows[:, t.MEMBERS]
+        found: npt.NDArray[np.int32] = members.astype(np.int32)
+        return found
 
     def _mark_ordered(self, rows: Int64s) -> None:
         """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
