@@ -155,6 +155,7 @@ class TestCheck:
     def test_a_missing_file_is_exit_code_one(self) -> None:
         result = weft("check", "nowhere.ceql")
         assert result.exit_code == 1
+        assert "1 could not be read" in result.stdout
         assert "no such program file: nowhere.ceql" in result.stderr
 
 

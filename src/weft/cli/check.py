@@ -29,7 +29,7 @@ def check(
     Exit code 1 says that there are errors; warnings alone leave it at 0.
     """
     findings: list[Diagnostic] = []
-    unreadable = False
+    unreadable = 0
     for path in programs:
         try:
             found = compile_with_findings(Path(path), language)[1]
@@ -37,15 +37,16 @@ def check(
             found = error.diagnostics
         except InputError as error:
             typer.echo(str(error), err=True)
-            unreadable = True
+            unreadable += 1
             continue
         findings += found
     _show(findings, as_json=as_json)
     errors = sum(finding.severity == "error" for finding in findings)
     if not as_json:
         warnings = len(findings) - errors
+        rest = f", {unreadable} could not be read" if unreadable else ""
         files = f"{len(programs)} file{'s' * (len(programs) != 1)}"
-        typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
+        typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}{rest}")
     if errors or unreadable:
         raise typer.Exit(1)
 
