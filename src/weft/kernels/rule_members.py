@@ -14,7 +14,7 @@ from weft.kernels import rule_tables as t
 from weft.kernels.jit import bare
 from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_scan import holds
-from weft.kernels.tagged import EQUAL, GREATER, INTEGER, MISSING, VALUE, satisfies
+from weft.kernels.tagged import EQUAL, GREATER, INTEGER, LESS_EQUAL, MISSING, VALUE, satisfies
 
 
 @bare
@@ -46,13 +46,13 @@ def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: 
 
 
 @bare
-def leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
-    """How many of a set that is sorted by a constant a number passes: the first ones."""
+def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
+    """How many of a set that is sorted by what is in a slot of theirs a number passes: the first ones."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     low, high = at, at + count
     while low < high:
         middle = (low + high) >> 1
-        other = own[own_at[sets[middle]] + slot + 1]
+        other = own[own_at[sets[middle]] + slot]
         if satisfies(operator, np.int64(word > other) - np.int64(word < other)):
             low = middle + 1
         else:
@@ -73,7 +73,17 @@ def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
 
 
 @bare
-def suited(
+def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
+    """The rules of a set consume an event, at once: they have no other look-back, and do not come back to it."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    marks, first = words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
+    for k in range(at, at + count):
+        mark = own[own_at[sets[k]] + slot + t.MARK]
+        marks[first + (mark >> 6)] |= np.int64(1) << (mark & 63)
+
+
+@bare
+def _suited(
     room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
 ) -> Any:
     """Those of a set whose window reaches to a candidate, which they have not consumed, and whose tests it passes.
@@ -113,3 +123,42 @@ def suited(
     if not moves:
         left = count
     return taken, left, longest, is_whole, least if operator >= GREATER else most
+
+
+@bare
+def take(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time: Any, moves: Any) -> Any:
+    """Those of the set of a look-back that a candidate suits; what is said of them is said by `_suited`.
+
+    In a set that is sorted they are the first ones, which are found without a look at each.
+    """
+    control, steps, frames, tests = (
+        words(room, r.CONTROL),
+        words(room, r.STEPS),
+        words(room, r.FRAMES),
+        words(room, r.TESTS),
+    )
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    depth, begin, end = control[t.DEPTH], steps[step + t.OWN_TESTS_AT], steps[step + t.TESTS_END]
+    at, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
+    distance, test = frames[frame + t.HIGH] - time, begin * t.TEST
+    taken = np.int64(-1)
+    if control[t.SORTED] == depth and begin == end:
+        taken = _leading(room, at, count, slot + t.TICKS, LESS_EQUAL, distance)
+    elif control[t.SORTED] == depth and time >= frames[frame + t.NEAR]:
+        kind, word = _tested(room, tests[test + t.T_COLUMN], candidate)
+        if kind == INTEGER:
+            taken = _leading(room, at, count, tests[test + t.T_A] + 1, tests[test + t.T_OPERATOR], word)
+    if taken < 0:
+        return _suited(room, at, count, to, slot, distance, begin, end, candidate, moves)
+    for k in range(taken):
+        sets[to + k] = sets[at + k]
+    left, longest, has_bound, bound = count, steps[step + t.LONGEST], False, np.int64(0)
+    if moves:
+        left = count - taken
+        for k in range(at, at + left):
+            sets[k] = sets[k + taken]
+    if moves and left > 0 and begin < end:
+        has_bound, bound = True, own[own_at[sets[at]] + tests[test + t.T_A] + 1]
+    elif moves and left > 0:
+        longest = own[own_at[sets[at]] + slot + t.TICKS]
+    return taken, left, longest, has_bound, bound

@@ -16,7 +16,7 @@ from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rule_index import expect_later, sort_rules, starting
 from weft.kernels.rule_lists import list_event, list_of
-from weft.kernels.rule_members import leading, marks_of, suited, that_pass
+from weft.kernels.rule_members import consume, marks_of, take, that_pass
 from weft.kernels.rule_scan import first_from, passes
 from weft.kernels.rule_series import enter_event
 from weft.kernels.tagged import INTEGER, VALUE, satisfies
@@ -254,7 +254,6 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     )
     values, width, origins = words(room, r.VALUES), noted(room, r.WIDTH), words(room, r.ORIGINS)
     marks, mark_words = words(room, r.MARKS), noted(room, r.MARK_WORDS)
-    own, owns = words(room, r.OWN), words(room, r.OWN_AT)
     depth, counting = control[t.DEPTH], control[t.ONLY_COUNTS] != 0
     direction, by_list, offset = frames[frame + t.DIRECTION], frames[frame + t.BY_LIST] != 0, frames[frame + t.OFFSET]
     high, near, floor = frames[frame + t.HIGH], frames[frame + t.NEAR], frames[frame + t.FLOOR_AT]
@@ -265,11 +264,9 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     plain = is_last and rows[row + t.IS_PLAIN] != 0 and direction != t.COUNTING
     here, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
     # What no rule of the set takes: events before `reach`, and those whose number in a column does not suit a bound.
-    reach, is_bound, bound, is_sorted = high - steps[step + t.LONGEST], False, np.int64(0), control[t.SORTED] == depth
-    operator = column = constant = np.int64(0)
-    if own_at < tests_end:
-        operator, constant = tests[own_at * t.TEST + t.T_OPERATOR], tests[own_at * t.TEST + t.T_A]
-        column = VALUE * tests[own_at * t.TEST + t.T_COLUMN]
+    reach, is_bound, bound = high - steps[step + t.LONGEST], False, np.int64(0)
+    operator = tests[own_at * t.TEST + t.T_OPERATOR] if own_at < tests_end else np.int64(0)
+    column = VALUE * tests[own_at * t.TEST + t.T_COLUMN] if own_at < tests_end else np.int64(0)
     at, stop, left, alive = frames[frame + t.AT], frames[frame + t.STOP], frames[frame + t.LEFT], frames[frame + t.SET]
     gone, all_gone = marks_of(room, here, alive, slot) if consumes else (np.int64(-1), np.int64(0))
     others, first = np.int64(UNKNOWN), np.int64(0)  # what the events bound before give to firings
@@ -302,21 +299,10 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             for k in range(alive):
                 sets[to + k] = sets[here + k]
             alive = np.int64(0) if moves else alive
-        elif time >= near and is_sorted and values[candidate * width + column] == INTEGER:
-            taken = leading(room, here, alive, constant, operator, values[candidate * width + column + 1])
-            for k in range(taken):
-                sets[to + k] = sets[here + k]
-            if moves and taken < alive:
-                for k in range(here, here + alive - taken):
-                    sets[k] = sets[k + taken]
-                is_bound, bound = True, own[owns[sets[here]] + constant + 1]
-            alive -= taken if moves else 0
         else:
-            taken, left_over, longest, is_whole, least = suited(
-                room, here, alive, to, slot, high - time, own_at, tests_end, candidate, moves
-            )
+            taken, rest, longest, has_bound, constant = take(room, step, frame, alive, candidate, time, moves)
             if moves:
-                alive, reach, is_bound, bound = left_over, high - longest, is_whole, least
+                alive, reach, is_bound, bound = rest, high - longest, has_bound, constant
         if taken == 0:
             at += forward
             continue
@@ -327,6 +313,8 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
         control[t.CLEARED] = -1
         at += forward
         left -= np.int64(not takes_one)  # those that take one have left the set
+        if consumes and plain and (fires or counting):
+            consume(room, to, taken, slot, candidate)
         if direction == t.COUNTING:
             frames[frame + t.FOUND] = at + 1
         elif plain and counting:

@@ -15,9 +15,10 @@ Floats = npt.NDArray[np.float64]
 # A row: what rules say that differ in nothing but constants of their own. Steps are the terminator and the look-backs.
 # Conditions are tests of the values of summaries. The extents of summaries are those that conditions need, up to
 # SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1. A
-# plain rule consumes and keeps nothing, and has no summaries; its fields are attributes. ALONE tells rows apart that
-# must have one rule each. The rules of a row are MEMBERS from MEMBERS_AT on; SORTED_BY is the look-back (0: none) whose
-# only test with a constant of their own they are sorted by, so that the ones that a number passes come first.
+# plain rule keeps nothing and has no summaries, its fields are attributes, and if it consumes, it has one look-back.
+# ALONE tells rows apart that must have one rule each. The rules of a row are MEMBERS from MEMBERS_AT on. SORTED_BY is
+# the look-back (0: none) that they are sorted by: by the constant of its only test with a constant of their own, so that
+# those that a number suits come first, or if it has no such test, by its window, the longest first.
 STEPS_AT, STEPS, CONDITIONS_AT, OWN_CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(8)
 FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN, ALONE = range(8, 16)
 SORTED_BY, MEMBERS_AT, MEMBERS = range(16, 19)

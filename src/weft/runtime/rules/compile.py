@@ -116,7 +116,7 @@ class RuleCompiler:
         fields_at, fields_end = self._fields(rule.fields)
         tables.rows.extend((steps_at, len(lines), *conditions, tested_at, shown_at, shown_end))
         operands = all(isinstance(field.value, Attribute | None) for field in rule.fields)
-        plain = operands and not rule.consumes and shown_end == tested_at
+        plain = operands and shown_end == tested_at and (not rule.consumes or len(rule.lookbacks) == 1)
         alone = any(step.count not in (1, None) for step in rule.lookbacks)
         tables.rows.extend((fields_at, fields_end, -1, 0, labels, int(bool(rule.consumes)), int(plain)))
         sorted_by, key = self._sorting(lines)
@@ -127,10 +127,7 @@ class RuleCompiler:
         return way
 
     def _sorting(self, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """A look-back whose only test with a constant of the rule's own asks for more or less than a whole number.
-
-        Sorted by the key that is given too, the rules whose tests a number passes come first.
-        """
+        """The look-back that the rules of a row are sorted by, and the key of this rule among them (`rule_tables`)."""
         tables = self.tables
         for depth, line in enumerate(lines[1:], start=1):
             if line[t.TESTS_END] - line[t.OWN_TESTS_AT] == 1 and not line[t.CONSUMED]:
@@ -139,6 +136,9 @@ class RuleCompiler:
                 kind, word = tables.own[tables.own_at[-1] + tables.tests[test + t.T_A] :][:2]
                 if kind == tagged.INTEGER and operator < tagged.EQUAL:
                     return depth, word if operator >= tagged.GREATER else ~word
+        for depth, line in enumerate(lines[1:], start=1):
+            if line[t.TESTS_END] == line[t.OWN_TESTS_AT] and not line[t.CONSUMED]:
+                return depth, ~tables.own[tables.own_at[-1] + t.OWN * (depth - 1) + t.TICKS]
         return 0, 0
 
     def _stretch(self, steps_at: int, lookbacks: Iterable[LookBack]) -> None:
