@@ -17,8 +17,8 @@ Floats = npt.NDArray[np.float64]
 # SHOWN_AT, and then those that only fields need. FEEDS is the type under which the defined event is kept, or -1. A
 # plain rule keeps nothing and has no summaries, its fields are attributes, and if it consumes, it has one look-back.
 # ALONE tells rows apart that must have one rule each. The rules of a row are MEMBERS from MEMBERS_AT on. SORTED_BY is
-# the look-back (0: none) that they are sorted by: by the constant of its only test with a constant of their own, so that
-# those that a number suits come first, or if it has no such test, by its window, the longest first.
+# the look-back (0: none) that they are sorted by: by the constant of its only test with a constant of their own, so
+# that those that a number suits come first, or if it has no such test, by its window, the longest first.
 STEPS_AT, STEPS, CONDITIONS_AT, OWN_CONDITIONS_AT, CONDITIONS_END, TESTED_AT, SHOWN_AT, SHOWN_END = range(8)
 FIELDS_AT, FIELDS_END, FEEDS, FEED_AT, LABELS, CONSUMES, IS_PLAIN, ALONE = range(8, 16)
 SORTED_BY, MEMBERS_AT, MEMBERS = range(16, 19)
