@@ -18,7 +18,7 @@ from weft import engines, inputs
 from weft.algebra.query import Program
 from weft.api import PROGRAM_SUFFIXES, together
 from weft.cli import options
-from weft.cli.render import compile_all, progress, show_stats, write_rejects
+from weft.cli.render import compile_all, compiling_told, progress, show_stats, write_rejects
 from weft.connectors.files import write_matches, write_to_sinks
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
@@ -115,7 +115,8 @@ def match(
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count
-    with progress("matching", lambda: run.counters, shown=show_progress and not on_terminal):
+    shown = show_progress and not on_terminal
+    with compiling_told(), progress("matching", lambda: run.counters, shown=shown):
         counts = run.counts() if count else None
         if counts is None and sinks:
             write_to_sinks(run.rows(), sinks)

@@ -58,6 +58,19 @@ def progress(what: str, counters: Callable[[], Mapping[str, int]], *, shown: boo
         yield
 
 
+@contextmanager
+def compiling_told() -> Iterator[None]:
+    """Say on stderr that kernels are being compiled, when that takes a while."""
+    from weft.kernels.compiling import when_compiling
+
+    text = "compiling weft's kernels for this machine: this happens once, and takes up to a minute"
+    end = when_compiling(lambda: typer.echo(text, err=True))
+    try:
+        yield
+    finally:
+        end()
+
+
 def show_stats(counters: Mapping[str, int], seconds: float, stages: Mapping[str, float] | None = None) -> None:
     """Counters, time by stage and speed on stderr."""
     lines = {name: f"{number:,}" for name, number in counters.items()}

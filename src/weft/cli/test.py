@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from weft.cli.render import compiling_told
 from weft.engines import Engine
 from weft.rule_tests import FileResult, case_lines, find_files, run_file, to_json
 
@@ -33,7 +34,8 @@ def run_tests(
     """
     results: list[FileResult] = []
     for path in find_files(paths):
-        result = run_file(path, engine)
+        with compiling_told():
+            result = run_file(path, engine)
         results.append(result)
         _show(result, as_json=as_json)
     if not as_json:
