@@ -60,6 +60,23 @@ def test_events_out_of_reach_are_given_up() -> None:
     assert len(run.memory.entries) <= 1 << 15
 
 
+def test_events_that_later_ones_replace_are_given_up() -> None:
+    """Of a type that rules look at for its last event only, earlier ones are not kept, however long windows are."""
+    text = "define X(v: int) from B() and last A() within 1000000 from B where v = A.v "
+    lasting, kept = (
+        RuleRun(rules(text)),
+        RuleRun(rules(text + "define Y() from C() and each A() within 1000000 from C")),
+    )
+    found: list[list[object]] = [[], []]
+    for first in range(0, 40_000, 1_000):
+        batch = events(["A", "A", "B", "D"] * 250, first, v=list(range(first, first + 1_000)))
+        for run, own in zip((lasting, kept), found, strict=True):
+            own += [value for piece in run.push(batch) for value in piece.fields["v"].to_pylist()]
+    assert found[0] == found[1] == [first + 1 for first in range(0, 40_000, 4)]
+    assert lasting.memory.table[:, t.HELD].sum() < 4_000
+    assert kept.memory.table[:, t.HELD].sum() >= 20_000
+
+
 def test_texts_out_of_reach_are_given_up() -> None:
     run = RuleRun(
         rules("define X(k: string) from B(k = $k) and last A(k = $k and s <> 'x') within 10 from B where k = A.k")

@@ -21,6 +21,9 @@ def count_dead(types: t.Int64s, times: t.Int64s, now: int, dead: t.Int64s) -> in
         begin = types[of + t.BASE]
         limit = now - types[of + t.REACH]
         dead[type_] = first_from(times, 1, begin, begin + types[of + t.HELD], limit) - begin
+        if types[of + t.LATEST] != 0:
+            earlier = first_from(times, 1, begin, begin + types[of + t.HELD], now) - begin
+            dead[type_] = max(dead[type_], earlier - 1)
     return 0
 
 

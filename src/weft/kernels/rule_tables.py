@@ -34,7 +34,7 @@ OWN = 2  # words of a look-back
 TYPE, ANCHOR, LONGEST, SHORTEST, PICK, COUNT, LISTED, KEYS_AT, KEYS_END = range(9)
 TESTS_AT, OWN_TESTS_AT, TESTS_END, ABSENCES_AT, ABSENCES_END, CONSUMED, FLOOR, SOURCE = range(9, 17)
 STEP = 17
-EACH, FIRST, LAST = range(3)
+EACH, FIRST, LAST, STARTS = range(4)  # what a look-back picks; the terminator is the event that it starts at
 # An extent with the events in it: of an absence, or of a summary, which has a function and a column (-1: none). With a
 # SERIES (else -1) the keys are those of its lanes. Extents of one MEMO (-1: none) are worth the same at a terminator.
 E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_AT, E_TESTS_END = range(9)
@@ -58,12 +58,13 @@ FIELD = 5
 # Where a kept column of a defined event comes from: a field by number, or one of these.
 FROM_NOTHING, FROM_TIME, FROM_NAME = -1, -2, -3
 
-# A type of events in the store: where its events are (BASE), how many (HELD), how many there were before (GONE).
+# A type of events in the store: where its events are (BASE), how many (HELD), how many there were before (GONE). With
+# LATEST rules look for nothing but the latest one before a terminator.
 BASE, HELD, GONE, ROOM, CHAINS_AT, CHAINS_END, REACH, COLUMNS_AT, COLUMNS_END, ACCESS_AT, ACCESS_END, ORDERED = range(
     12
 )
-SERIES_AT, SERIES_END = range(12, 14)
-KIND_OF_EVENT = 14
+SERIES_AT, SERIES_END, LATEST = range(12, 15)
+KIND_OF_EVENT = 15
 # A chain: its id, and where its columns are, which make up its key.
 C_ID, C_BEGIN, C_END = range(3)
 CHAIN = 3

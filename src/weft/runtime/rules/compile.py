@@ -175,7 +175,7 @@ class RuleCompiler:
         self.stack = max(self.stack, 1)
         tests = self._tests([each for each in terminator.events.static if each not in answered], self._types[0])
         absences = self._absences(terminator.absences)
-        return [self._types[0], 0, 0, ENDLESS, t.EACH, ENDLESS, -1, 0, 0, *tests, *absences, 0, 0, -1]
+        return [self._types[0], 0, 0, ENDLESS, t.STARTS, ENDLESS, -1, 0, 0, *tests, *absences, 0, 0, -1]
 
     def _look_back(self, step: LookBack, number: int, rule: Rule) -> list[int]:
         type_ = self._types[number]

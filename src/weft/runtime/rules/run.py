@@ -109,6 +109,7 @@ class RuleRun:
         self._outputs.lay()
         memory.lay(layout, [self._reach.get(name, 0) for name in layout.types])
         self._mark_ordered(rows)
+        self._mark_latest()
         self._index = self._finder.build(memory.types)
         shared, row_of = _distinct(rows)
         members = self._members(shared, row_of)
@@ -187,6 +188,18 @@ class RuleRun:
         ordered[[number for own in self._named.values() if len(own) > 1 for number in own]] = True
         self.memory.table[:, t.ORDERED] = 0
         self.memory.table[np.array(self._starts, np.int64)[ordered], t.ORDERED] = 1
+
+    def _mark_latest(self) -> None:
+        """Mark the types of which rules look for nothing but the latest event before a terminator, whatever it is."""
+        tables, latest = self._compiler.tables, np.ones(len(self._layout.types), np.int64)
+        steps = np.array(tables.steps).reshape(-1, t.STEP)
+        steps = steps[steps[:, t.PICK] != t.STARTS]
+        takes_latest = (steps[:, t.PICK] == t.LAST) & (steps[:, t.COUNT] == 1) & (steps[:, t.ANCHOR] == 0)
+        takes_any = (steps[:, t.TESTS_AT] == steps[:, t.TESTS_END]) & (steps[:, t.LISTED] < 0)
+        keeps = (steps[:, t.ABSENCES_AT] == steps[:, t.ABSENCES_END]) & (steps[:, t.CONSUMED] == 0)
+        latest[steps[~(takes_latest & takes_any & keeps), t.TYPE]] = 0
+        latest[np.array(tables.extents).reshape(-1, t.EXTENT)[:, t.E_TYPE]] = 0
+        self.memory.table[:, t.LATEST] = latest
 
     # -- events ---------------------------------------------------------------------------------
 
