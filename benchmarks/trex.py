@@ -56,8 +56,8 @@ class Cost:
         return self.micros / (per_event + PER_FIRING * self.firings)
 
 
-def _cost(program: Program | str, table: pa.Table, warm: int, *, repeats: int = 2) -> Cost:
-    """Cost of the events after the first `warm` ones, which fill the windows."""
+def _cost(program: Program | str, table: pa.Table, warm: int, *, repeats: int = 4) -> Cost:
+    """Cost of the events after the first `warm` ones, which fill the windows: the least of several runs."""
     chosen = plan(weft.compile(program, language="tesla") if isinstance(program, str) else program)
     first = list(read_events(table.slice(0, warm), columns=chosen.columns))
     rest = list(read_events(table.slice(warm), columns=chosen.columns))
@@ -160,7 +160,7 @@ def _compared(case: str, cost: Cost, baseline: str, other: Cost) -> Row:
 def _filters(scale: float) -> list[Row]:
     count = max(1 << 14, int((1 << 18) * scale))
     few, many = (
-        _cost(workloads.filters(rules), workloads.filter_events(2 * count, rules), count, repeats=1)
+        _cost(workloads.filters(rules), workloads.filter_events(2 * count, rules), count, repeats=2)
         for rules in (1000, 100_000)
     )
     return [
