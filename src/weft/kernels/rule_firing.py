@@ -45,11 +45,11 @@ def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
 def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
     """Whether there is room for so many firings with so many positions; if not, what is wanted is noted."""
     control = words(room, r.CONTROL)
-    control[t.WANTED], control[t.WANTED_POSITIONS] = firings, positions
-    return bool(
-        control[t.OUT] + firings <= len(halves(room, r.OUT_ROWS))
-        and control[t.OUT_POSITIONS] + positions <= len(words(room, r.OUT_POSITIONS))
-    )
+    fits = control[t.OUT] + firings <= len(halves(room, r.OUT_ROWS))
+    fits = fits and control[t.OUT_POSITIONS] + positions <= len(words(room, r.OUT_POSITIONS))
+    if not fits:
+        control[t.WANTED], control[t.WANTED_POSITIONS] = firings, positions
+    return bool(fits)
 
 
 # ---------------------------------------------------------------- plain rules: the last look-back gives firings

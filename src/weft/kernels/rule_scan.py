@@ -136,6 +136,21 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
 
 
 @bare
+def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any, limit: Any) -> Any:
+    """Where the events of a type, or of its list for a key, are that came before a time: from there up to there."""
+    types, heads = words(room, r.TYPES), words(room, r.HEADS)
+    if chain < 0:
+        begin = types[of + t.BASE]
+        return begin, first_from(words(room, r.TIMES), 1, begin, begin + types[of + t.HELD], limit)
+    place = list_of(room, chain, keys_at, keys_end)
+    if place < 0:
+        return np.int64(0), np.int64(0)
+    begin = heads[place * t.HEAD + t.BEGIN]
+    end = begin + heads[place * t.HEAD + t.LENGTH]
+    return begin, first_from(words(room, r.ENTRIES), t.ENTRY, begin, end, limit)
+
+
+@bare
 def _stretch(room: Int64s, at: Any) -> Any:
     """Where the events of an extent are: from a place up to before another, not before a time; and their offset."""
     extents, frames, types, times = (
@@ -150,17 +165,9 @@ def _stretch(room: Int64s, at: Any) -> Any:
     if extents[at + t.E_BETWEEN] != 0:
         other = times[frames[extents[at + t.E_SECOND] * t.FRAME + t.BOUND]]
         low, high = min(one, other) + 1, max(one, other)
-    offset = types[type_ + t.BASE] - types[type_ + t.GONE]
-    chain = extents[at + t.E_LISTED]
-    if chain < 0:
-        begin = types[type_ + t.BASE]
-        return begin, first_from(times, 1, begin, begin + types[type_ + t.HELD], high), low, offset
-    heads, place = words(room, r.HEADS), list_of(room, chain, extents[at + t.E_KEYS_AT], extents[at + t.E_KEYS_END])
-    begin = end = np.int64(0)
-    if place >= 0:
-        begin = heads[place * t.HEAD + t.BEGIN]
-        end = begin + heads[place * t.HEAD + t.LENGTH]
-    return begin, first_from(words(room, r.ENTRIES), t.ENTRY, begin, end, high), low, offset
+    keys_at, keys_end = extents[at + t.E_KEYS_AT], extents[at + t.E_KEYS_END]
+    begin, end = events_before(room, type_, extents[at + t.E_LISTED], keys_at, keys_end, high)
+    return begin, end, low, types[type_ + t.BASE] - types[type_ + t.GONE]
 
 
 @bare

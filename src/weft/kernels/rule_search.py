@@ -15,9 +15,9 @@ from weft.kernels.jit import bare, spliced
 from weft.kernels.room import halves, noted, words
 from weft.kernels.rule_firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rule_index import expect_later, sort_rules, starting
-from weft.kernels.rule_lists import list_event, list_of
+from weft.kernels.rule_lists import list_event
 from weft.kernels.rule_members import consume, marks_of, take, that_pass
-from weft.kernels.rule_scan import first_from, passes
+from weft.kernels.rule_scan import events_before, first_from, passes
 from weft.kernels.rule_series import enter_event
 from weft.kernels.tagged import INTEGER, VALUE, satisfies
 
@@ -177,17 +177,9 @@ def open_step(room: t.Int64s) -> Any:
     by_list = steps[step + t.LISTED] >= 0
     if source >= 0 and source == control[t.KNOWN]:
         begin, end = control[t.KNOWN_BEGIN], control[t.KNOWN_END]
-    elif by_list:
-        heads = words(room, r.HEADS)
-        place = list_of(room, steps[step + t.LISTED], steps[step + t.KEYS_AT], steps[step + t.KEYS_END])
-        begin = end = np.int64(0)
-        if place >= 0:
-            begin = heads[place * t.HEAD + t.BEGIN]
-            end = begin + heads[place * t.HEAD + t.LENGTH]
-        end = first_from(entries, t.ENTRY, begin, end, high)
     else:
-        begin = types[of + t.BASE]
-        end = first_from(times, 1, begin, begin + types[of + t.HELD], high)
+        keys_at, keys_end = steps[step + t.KEYS_AT], steps[step + t.KEYS_END]
+        begin, end = events_before(room, of, steps[step + t.LISTED], keys_at, keys_end, high)
     control[t.KNOWN], control[t.KNOWN_BEGIN], control[t.KNOWN_END] = source, begin, end
     frames[frame + t.BY_LIST] = np.int64(by_list)
     frames[frame + t.OFFSET], frames[frame + t.FLOOR_AT] = offset, steps[step + t.FLOOR] + offset

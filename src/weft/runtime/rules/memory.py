@@ -144,7 +144,7 @@ class Memory:
 
     def make_room(self, reason: int) -> None:
         """Make room for what the kernel stopped for."""
-        wanted = int(self.control[t.WANTED])
+        wanted, self.control[t.WANTED] = int(self.control[t.WANTED]), 0
         if reason == t.STORE_FULL:
             counts = np.zeros(len(self.table), np.int64)
             counts[wanted] = max(LEAST_EVENTS, int(self.table[wanted, t.HELD]))
