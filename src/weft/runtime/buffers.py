@@ -62,6 +62,11 @@ def room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
     return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
 
 
+def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array, or a copy if it cannot be written to: for a kernel that would be another type of array."""
+    return array if array.flags.writeable else array.copy()
+
+
 def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array, read-only, whether it came from a buffer or not."""
     return _read_only(array.view())

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from weft.kernels import rule_tables as t
 from weft.kernels import tagged
+from weft.runtime.buffers import writable
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.texts import TextTable
 
@@ -51,8 +52,7 @@ def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[s
 
 def _own(array: Int64s, rows: Int64s | None) -> Int64s:
     """The rows of an array, as the kernel is compiled for: contiguous, and not read-only."""
-    array = np.ascontiguousarray(array) if rows is None else array[rows]
-    return array if array.flags.writeable else array.copy()
+    return writable(np.ascontiguousarray(array) if rows is None else array[rows])
 
 
 def tag(column: Column, rows: Int64s | None, texts: TextTable, kinds: Int64s, words: Int64s) -> None:

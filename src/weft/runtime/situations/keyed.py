@@ -14,7 +14,7 @@ from weft.algebra.situations import SituationQuery
 from weft.kernels import situations as kernel
 from weft.kernels.situations import Rows, Sets
 from weft.plan.keyed import KeyedSequence
-from weft.runtime.buffers import room
+from weft.runtime.buffers import room, writable
 from weft.runtime.classify import Classifier
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.graph.fields import merged
@@ -98,8 +98,8 @@ class KeyedRun:
         numbers = self._numbers(batch, slots)
         self.last = int(batch.ends[-1])
         self._control[kernel.EVENT] = 0
-        starts, ends = _writable(batch.starts), _writable(batch.ends)
-        events = kernel.Events(slots, keys, starts, ends, _writable(numbers))
+        starts, ends = writable(batch.starts), writable(batch.ends)
+        events = kernel.Events(slots, keys, starts, ends, writable(numbers))
         chains = kernel.Chains(self._heads, self._least, self._windows)
         while True:
             status = kernel.advance_sequences(
@@ -239,8 +239,3 @@ class KeyedRun:
         if self._coder is not None:
             self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
         self._members.load(Pages(pages_below("members/", saved)))
-
-
-def _writable(array: Int64s) -> Int64s:
-    """The array, or a copy if it cannot be written to: for the kernel that would be another type of array."""
-    return array if array.flags.writeable else array.copy()
