@@ -33,11 +33,11 @@ def run_tests(
         weft test fire.test.toml --engine spark
     """
     results: list[FileResult] = []
-    for path in find_files(paths):
-        with compiling_told():
+    with compiling_told():
+        for path in find_files(paths):
             result = run_file(path, engine)
-        results.append(result)
-        _show(result, as_json=as_json)
+            results.append(result)
+            _show(result, as_json=as_json)
     if not as_json:
         _summarise(results)
     if not all(result.passed for result in results):

@@ -162,14 +162,12 @@ class RuleCompiler:
 
     def _guards(self, terminator: Terminator) -> list[Guard]:
         """The terminator's conditions that the index may answer."""
-        return [
-            Guard(self._layout.column(self._types[0], left.name), operator, value, condition)
-            for condition in terminator.events.static
-            if isinstance(condition, Comparison)
-            for operator, left, right in [(condition.operator, condition.left, condition.right)]
-            if isinstance(left, Attribute) and left.variable is None and isinstance(right, Literal)
-            for value in [right.value]
-        ]
+        guards: list[Guard] = []
+        for condition in terminator.events.static:
+            match condition:
+                case Comparison(operator, Attribute(name, None), Literal(value)):
+                    guards.append(Guard(self._layout.column(self._types[0], name), operator, value, condition))
+        return guards
 
     def _terminator(self, terminator: Terminator, answered: Sequence[Predicate]) -> list[int]:
         self.stack = max(self.stack, 1)
