@@ -18,10 +18,10 @@ from benchmarks.trades import sequence, symbol, trades
 import weft
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.algebra.query import Query
-from weft.kernels import tecs
+from weft.kernels.automaton import tecs
 from weft.plan.atoms import IsType
 from weft.plan.automaton.cea import build_automaton
-from weft.runtime.automaton import AutomatonRun
+from weft.runtime.automaton.advancing import AutomatonRun
 
 _ARROW: dict[str, Callable[..., object]] = {
     ">": pc.greater,

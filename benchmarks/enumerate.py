@@ -11,7 +11,7 @@ import weft
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 IDS = 3
 QUERIES = {

@@ -21,7 +21,7 @@ from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 RATE = 50  # events of each type in a second
 

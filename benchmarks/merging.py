@@ -8,7 +8,7 @@ import pyarrow as pa
 from benchmarks.measure import Row, cpu_seconds, row
 
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.stabilise import Stabiliser
+from weft.runtime.reading.stabilise import Stabiliser
 
 Sent = list[tuple[str, EventBatch]]
 TOGETHER = 25_000  # events after which a reader of live sources looks what may go on

@@ -59,7 +59,7 @@ def figure(name: str, speed: dict[str, float], baseline: str, goal: str) -> dict
 def cases(path: str, program: Program) -> dict[str, Callable[[], object]]:
     """The pipelines that are compared; all give few rows back."""
     from weft.connectors.files import READERS
-    from weft.runtime.order import Reading
+    from weft.runtime.reading.order import Reading
     from weft.runtime.spark.batch import match_lanes, run_frame
     from weft.runtime.spark.files import Files, file_runs
     from weft.runtime.spark.job import job_of

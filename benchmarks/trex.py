@@ -20,7 +20,7 @@ from weft.algebra.query import Program
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 PER_EVENT, PER_FIRING = 1.0, 0.03  # microseconds: what is allowed
 SAMPLE, PART = 100, 20  # events on which engines are compared, and a rule in so many

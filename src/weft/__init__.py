@@ -4,9 +4,9 @@ from weft.algebra.query import Program
 from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
 from weft.live_program import Deployment, LiveProgram, Matches, live
-from weft.runtime.arrivals import Heartbeat
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match
+from weft.runtime.reading.arrivals import Heartbeat
 from weft.runtime.subscriptions import Subscription
 
 __all__ = [

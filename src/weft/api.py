@@ -17,8 +17,8 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic, InputError, UsageError
 from weft.languages import LANGUAGES, compile_text
 from weft.runtime.events import Rejected
-from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matches import Match
+from weft.runtime.writing.match_rows import rows_to_matches
 from weft.schema import Catalog
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.local import Events, LocalRun
-from weft.runtime.match_rows import to_record_batches
 from weft.runtime.matches import PlainMatch, to_batch
+from weft.runtime.writing.match_rows import to_record_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weft.algebra.query import Program
 from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_events
 from weft.errors import UsageError
-from weft.runtime.arrivals import LiveEvents
-from weft.runtime.chunks import chunks_of
 from weft.runtime.local import Events
-from weft.runtime.order import EventSource, Reading, read_events
-from weft.runtime.sources import NamedSource, defaults_of, whole_source
+from weft.runtime.reading.arrivals import LiveEvents
+from weft.runtime.reading.chunks import chunks_of
+from weft.runtime.reading.order import EventSource, Reading, read_events
+from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
 if TYPE_CHECKING:
     from weft.runtime.spark.files import Files

@@ -25,9 +25,9 @@ from weft.errors import UsageError, did_you_mean
 from weft.languages.content.lower import Fields, compile_filter
 from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
-from weft.runtime.match_rows import rows_to_matches, to_arrow
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.subscriptions import EVERY_TYPE, Subscription, Subscriptions
+from weft.runtime.writing.match_rows import rows_to_matches, to_arrow
 
 EMPTY = Program("", ())
 

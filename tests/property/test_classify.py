@@ -25,9 +25,9 @@ from weft.algebra.predicates import (
     Or,
 )
 from weft.plan.atoms import IsStream, IsType
-from weft.runtime.classify import Classifier
+from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.kinds import column_of_values
+from weft.runtime.reading.kinds import column_of_values
 
 COMPARE = {
     "<": lambda a, b: a < b,

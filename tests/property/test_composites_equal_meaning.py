@@ -20,12 +20,13 @@ from weft.errors import ProgramError
 from weft.languages import compile_text
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime import blocks, paging
+from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.graph.run import GraphRun
+from weft.runtime.joins.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
+from weft.runtime.state import paging
 
 SOME = some(60)
 

@@ -24,7 +24,7 @@ from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 SOME = some(60)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 
+from weft.runtime.classify.keys import KeyCoder, lane_of
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.keys import KeyCoder, lane_of
-from weft.runtime.kinds import column_of_values
+from weft.runtime.reading.kinds import column_of_values
 
 TEXTS = ["", "a", "b", "1", "abcdefg", "abcdefg\x0f", "abcdefgh", "a text of many bytes", "a text of many bytez", "é"]
 VALUES = st.one_of(

@@ -14,12 +14,12 @@ from weft.algebra.meaning import matches
 from weft.algebra.predicates import Attribute, Comparison, ComparisonOperator, Literal, Value
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
-from weft.kernels.rule_index import LARGE
+from weft.kernels.rules.index import LARGE
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
-from weft.runtime.match_rows import to_matches
 from weft.runtime.rules.run import RuleRun
+from weft.runtime.writing.match_rows import to_matches
 
 FAR = 2**62
 POOLS: dict[str, tuple[Value, ...]] = {

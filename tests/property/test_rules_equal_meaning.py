@@ -22,10 +22,10 @@ from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.match_rows import to_matches
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.run import RuleRun
+from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(60)
 Row = tuple[object, ...]

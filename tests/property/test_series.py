@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 
-from weft.kernels import series, stretches
+from weft.kernels.rules import series, stretches
 
 SOME = some(40)
 make_room = numba.njit(lambda *arguments: series.make_room(*arguments))  # parts of kernels have no wrapper for Python

@@ -23,10 +23,10 @@ from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.local import LocalRun
-from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import EventSource
+from weft.runtime.reading.order import EventSource
+from weft.runtime.writing.match_rows import rows_to_matches
 
 SOME = some(60)
 Row = tuple[object, ...]

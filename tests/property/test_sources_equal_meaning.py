@@ -19,12 +19,12 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
 from weft.runtime import blocks
-from weft.runtime.chunks import dict_chunk
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.local import LocalRun
-from weft.runtime.match_rows import rows_to_matches
-from weft.runtime.order import EventSource, Reading
-from weft.runtime.stabilise import END, Stabiliser
+from weft.runtime.reading.chunks import dict_chunk
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.stabilise import END, Stabiliser
+from weft.runtime.writing.match_rows import rows_to_matches
 
 SOME = some(60)
 NAMES = ("one", "two", "three")

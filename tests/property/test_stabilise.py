@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.order import merged_order, stream_order
-from weft.runtime.stabilise import Stabiliser
+from weft.runtime.reading.order import merged_order, stream_order
+from weft.runtime.reading.stabilise import Stabiliser
 
 SOURCES = ("one", "two", "three")
 TYPES = ("A", "B", "C")

@@ -26,10 +26,10 @@ from weft.languages.epn.printer import to_source
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.local import LocalRun
-from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
+from weft.runtime.writing.match_rows import rows_to_matches
 
 SOME = some(60)
 EventDict = dict[str, object]

@@ -9,19 +9,19 @@ import pyarrow as pa
 
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime.chunks import dict_chunk
 from weft.runtime.local import LocalRun
-from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matches import Match
-from weft.runtime.order import EventSource, Reading, read_events
+from weft.runtime.reading.chunks import dict_chunk
+from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.lane_state import LaneState
-from weft.runtime.spark.lane_worker import match_runs
-from weft.runtime.spark.packing import Place, pack_chunk
-from weft.runtime.spark.runs import run_rows_of
+from weft.runtime.spark.lanes.packing import Place, pack_chunk
+from weft.runtime.spark.lanes.runs import run_rows_of
+from weft.runtime.spark.lanes.state import LaneState
+from weft.runtime.spark.lanes.worker import match_runs
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
 from weft.runtime.spark.watermark import Lateness
+from weft.runtime.writing.match_rows import rows_to_matches
 
 Event = dict[str, object]
 
@@ -80,7 +80,7 @@ class Stream:
             state.store(self.pages[lane.id])
 
     def forget(self) -> None:
-        from weft.runtime.spark import lane_state
+        from weft.runtime.spark.lanes import state as lane_state
 
         lane_state._remembered.clear()
 

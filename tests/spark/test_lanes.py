@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from weft.runtime import blocks
 from weft.runtime.events import Column
-from weft.runtime.order import ranks_of, read_events
-from weft.runtime.spark.lanes import Lane, partition_of, spread
-from weft.runtime.spark.runs import Run, cut_run, pack_run, unpack_run
-from weft.runtime.spark.sequencer import Sequencer
-from weft.runtime.spark.times import decode_times, encode_times
+from weft.runtime.reading.order import ranks_of, read_events
+from weft.runtime.spark.lanes.lanes import Lane, partition_of, spread
+from weft.runtime.spark.lanes.runs import Run, cut_run, pack_run, unpack_run
+from weft.runtime.spark.lanes.sequencer import Sequencer
+from weft.runtime.spark.lanes.times import decode_times, encode_times
+from weft.runtime.spark.lanes.wire import narrow, pack_events, unpack_events
 from weft.runtime.spark.watermark import Lateness
-from weft.runtime.spark.wire import narrow, pack_events, unpack_events
 
 SOME = settings(max_examples=60, deadline=None)
 ticks = st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))

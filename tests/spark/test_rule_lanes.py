@@ -14,8 +14,8 @@ from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_
 import weft
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime.keys import lane_of
-from weft.runtime.order import read_events
+from weft.runtime.classify.keys import lane_of
+from weft.runtime.reading.order import read_events
 
 SOME = some(40)
 

@@ -8,9 +8,9 @@ import pytest
 
 from weft.algebra.predicates import And, Attribute, Comparison, In, Like, Literal, Not
 from weft.plan.atoms import IsStream, IsType
-from weft.runtime.classify import Classifier
+from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 
 def batch_of(columns, types=None, streams=None):

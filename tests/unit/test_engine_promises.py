@@ -11,12 +11,12 @@ import pytest
 import weft
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.kernels import tecs
+from weft.kernels.automaton import tecs
 from weft.plan.planner import plan
+from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import read_events
-from weft.runtime.regular import RegularRun
+from weft.runtime.reading.order import read_events
 
 Events = list[dict[str, Any]]
 

@@ -15,7 +15,7 @@ import pytest
 from weft.connectors.files import open_events, write_matches, write_rejected
 from weft.errors import InputError
 from weft.runtime import blocks
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 ROWS = [
     {"type": "A", "ts": 2, "name": "x", "price": 1.5, "ok": True},

@@ -24,15 +24,15 @@ from weft.algebra.composites import (
 from weft.algebra.predicates import And, Attribute, Comparison, Like, Literal, Matches, Not
 from weft.algebra.query import Program
 from weft.algebra.terms import Elapsed, Previous
-from weft.kernels import buckets, joining
+from weft.kernels.joins import buckets, joining
 from weft.plan.graph import build_graph
 from weft.plan.planner import plan
-from weft.runtime.graph import arena, sweep
-from weft.runtime.graph.joins import SequencesOperator
-from weft.runtime.graph.limits import greatest_spans, useful_spans
-from weft.runtime.graph.run import GraphRun
+from weft.runtime.joins import arena, sweep
+from weft.runtime.joins.joining import SequencesOperator
+from weft.runtime.joins.limits import greatest_spans, useful_spans
+from weft.runtime.joins.run import GraphRun
 from weft.runtime.matcher import Matcher
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
 
 EXTERNALS = 'topology "T"\n' + "".join(
     f'external {name}(x: int, s: string) < "{name}.jsonl" [1.0]\n' for name in ("A", "B", "C")

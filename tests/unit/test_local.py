@@ -7,9 +7,9 @@ import pytest
 import weft
 from weft.plan.planner import plan
 from weft.runtime.local import LocalRun, settle
-from weft.runtime.match_rows import rows_to_matches
 from weft.runtime.matches import PlainMatch, to_batch
-from weft.runtime.order import read_events
+from weft.runtime.reading.order import read_events
+from weft.runtime.writing.match_rows import rows_to_matches
 
 # Position 2 and 3 are at one time: what ends at 3 may start earlier than what ends at 2, and then comes first.
 TIES = [

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.kernels.match_order import is_ordered, match_order
-from weft.runtime.match_lines import json_lines
-from weft.runtime.match_rows import match_ids, to_arrow, to_matches, to_record_batches
+from weft.kernels.matches.order import is_ordered, match_order
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.writing.match_lines import json_lines
+from weft.runtime.writing.match_rows import match_ids, to_arrow, to_matches, to_record_batches
 
 NAMES = st.sets(st.sampled_from(["a", "b", "größe", 'quote"d']), min_size=1)
 
@@ -81,7 +81,7 @@ def test_ids_depend_on_query_positions_and_variables() -> None:
 
 def test_ids_are_the_same_in_another_process() -> None:
     code = (
-        "from weft.runtime.match_rows import match_ids\n"
+        "from weft.runtime.writing.match_rows import match_ids\n"
         "from weft.runtime.matches import PlainMatch, to_batch\n"
         "print(match_ids(to_batch('q', [PlainMatch(0, 9, 1, 3, (1, 3), {'x': (1, 3)}, {})]))[0])"
     )

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.rules import Rule
-from weft.kernels import rule_tables as t
+from weft.kernels.rules import tables as t
 from weft.languages import compile_text
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.match_rows import to_matches
 from weft.runtime.rules.run import RuleRun
+from weft.runtime.writing.match_rows import to_matches
 
 
 def rules(text: str) -> list[Rule]:

@@ -10,8 +10,8 @@ import pytest
 import weft
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
-from weft.kernels import rule_tables as t
-from weft.runtime.order import read_events
+from weft.kernels.rules import tables as t
+from weft.runtime.reading.order import read_events
 from weft.runtime.rules.run import RuleRun
 from weft.runtime.rules.summaries import SeriesTable
 

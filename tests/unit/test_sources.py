@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import weft
-from weft.runtime.arrivals import LiveEvents
-from weft.runtime.order import Reading
-from weft.runtime.sources import NamedSource
+from weft.runtime.reading.arrivals import LiveEvents
+from weft.runtime.reading.order import Reading
+from weft.runtime.reading.sources import NamedSource
 
 STEP = """topology "T"
 external Stock(name: string, price: int) < "stock.jsonl" [1.0]
@@ -113,8 +113,8 @@ def test_an_idle_source_holds_nothing_back():
 
 def test_a_fast_source_waits_for_a_slow_one(monkeypatch):
     """It is read no further than there is room, and is not taken for idle because of that."""
-    monkeypatch.setattr("weft.runtime.arrivals.ROOM", 4)
-    monkeypatch.setattr("weft.runtime.arrivals.AHEAD", 8)
+    monkeypatch.setattr("weft.runtime.reading.arrivals.ROOM", 4)
+    monkeypatch.setattr("weft.runtime.reading.arrivals.AHEAD", 8)
     read = itertools.count()
     slow: queue.Queue[dict | None] = queue.Queue()
 

@@ -8,7 +8,7 @@ import pytest
 
 from weft.errors import UsageError
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.stabilise import Stabiliser
+from weft.runtime.reading.stabilise import Stabiliser
 
 
 class Clock:

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from weft.errors import InputError
-from weft.runtime.chunks import Chunk
 from weft.runtime.events import STREAM, Column
-from weft.runtime.kinds import column_of
-from weft.runtime.order import Reading
+from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.kinds import column_of
+from weft.runtime.reading.order import Reading
 
 SAMPLE = 64  # values that show what a column is not
 

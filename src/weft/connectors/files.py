@@ -16,10 +16,10 @@ from weft.connectors.csv_rows import csv_chunks
 from weft.connectors.json_lines import json_chunks
 from weft.connectors.writers import write_matches, write_rejected, write_to_sinks
 from weft.errors import InputError
-from weft.runtime.chunks import Chunk
 from weft.runtime.events import STREAM
-from weft.runtime.kinds import column_of
-from weft.runtime.order import EventSource, Reading
+from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.kinds import column_of
+from weft.runtime.reading.order import EventSource, Reading
 from weft.schema import Catalog
 
 __all__ = ["open_events", "write_matches", "write_rejected", "write_to_sinks"]

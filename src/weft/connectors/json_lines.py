@@ -13,9 +13,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.json as pj
 
-from weft.runtime.chunks import Chunk, arrow_chunk
-from weft.runtime.kinds import columns_of_dicts
-from weft.runtime.order import Reading
+from weft.runtime.reading.chunks import Chunk, arrow_chunk
+from weft.runtime.reading.kinds import columns_of_dicts
+from weft.runtime.reading.order import Reading
 
 BLOCK = 1 << 24  # bytes parsed at a time
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from weft.errors import InputError, UsageError
 from weft.runtime.events import Rejected
-from weft.runtime.match_lines import json_lines
-from weft.runtime.match_rows import MATCH_SCHEMA
+from weft.runtime.writing.match_lines import json_lines
+from weft.runtime.writing.match_rows import MATCH_SCHEMA
 
 Rows = Iterable[Any]  # a table, a record batch, or an iterable of these or of dicts
 ROWS = 4096  # dicts taken together

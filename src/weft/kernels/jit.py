@@ -22,25 +22,30 @@ R = TypeVar("R")
 _OPTIONS: dict[str, bool] = {"nogil": True, "boundscheck": False, "no_cfunc_wrapper": True}
 # A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it.
 _PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True}
-_IMPORTED = re.compile(r"^from weft\.kernels(?:\.| import )(\w+)", re.MULTILINE)
+_IMPORTED = re.compile(r"^from (weft\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+_KERNELS = Path(__file__).parent
 
 
 @cache
-def _texts(module: str) -> dict[str, bytes]:
+def _texts(file: Path) -> dict[Path, bytes]:
     """The text of a kernel file and of those it is made of."""
-    text = (Path(__file__).parent / f"{module}.py").read_bytes()
-    texts = {module: text}
-    for name in _IMPORTED.findall(text.decode()):
-        texts |= _texts(name)
+    text = file.read_bytes()
+    texts = {file: text}
+    for package, names in _IMPORTED.findall(text.decode()):
+        folder = _KERNELS.joinpath(*package.split(".")[2:])
+        modules = [folder.with_suffix(".py"), *(folder / f"{name}.py" for name in re.findall(r"\w+", names))]
+        for module in modules:
+            if module.is_file():
+                texts |= _texts(module)
     return texts
 
 
-def _cache_of(module: str) -> Path | None:
+def _cache_of(file: Path) -> Path | None:
     """The folder for the compiled kernels of a file."""
     folder = cache_folder()
     if folder is None:
         return None
-    digest = hashlib.sha256(b"".join(text for _, text in sorted(_texts(module).items())))
+    digest = hashlib.sha256(b"".join(text for _, text in sorted(_texts(file).items())))
     return folder / f"kernels-{digest.hexdigest()[:16]}"
 
 
@@ -55,7 +60,7 @@ def bare_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _cached(function: Callable[P, R], **options: bool) -> Callable[P, R]:
-    before, folder = numba.config.CACHE_DIR, _cache_of(Path(function.__code__.co_filename).stem)
+    before, folder = numba.config.CACHE_DIR, _cache_of(Path(function.__code__.co_filename))
     numba.config.CACHE_DIR = str(folder or before)
     try:
         compiled: Callable[P, R] = numba.njit(function, cache=folder is not None, **_OPTIONS, **options)

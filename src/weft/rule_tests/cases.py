@@ -19,7 +19,7 @@ from weft.errors import InputError, ProgramError, UsageError, did_you_mean
 from weft.optimizer.pipeline import bound_variables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, Written, shifted
-from weft.runtime.kinds import NANOSECONDS
+from weft.runtime.reading.kinds import NANOSECONDS
 from weft.source import SourceText, Span
 from weft.tree import Node
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from weft.errors import did_you_mean
 from weft.rule_tests.places import Written
-from weft.runtime.kinds import NANOSECONDS
+from weft.runtime.reading.kinds import NANOSECONDS
 
 EventDict = dict[str, object]
 

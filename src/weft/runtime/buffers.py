@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.kernels.byte_copy import copy_texts
+from weft.kernels.memory.byte_copy import copy_texts
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 NO_BYTES: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.algebra.predicates import And, Attribute, Comparison, In, Literal, Predicate, Value
 from weft.runtime import blocks
-from weft.runtime.classify import Classifier, Letters
+from weft.runtime.classify.classifier import Classifier, Letters
 from weft.runtime.events import Column, EventBatch, Int64s
 
 Constant = tuple[bool, Value]  # whether it is a truth, which equals no number

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from weft.plan.operators import Plan
 from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.match_rows import to_record_batches
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.order import Reading
+from weft.runtime.reading.order import Reading
 from weft.runtime.stopwatch import Stopwatch
+from weft.runtime.writing.match_rows import to_record_batches
 
 
 class Events(Protocol):

@@ -10,14 +10,14 @@ from typing import Any
 
 from weft.errors import UsageError
 from weft.plan.operators import AutomatonOp, GraphOp, Plan, RuleOp, SituationOp
+from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.events import EventBatch
-from weft.runtime.graph.run import GraphRun
+from weft.runtime.joins.run import GraphRun
 from weft.runtime.matches import MatchBatch
-from weft.runtime.regular import RegularRun
 from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import NetworkRun
-from weft.runtime.state import FORMAT, PageStore
+from weft.runtime.state.pages import FORMAT, PageStore
 
 _KINDS: dict[str, tuple[type, Callable[[Sequence[Any]], Run]]] = {
     "regular": (AutomatonOp, RegularRun),

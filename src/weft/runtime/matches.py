@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.kernels.bindings import take_lists
+from weft.kernels.matches.bindings import take_lists
 from weft.runtime.buffers import fixed, room
-from weft.runtime.json_texts import json_object
+from weft.runtime.writing.json_texts import json_object
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]

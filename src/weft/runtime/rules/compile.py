@@ -1,4 +1,4 @@
-"""Rules to rows of the tables they are run from (`weft.kernels.rule_tables`)."""
+"""Rules to rows of the tables they are run from (`weft.kernels.rules.tables`)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from weft.algebra.rules import (
     summaries,
 )
 from weft.errors import UsageError
-from weft.kernels import rule_tables as t
-from weft.kernels import tagged
+from weft.kernels.machine import tagged
+from weft.kernels.rules import tables as t
 from weft.runtime.rules.index import Guard, Tagged, Way, choose
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.summaries import SeriesTable

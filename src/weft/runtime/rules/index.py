@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.predicates import Predicate, Value
-from weft.kernels import rule_tables as t
-from weft.kernels.rule_index import enter_places
-from weft.kernels.tagged import BOOLEAN, INTEGER, TEXT
-from weft.runtime.codes import float_cut, whole_cut
+from weft.kernels.machine.tagged import BOOLEAN, INTEGER, TEXT
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.index import enter_places
+from weft.runtime.classify.codes import float_cut, whole_cut
 from weft.runtime.events import Int64s
 
 Tagged = tuple[int, int]  # kind and word

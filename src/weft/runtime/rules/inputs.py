@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.kernels import rule_tables as t
-from weft.kernels import tagged
+from weft.kernels.machine import tagged
+from weft.kernels.rules import tables as t
 from weft.runtime.buffers import writable
+from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.texts import TextTable
 
 Mask = npt.NDArray[np.bool_]
 

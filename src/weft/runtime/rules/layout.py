@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weft.kernels import rule_tables as t
+from weft.kernels.rules import tables as t
 from weft.runtime.events import Int64s
 
 

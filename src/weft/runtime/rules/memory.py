@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.predicates import Value
-from weft.kernels import rule_memory, tagged
-from weft.kernels import rule_tables as t
+from weft.kernels.machine import tagged
+from weft.kernels.rules import memory as rule_memory
+from weft.kernels.rules import tables as t
+from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
 from weft.runtime.rules.index import Tagged
 from weft.runtime.rules.layout import Layout
-from weft.runtime.texts import TextTable
 
 LEAST_EVENTS = 16  # room for events of a type, at least
 LEAST_TEXTS = 1 << 12  # fewer texts are not worth a sweep

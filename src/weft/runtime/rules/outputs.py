@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.rules import Rule
-from weft.kernels import rule_tables as t
-from weft.kernels import tagged
+from weft.kernels.machine import tagged
+from weft.kernels.rules import tables as t
 from weft.runtime.buffers import room
+from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
 from weft.runtime.matches import Labels, MatchBatch
-from weft.runtime.texts import TextTable
 from weft.schema import Kind
 
 Kinds = npt.NDArray[np.uint8]

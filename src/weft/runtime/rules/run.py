@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from weft.algebra.rule_reach import joint_reach, reach_of
 from weft.algebra.rules import Rule
-from weft.kernels import rule_tables as t
-from weft.kernels.look_back import fire
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.look_back import fire
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.compile import RuleCompiler
@@ -21,7 +21,7 @@ from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
 from weft.runtime.rules.summaries import Summaries
-from weft.runtime.state import PageStore
+from weft.runtime.state.pages import PageStore
 
 
 class RuleRun:

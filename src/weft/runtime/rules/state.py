@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from weft.kernels import rule_tables as t
+from weft.kernels.rules import tables as t
+from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
 from weft.runtime.rules.memory import Memory
-from weft.runtime.texts import TextTable
 
 EVENTS = 512  # of a page
 TEXTS = 1024

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from weft.kernels import rule_tables as t
-from weft.kernels import series
-from weft.kernels.rule_series import enter_all
-from weft.kernels.tagged import VALUE
+from weft.kernels.machine.tagged import VALUE
+from weft.kernels.rules import series
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.summaries import enter_all
 from weft.runtime.events import Int64s
 
 

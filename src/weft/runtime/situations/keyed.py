@@ -11,19 +11,19 @@ import numpy.typing as npt
 
 from weft.algebra.policies import Repeated
 from weft.algebra.situations import SituationQuery
-from weft.kernels import situations as kernel
-from weft.kernels.situations import Rows, Sets
+from weft.kernels.situations import keyed as kernel
+from weft.kernels.situations.keyed import Rows, Sets
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.buffers import room, writable
-from weft.runtime.classify import Classifier
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.graph.fields import merged
-from weft.runtime.keys import KeyCoder
+from weft.runtime.joins.fields import merged
 from weft.runtime.matches import MatchBatch
-from weft.runtime.paging import Array, Pages
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.report import FieldValues
+from weft.runtime.state.paging import Array, Pages
 
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12

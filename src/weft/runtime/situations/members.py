@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.predicates import Value
-from weft.kernels.conditions import BOOLEAN, TEXT
-from weft.kernels.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
+from weft.kernels.automaton.conditions import BOOLEAN, TEXT
+from weft.kernels.joins.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.graph.arena import Arena
-from weft.runtime.paging import Pages, text_pages
+from weft.runtime.joins.arena import Arena
+from weft.runtime.state.paging import Pages, text_pages
 
 LEAST_TEXTS = 1 << 12  # fewer are not worth a sweep
 

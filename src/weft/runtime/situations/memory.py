@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels import participants as p
-from weft.kernels import partitions
-from weft.kernels.found_sets import place_seen
-from weft.kernels.partitions import KEYED, NEXT_NUMBER
+from weft.kernels.situations import participants as p
+from weft.kernels.situations import partitions
+from weft.kernels.situations.found_sets import place_seen
+from weft.kernels.situations.partitions import KEYED, NEXT_NUMBER
 from weft.runtime.events import Int64s
 from weft.runtime.situations.tables import SituationTables
 
@@ -17,7 +17,7 @@ LEAST_SEEN = 1 << 6
 
 
 class Memory:
-    """All numbers that the kernel keeps for a situation (see `weft.kernels.participants`)."""
+    """All numbers that the kernel keeps for a situation (see `weft.kernels.situations.participants`)."""
 
     def __init__(self, tables: SituationTables, width: int) -> None:
         self.m: Int64s = np.zeros(LEAST, np.int64)

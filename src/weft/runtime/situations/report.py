@@ -13,7 +13,7 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.situations import SituationQuery
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.graph.fields import by_column, column_name, column_of, merged
+from weft.runtime.joins.fields import by_column, column_name, column_of, merged
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations.members import Lists, Members, joined_lists, single_lists
 from weft.runtime.situations.stage import Stage

@@ -18,12 +18,12 @@ from weft.plan.situations import counts_time, unlinked
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
-from weft.runtime.paging import Array, Paging
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
 from weft.runtime.situations.waiting import Waiting
+from weft.runtime.state.paging import Array, Paging
 
 EARLIEST = -(1 << 63)
 KEYS = "keys/"  # of pages that tell themselves whether they changed

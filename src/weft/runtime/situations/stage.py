@@ -12,20 +12,20 @@ from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
-from weft.kernels import found_sets, participants, partitions, select
+from weft.kernels.situations import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
 from weft.plan.search import search_of
 from weft.plan.situations import counts_time
 from weft.runtime import blocks
-from weft.runtime.classify import Classifier
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.graph.code import Constants
-from weft.runtime.keys import KeyCoder
-from weft.runtime.paging import Pages
+from weft.runtime.joins.code import Constants
 from weft.runtime.running import pages_below
 from weft.runtime.situations.members import Lists, Members
 from weft.runtime.situations.memory import Memory
 from weft.runtime.situations.tables import SituationTables
+from weft.runtime.state.paging import Pages
 
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12

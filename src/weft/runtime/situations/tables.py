@@ -1,4 +1,4 @@
-"""A situation as tables for its kernel (see `weft.kernels.partitions` and `weft.kernels.select`)."""
+"""A situation as tables for its kernel (see `partitions` and `select` of `weft.kernels.situations`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
 from weft.errors import UsageError
-from weft.kernels import joint, partitions, search
-from weft.kernels import participants as p
+from weft.kernels.joins import joint
+from weft.kernels.situations import participants as p
+from weft.kernels.situations import partitions, search
 from weft.plan.search import Search, Step
-from weft.runtime.graph.code import Compiler, Constants, View
-from weft.runtime.graph.layout import What
+from weft.runtime.joins.code import Compiler, Constants, View
+from weft.runtime.joins.layout import What
 
 _REPEATED = {
     Repeated.EVERY: p.EVERY,
@@ -30,7 +31,7 @@ _KINDS = {
 }
 
 
-# What no pattern in text asks for, and the machine of `weft.kernels.clauses` does not know.
+# What no pattern in text asks for, and the machine of `weft.kernels.situations.clauses` does not know.
 _UNKNOWN = (joint.CONTAINS, joint.LOOKS, joint.ELAPSED, joint.SPAN, joint.EVERY, joint.VACUOUS)
 _SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.kernels.match_order import match_order
+from weft.kernels.matches.order import match_order
 from weft.runtime import blocks
 from weft.runtime.buffers import fixed
 from weft.runtime.events import EventBatch, Int64s

@@ -11,14 +11,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.errors import InputError, did_you_mean
-from weft.runtime.chunks import arrow_chunk
 from weft.runtime.events import STREAM
-from weft.runtime.order import EventSource, Reading
+from weft.runtime.reading.chunks import arrow_chunk
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.times import END, START
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_worker import count_runs, match_runs
-from weft.runtime.spark.packing import Place, gather, pack_chunk
+from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
+from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.schema import OUTPUT_DDL, RUN_DDL
-from weft.runtime.times import END, START
 
 
 def run_frame(frame: DataFrame, job: Job) -> DataFrame:

@@ -11,10 +11,10 @@ def preload() -> None:
     from weft.algebra.query import Program, Query, Window
     from weft.plan.planner import plan
     from weft.runtime.matcher import Matcher
-    from weft.runtime.order import read_events
+    from weft.runtime.reading.order import read_events
     from weft.runtime.spark.job import job_of
-    from weft.runtime.spark.lane_worker import match_rows
-    from weft.runtime.spark.packing import shares
+    from weft.runtime.spark.lanes.packing import shares
+    from weft.runtime.spark.lanes.worker import match_rows
 
     pattern = Sequence(Bind(Event("A"), "a"), Bind(Event("B"), "b"))
     query = Query("q", pattern, partition=(("k",),), window=Window("time", 1))

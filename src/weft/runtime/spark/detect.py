@@ -15,19 +15,19 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.planner import plan
-from weft.runtime.chunks import Chunk, chunks_of
 from weft.runtime.events import Rejected
-from weft.runtime.match_rows import MATCH_SCHEMA, ROWS
-from weft.runtime.order import EventSource, Reading
-from weft.runtime.sources import NamedSource
+from weft.runtime.reading.chunks import Chunk, chunks_of
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.sources import NamedSource
 from weft.runtime.spark.batch import match_lanes, run_frame
-from weft.runtime.spark.collected import in_match_order
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.packing import Place, pack_chunk
+from weft.runtime.spark.lanes.collected import in_match_order
+from weft.runtime.spark.lanes.packing import Place, pack_chunk
 from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
 from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.writing.match_rows import MATCH_SCHEMA, ROWS
 
 _PARTS = 4096  # events to a run, when they are sent from this process
 

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError
-from weft.runtime.chunks import Chunk
 from weft.runtime.events import Rejected
-from weft.runtime.order import EventSource
+from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.order import EventSource
 from weft.runtime.spark.files import Reader, pieces_of, read
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lane_state import END_OF_STREAM, SILENCE
-from weft.runtime.spark.packing import Place, pack_chunk, pack_rejects, run_rows
-from weft.runtime.spark.times import encode_times
+from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
+from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
+from weft.runtime.spark.lanes.times import encode_times
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import InputError
-from weft.runtime.chunks import Chunk, arrow_chunk
 from weft.runtime.events import STREAM
-from weft.runtime.order import EventSource, Reading
-from weft.runtime.sources import with_defaults
+from weft.runtime.reading.chunks import Chunk, arrow_chunk
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.sources import with_defaults
 from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.packing import CHUNK_ROWS, Place, pack_chunk
+from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.session import cores
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.planner import plan
-from weft.runtime.order import Reading
+from weft.runtime.reading.order import Reading
 from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import job_of

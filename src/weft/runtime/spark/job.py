@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.plan.operators import Plan
-from weft.runtime.order import Reading
-from weft.runtime.spark.lanes import Lane, lanes_of, spread
+from weft.runtime.reading.order import Reading
+from weft.runtime.spark.lanes.lanes import Lane, lanes_of, spread
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime.kinds import NANOSECONDS
-from weft.runtime.order import Reading
-from weft.runtime.sources import defaults_of
+from weft.runtime.reading.kinds import NANOSECONDS
+from weft.runtime.reading.order import Reading
+from weft.runtime.reading.sources import defaults_of
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader

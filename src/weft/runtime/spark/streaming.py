@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.processor import PACKED_DDL, LaneProcessor, unpack_output
+from weft.runtime.spark.lanes.processor import PACKED_DDL, LaneProcessor, unpack_output
 from weft.runtime.spark.schema import OUTPUT_DDL
 from weft.runtime.spark.session import STREAMING_SETTINGS
 from weft.runtime.spark.watermark import Lateness

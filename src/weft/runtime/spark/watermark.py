@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.runtime.kinds import NANOSECONDS
+from weft.runtime.reading.kinds import NANOSECONDS
 
 END_OF_TIME = (1 << 63) - 1
 _MILLISECOND = NANOSECONDS["ms"]

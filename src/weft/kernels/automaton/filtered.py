@@ -1,0 +1,216 @@
+"""Enumeration with conditions over several events: a branch ends as soon as a condition on it fails.
+
+As `enumerate_matches`, but each entry of the path also keeps what conditions read of its event, and for
+each slot of a condition which entries fill it: `latest` after each entry, `earlier` from entry to entry.
+The walk goes backwards, so along a slot's chain positions rise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.automaton.conditions import EQUAL, Conditions, compare, test_combinations
+from weft.kernels.automaton.enumerate import OPEN, POP
+from weft.kernels.automaton.tecs import (
+    BARE,
+    BOTTOM,
+    COUNTED,
+    CURRENT,
+    DEEPER,
+    DEPTH,
+    DONE,
+    EMITTED,
+    FINAL,
+    FINALS,
+    FLUSH,
+    LABEL_BITS,
+    LABEL_MASK,
+    OUT_MATCHES,
+    OUT_POSITIONS,
+    STACK,
+    TAIL,
+    UNION,
+    VISITS,
+    Batch,
+    Int64s,
+    Output,
+    Path,
+    State,
+)
+from weft.kernels.jit import inlined
+
+
+@inlined
+def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int, width: int) -> bool:
+    """The general conditions that an event decides, and those on a scope that it begins."""
+    row = entry + 1
+    for k in range(conditions.label_general_at[label], conditions.label_general_at[label + 1]):
+        test, slot = conditions.label_general[2 * k], conditions.label_general[2 * k + 1]
+        if not test_combinations(
+            conditions, test, slot, entry, row, path.latest, path.earlier, slots, path.payload, width
+        ):
+            return False
+    for k in range(conditions.label_enters_at[label], conditions.label_enters_at[label + 1]):
+        # What is earlier than the first event of a scope belongs to another instance.
+        scope = conditions.label_enters[k]
+        if conditions.whole[scope] and not test_combinations(
+            conditions, scope, -1, -1, row, path.latest, path.earlier, slots, path.payload, width
+        ):
+            return False
+        for s in range(conditions.own_slots_at[scope], conditions.own_slots_at[scope + 1]):
+            path.latest[row * slots + conditions.own_slots[s]] = -1
+    return True
+
+
+@inlined
+def _complete(conditions: Conditions, path: Path, depth: int, slots: int, width: int) -> bool:
+    """Whether the conditions on a whole match hold."""
+    for condition in conditions.last_tests:
+        if not test_combinations(
+            conditions, condition, -1, -1, depth, path.latest, path.earlier, slots, path.payload, width
+        ):
+            return False
+    return True
+
+
+@inlined
+def enumerate_filtered(
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    conditions: Conditions,
+    path: Path,
+    event: int,
+    horizon: int,
+    counting: bool,
+) -> int:
+    """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
+    nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
+    words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
+    label_slots_at, label_slots, slow = conditions.label_slots_at, conditions.label_slots, conditions.slow
+    label_tests_at, tests = conditions.label_tests_at, conditions.label_tests
+    whole = conditions.last_tests.size > 0
+    slots = conditions.slot_count
+    width = batch.payload.size // batch.letters.size
+    mask = run_starts.size - 1
+    tail = control[TAIL]
+    here, now = batch.positions[event], batch.times[event]
+    top, depth, current = control[STACK], control[DEPTH], control[CURRENT]
+    matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
+    final, emitted = control[FINAL], 0
+    room = min(stack.size >> 1, words.size) - 2
+    answer = DONE
+    while True:
+        if current == POP:
+            if top > 0:
+                top -= 1
+                current, depth = stack[2 * top], stack[2 * top + 1]
+            else:
+                current = OPEN
+        own = current == OPEN  # the event at hand is entered before any node
+        if own:
+            if final == control[FINALS]:
+                break
+            label, next_ = finals[2 * final], finals[2 * final + 1]
+            final += 1
+            depth = 0
+            for slot in range(slots):
+                latest[slot] = -1
+            if label < 0:
+                current, own = next_, False
+        if top >= room or depth >= room:
+            answer = DEEPER
+            break
+        entered, below = depth, top  # to come back to this node when a buffer is full
+        marked = own
+        word, first, start = here << LABEL_BITS, here, now
+        if own:
+            word |= label
+            for column in range(width):
+                kept[column] = batch.payload[event * width + column]
+        elif current != BOTTOM:
+            visits += 1
+            place = current & mask
+            word, next_, branch = nodes[place << 2], nodes[(place << 2) + 1], nodes[(place << 2) + 2]
+            if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
+                stack[2 * top], stack[2 * top + 1] = branch, depth
+                top += 1
+            label = word & LABEL_MASK
+            if label == UNION:
+                current = next_
+                continue
+            marked = label != BARE
+            first, start = word >> LABEL_BITS, run_starts[place]
+            if marked:
+                for column in range(width):
+                    kept[depth * width + column] = stored[place * width + column]
+        if marked:
+            # Enter the event into its slots, and test what it decides.
+            words[depth] = word
+            row = (depth + 1) * slots
+            for slot in range(slots):
+                latest[row + slot] = latest[row - slots + slot]
+            for k in range(label_slots_at[label], label_slots_at[label + 1]):
+                slot = label_slots[k]
+                earlier[row - slots + slot] = latest[row + slot]
+                latest[row + slot] = depth
+            holds = True
+            for t in range(label_tests_at[label], label_tests_at[label + 1]):
+                operator, column, other, theirs = tests[4 * t], tests[4 * t + 1], tests[4 * t + 2], tests[4 * t + 3]
+                mine = depth * width + 2 * column
+                value, rest = kept[mine], kept[mine + 1]
+                if theirs >= 0:
+                    # Against all events in another slot.
+                    met = latest[row + other]
+                    while met >= 0 and holds:
+                        their = met * width + 2 * theirs
+                        if operator == EQUAL:
+                            holds = value == kept[their] and rest == kept[their + 1]
+                        else:
+                            holds = compare(operator, value, rest, kept[their], kept[their + 1])
+                        met = earlier[met * slots + other]
+                else:
+                    # Against the next event in the same slot.
+                    met = earlier[row - slots + other]
+                    if np.isnan(value):
+                        holds = False
+                    elif met >= 0:
+                        their = met * width + 2 * column
+                        holds = compare(operator, value, rest, kept[their], kept[their + 1])
+                if not holds:
+                    break
+            if not holds or (slow[label] and not _test_slowly(conditions, path, label, depth, slots, width)):
+                current = POP
+                continue
+            depth += 1
+            if next_ != BOTTOM:
+                current = next_
+                continue
+        if whole and not _complete(conditions, path, depth, slots, width):
+            current = POP
+            continue
+        if not counting:
+            if matches >= output.events.size or used + depth > output.positions.size:
+                depth, top = entered, below
+                if own:
+                    final -= 1
+                answer = FLUSH
+                break
+            output.events[matches] = event
+            output.firsts[matches] = first
+            output.starts[matches] = start
+            for k in range(depth - 1, -1, -1):
+                output.positions[used] = words[k] >> LABEL_BITS
+                output.labels[used] = words[k] & LABEL_MASK
+                used += 1
+            matches += 1
+            output.offsets[matches] = used
+        emitted += 1
+        current = POP
+    control[STACK], control[DEPTH], control[CURRENT], control[FINAL] = top, depth, current, final
+    control[OUT_MATCHES], control[OUT_POSITIONS] = matches, used
+    control[EMITTED] += emitted
+    control[COUNTED] += emitted
+    control[VISITS] = visits
+    return answer

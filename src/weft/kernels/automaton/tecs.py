@@ -1,0 +1,223 @@
+"""Partial matches as flat arrays: the layout that the automaton kernels share, and how sets of runs are joined.
+
+Partial matches live in a tECS (DCORE chapter 5) as flat arrays. A node is four words in a ring:
+`position << 20 | label`, `next`, `alternative`, `youngest` (the greatest start key of its runs). An output
+node and the union above it are one node: it stands for its position in front of every run of `next`, and
+for every run of `alternative`. An explicit union (label UNION) has two sets as `next` and `alternative`;
+along a chain of unions `youngest` falls, so expired runs are cut off whole. Ids only grow, the slot is
+`id & mask`; ids below the tail are expired, so nothing has to be patched when a slot is used again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic
+
+from weft.kernels.jit import inlined, kernel
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
+
+LABEL_BITS = 20
+LABEL_MASK = (1 << LABEL_BITS) - 1
+UNION = LABEL_MASK  # label of an explicit union
+BARE = LABEL_MASK - 1  # label of a run's start that is not marked
+BOTTOM = -2  # `next` of a marked start
+NEVER = -(2**63)  # start key of an event at which no match starts or ends
+SPINE = 16  # unions looked through before a set is put on top unsorted
+
+# Answers of `advance`: the batch is done; an edge is unknown; the ring, the output, a scratch array is full.
+DONE, UNSEEN, GROW, FLUSH, DEEPER = 0, 1, 2, 3, 4
+FINAL_EVENT = 5  # matches end at the event before control[EVENT]
+
+# Control words.
+(EVENT, HEAD, TAIL, PHASE, OUT_MATCHES, OUT_POSITIONS, ASK_STATE, ASK_CLASS) = range(8)
+(FINALS, FINAL, STACK, DEPTH, CURRENT, EMITTED, EPOCH, STEPS, VISITS, COUNTED, ASK_ROOM) = range(8, 19)
+CONTROL_WORDS = 19
+
+
+class Tables(NamedTuple):
+    """The query as data; filled in as events ask for it."""
+
+    classes: Int32s  # letter -> class, 0: the event does not exist
+    wakes: npt.NDArray[np.bool_]  # letter -> some state is changed by it
+    touch: Words  # [class, word] -> states changed by the class, or not known to only wait
+    edges_at: Int32s  # [state, class] -> offset in edges, 0 unknown
+    edges: Int32s  # count << 1 | whether the state also waits, then (label, target, final) for each other edge
+    class_count: int  # room for classes in touch and edges_at
+    consume: int  # 0 none, 1 partition, 2 any
+
+
+class State(NamedTuple):
+    """Everything that is remembered between batches."""
+
+    active: Words  # [partition, word] -> states with partial matches
+    rows: Int64s  # [partition, state, 2] -> head, youngest
+    nodes: Int64s  # [slot, 4]
+    starts: Int64s  # [slot] -> start time, for nodes that start a run
+    payload: Floats  # [slot, width] -> what conditions read of the event
+    epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
+    touched: Int64s  # scratch, [state, 4]
+    finals: Int64s  # scratch, [n, 2] -> label, head
+    stack: Int64s  # scratch, [n, 2] -> node, depth
+
+
+class Path(NamedTuple):
+    """Scratch: the match being enumerated, last event first, and what conditions know of it."""
+
+    words: Int64s  # [entry] -> position << 20 | label
+    payload: Floats  # [entry, width]
+    latest: Int32s  # [entry + 1, slot] -> newest entry that fills the slot, -1 none; row 0 is before any entry
+    earlier: Int32s  # [entry, slot] -> the one before in the same slot
+
+
+class Best(NamedTuple):
+    """For queries that report only the best matches of an event: how many, in which order, and scratch."""
+
+    keep: int  # 0: all matches are reported
+    order: int  # see weft.kernels.automaton.best
+    labels: Int32s  # label -> its rank among labels, by the names it shows
+    numbers: Int32s  # scratch, [slot] -> number among the nodes at hand, -1 none
+
+
+class Batch(NamedTuple):
+    """The events, as flat arrays."""
+
+    letters: Int32s
+    slots: Int32s  # partition of each event, -1 none; empty: one partition
+    keys: Int64s  # start key: a match may start here and end while horizon <= key
+    horizons: Int64s  # smallest start key a match ending here may have; never falls
+    positions: Int64s
+    times: Int64s
+    payload: Floats
+
+
+class Output(NamedTuple):
+    """Matches found: recycled buffers."""
+
+    events: Int64s  # index in the batch of the event that ends the match
+    firsts: Int64s
+    starts: Int64s
+    offsets: Int64s
+    positions: Int64s
+    labels: Int32s
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(typing_context: Any, word: Any) -> Any:
+    """The index of the lowest set bit of a 64-bit word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zero_is_undefined = context.get_constant(types.boolean, True)
+        return builder.cttz(arguments[0], zero_is_undefined)
+
+    return types.uint64(types.uint64), generate
+
+
+@inlined
+def add_node(state: State, control: Int64s, word: int, next_: int, alternative: int, youngest: int) -> int:
+    """Make a node; there must be room in the ring."""
+    node: int = control[HEAD]
+    at = (node & (state.starts.size - 1)) << 2
+    state.nodes[at] = word
+    state.nodes[at + 1] = next_
+    state.nodes[at + 2] = alternative
+    state.nodes[at + 3] = youngest
+    control[HEAD] = node + 1
+    return node
+
+
+@inlined
+def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elements: Int64s) -> tuple[int, int, int]:
+    """Split a set at `youngest`: the number of elements above it (their ids in `elements`), the rest, nodes read."""
+    mask = state.starts.size - 1
+    count = 0
+    looked = 0
+    current = head
+    while current >= tail:
+        at = (current & mask) << 2
+        looked += 1
+        if state.nodes[at + 3] < horizon:
+            current = 0
+            break
+        if state.nodes[at + 3] <= youngest or count == SPINE:
+            break
+        if state.nodes[at] & LABEL_MASK == UNION:
+            elements[count] = state.nodes[at + 1]
+            current = state.nodes[at + 2]
+        else:
+            elements[count] = current
+            current = 0
+        count += 1
+    return count, current if current >= tail else 0, looked
+
+
+@inlined
+def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below: int) -> int:
+    """Put elements, the youngest first, on top of a set by explicit unions."""
+    mask = state.starts.size - 1
+    head = below
+    for k in range(count - 1, -1, -1):
+        element = elements[k]
+        if head == 0:
+            head = element
+        else:
+            head = add_node(state, control, UNION, element, head, state.nodes[((element & mask) << 2) + 3])
+    return head
+
+
+@inlined
+def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: int) -> int:
+    """The union of two sets, sorted by `youngest`."""
+    mask = state.starts.size - 1
+    tail = control[TAIL]
+    if state.nodes[((left & mask) << 2) + 3] < state.nodes[((right & mask) << 2) + 3]:
+        left, right = right, left
+    elements = np.empty(SPINE, np.int64)
+    count, rest, looked = _spine(state, tail, horizon, left, state.nodes[((right & mask) << 2) + 3], elements)
+    control[STEPS] += looked
+    below = right
+    if rest != 0:
+        # Here rest <= right. Its elements are not taken apart: a union may have a union on its left,
+        # which costs the enumeration one visit more and nothing else.
+        below = add_node(state, control, UNION, right, rest, state.nodes[((right & mask) << 2) + 3])
+        if state.nodes[((rest & mask) << 2) + 3] > state.nodes[((right & mask) << 2) + 3]:
+            at = (below & mask) << 2
+            state.nodes[at + 1] = rest
+            state.nodes[at + 2] = right
+            state.nodes[at + 3] = state.nodes[((rest & mask) << 2) + 3]
+    return _stack_up(state, control, elements, count, below)
+
+
+@inlined
+def insert_node(state: State, control: Int64s, horizon: int, head: int, word: int, next_: int, youngest: int) -> int:
+    """Add an output node below the elements of a set that are younger; the new node's id is ASK_ROOM."""
+    elements = np.empty(SPINE, np.int64)
+    count, rest, looked = _spine(state, control[TAIL], horizon, head, youngest, elements)
+    control[STEPS] += looked
+    mask = state.starts.size - 1
+    if rest != 0 and state.nodes[((rest & mask) << 2) + 3] > youngest:
+        node = add_node(state, control, word, next_, 0, youngest)
+        control[ASK_ROOM] = node
+        below = add_node(state, control, UNION, rest, node, state.nodes[((rest & mask) << 2) + 3])
+    else:
+        node = add_node(state, control, word, next_, rest, youngest)
+        control[ASK_ROOM] = node
+        below = node
+    return _stack_up(state, control, elements, count, below)
+
+
+@kernel
+def free_expired(state: State, control: Int64s, horizon: int) -> None:
+    """Move the tail past the nodes that no match can use any more."""
+    mask = state.starts.size - 1
+    tail, head = control[TAIL], control[HEAD]
+    while tail < head and state.nodes[((tail & mask) << 2) + 3] < horizon:
+        tail += 1
+    control[TAIL] = tail

@@ -1,0 +1,1 @@
+"""Events on their way in: columns to codes, sources to one order."""

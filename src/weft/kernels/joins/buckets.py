@@ -1,0 +1,264 @@
+"""Stored occurrences by key: per key a segment of entries in order of their ends.
+
+An entry has all that most probes read, so that a probe goes through memory once and in order. Keys are known by
+their hashes only: whoever finds an entry tests the condition itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.automaton.conditions import EQUAL, TEXT
+from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.joins.joint import Facts, attribute_of, borrow, compare_values, key_of
+from weft.kernels.joins.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
+
+Int64s = npt.NDArray[np.int64]
+
+# Fields of an entry. SINCE is the time from which its limit counts; VALUES are what the first two tests read of it.
+ID, ENDED, SINCE, MARK, VALUES = range(5)
+ENTRY = 8
+# Fields of a place in the table. The word is never 0; the segment is BEGIN to CLOSE, of which HEAD to TAIL is used.
+WORD, BEGIN, HEAD, TAIL, CLOSE = range(5)
+PLACE = 5
+# Fields of a store's own numbers: entries handed out, keys.
+USED, KEYS = range(2)
+STORE = 2
+# Fields of a test: the operator, and slot and column of either side.
+TEST = 5
+# For which orders each operator is true, three bits for each: 1 smaller, 2 greater, 4 equal.
+_TRUE_OF = 0b011_100_110_010_101_001
+
+
+@spliced
+def find(table: Int64s, word: np.uint64) -> Any:
+    """The place of a key, or the empty place where it would be."""
+    mask = len(table) // PLACE - 1
+    key = np.int64(word | np.uint64(1))
+    at = (key >> 1) & mask
+    while table[at * PLACE + WORD] != 0 and table[at * PLACE + WORD] != key:
+        at = (at + 1) & mask
+    return at * PLACE
+
+
+@inlined
+def _widened(table: Int64s) -> Int64s:
+    """A table with the same keys, twice as wide."""
+    larger = np.zeros(2 * len(table), np.int64)
+    for k in range(0, len(table), PLACE):
+        if table[k + WORD] != 0:
+            at = find(larger, np.uint64(table[k + WORD]))
+            for field in range(PLACE):
+                larger[at + field] = table[k + field]
+    return larger
+
+
+@inlined
+def _move(entries: Int64s, source: Any, target: Any, others: Int64s) -> None:
+    """Copy an entry."""
+    for field in range(ENTRY):
+        others[target * ENTRY + field] = entries[source * ENTRY + field]
+
+
+@inlined
+def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int64s:
+    """The entries in a new array, without gaps but with some room in each segment and for `needed` more."""
+    total = np.int64(0)
+    for at in range(0, len(table), PLACE):
+        used = table[at + TAIL] - table[at + HEAD]
+        total += used + used // 2
+    larger = np.empty((2 * (total + needed) + 64) * ENTRY, np.int64)
+    begin = np.int64(0)
+    for at in range(0, len(table), PLACE):
+        used = table[at + TAIL] - table[at + HEAD]
+        for k in range(used):
+            _move(entries, table[at + HEAD] + k, begin + k, larger)
+        table[at + BEGIN] = table[at + HEAD] = begin
+        table[at + TAIL] = begin + used
+        begin += used + used // 2
+        table[at + CLOSE] = begin
+    store[USED] = begin
+    return larger
+
+
+@inlined
+def with_room(
+    entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int
+) -> tuple[Int64s, Int64s]:
+    """The same store with a place for the key, and room in its segment; what has expired at its head is gone."""
+    if 2 * (store[KEYS] + 1) * PLACE >= len(table):
+        table = _widened(table)
+    at = find(table, word)
+    if table[at + WORD] == 0:
+        table[at + WORD] = np.int64(word | np.uint64(1))
+        store[KEYS] += 1
+    tail = table[at + TAIL]
+    while limit >= 0 and table[at + HEAD] < tail and time - entries[table[at + HEAD] * ENTRY + SINCE] > limit:
+        table[at + HEAD] += 1
+    used = tail - table[at + HEAD]
+    begin = table[at + BEGIN]
+    if table[at + HEAD] - begin <= used:  # else it moves down within its segment
+        room = 2 * used + 2
+        if (store[USED] + room) * ENTRY > len(entries):
+            entries = _repacked(entries, table, store, room)
+        begin = store[USED]
+        store[USED] += room
+        table[at + BEGIN], table[at + CLOSE] = begin, store[USED]
+    for k in range(used):
+        _move(entries, table[at + HEAD] + k, begin + k, entries)
+    table[at + HEAD], table[at + TAIL] = begin, begin + used
+    return entries, table
+
+
+@spliced
+def is_full(table: Int64s, place: int) -> bool:
+    """Whether the segment at a place has no room for one more entry, or there is none."""
+    return bool(table[place + TAIL] == table[place + CLOSE])
+
+
+@spliced
+def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: Any, since: int, mark: int) -> Any:
+    """Put an occurrence at the end of the segment at a place, which must not be full; where its fields are."""
+    at = table[place + TAIL] * ENTRY
+    entries[at + ID], entries[at + ENDED], entries[at + SINCE], entries[at + MARK] = occurrence, ended, since, mark
+    table[place + TAIL] += 1
+    return at
+
+
+@inlined
+def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
+    """Take out of the entries from `low` to `high` those without an occurrence; the new end, or beginning, of them."""
+    to = high if upwards else low
+    for k in range(high - low):
+        here = high - 1 - k if upwards else low + k
+        if entries[here * ENTRY + ID] < 0:
+            continue
+        if upwards:
+            to -= 1
+        if here != to:
+            _move(entries, here, to, entries)
+        if not upwards:
+            to += 1
+    return to
+
+
+@spliced
+def since_of(rows: Int64s, slots: Int64s, events: Int64s, occurrence: int, slot: int, time: Any) -> Any:
+    """The start that counts for an occurrence's limit: its own, or that of the event in a slot (`time` if none)."""
+    since = rows[occurrence * ROW + START]
+    if slot >= 0:
+        event = slots[rows[occurrence * ROW + SLOTS] + slot]
+        since = events[event * EVENT + EVENT_START] if event >= 0 else time
+    return since
+
+
+# ---------------------------------------------------------------- tests on values in entries
+
+
+@spliced
+def put_values(
+    entries: Int64s,
+    at: int,
+    tests: Int64s,
+    side: int,
+    values: Any,
+    width: int,
+    rows: Int64s,
+    slots: Int64s,
+    occurrence: int,
+) -> None:
+    """Write what the tests read of an occurrence that stands on a side into its entry."""
+    for k in range(len(tests) // TEST):
+        slot, column = tests[TEST * k + 1 + 2 * side], tests[TEST * k + 2 + 2 * side]
+        value, rest = attribute_of(slots[rows[occurrence * ROW + SLOTS] + slot], column, values, width)
+        entries[at + VALUES + 2 * k] = np.float64(value).view(np.int64)
+        entries[at + VALUES + 2 * k + 1] = np.float64(rest).view(np.int64)
+
+
+@spliced
+def probe_values(
+    tests: Int64s, side: int, values: Any, width: int, rows: Int64s, slots: Int64s, occurrence: Any
+) -> tuple[float, float, float, float]:
+    """What the (at most two) tests read of an occurrence that stands on a side."""
+    a, a_rest, b, b_rest = np.nan, 0.0, np.nan, 0.0
+    base = rows[occurrence * ROW + SLOTS]
+    if len(tests) > 0:
+        a, a_rest = attribute_of(slots[base + tests[1 + 2 * side]], tests[2 + 2 * side], values, width)
+    if len(tests) > TEST:
+        b, b_rest = attribute_of(slots[base + tests[TEST + 1 + 2 * side]], tests[TEST + 2 + 2 * side], values, width)
+    return a, a_rest, b, b_rest
+
+
+@spliced
+def fits(
+    entries: Int64s, at: Any, tests: Int64s, side: int, probe: tuple[float, float, float, float], facts: Facts
+) -> bool:
+    """Whether the tests hold of an entry, which stands on a side, and the values of a probe on the other."""
+    found = True
+    for k in range(len(tests) // TEST):
+        one: Any = np.int64(entries[at + VALUES + 2 * k]).view(np.float64)
+        rest: Any = np.int64(entries[at + VALUES + 2 * k + 1]).view(np.float64)
+        other, other_rest = (probe[0], probe[1]) if k == 0 else (probe[2], probe[3])
+        if side == 1:
+            one, rest, other, other_rest = other, other_rest, one, rest
+        operator = tests[TEST * k]
+        if rest == other_rest and (operator >= EQUAL or rest < TEXT):
+            order = (1 if one < other else 0) | (2 if one > other else 0) | (4 if one == other else 0)
+            found = (_TRUE_OF >> (3 * operator)) & order != 0
+        else:
+            found = compare_values(operator, one, rest, other, other_rest, facts.pool, facts.offsets)
+        if not found:
+            break
+    return found
+
+
+# ---------------------------------------------------------------- making a store anew
+
+
+@kernel
+def rebuild(
+    tests: Int64s,
+    key: Int64s,
+    side: int,
+    anew: bool,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    entries: Int64s,
+    table: Int64s,
+    store: Int64s,
+) -> tuple[Int64s, Int64s]:
+    """The entries and the table of a store without the entries that have no occurrence, and without empty keys.
+
+    `anew`: keys and values are read again, since texts have other ids than they had.
+    """
+    facts = borrow(facts)
+    width = 16
+    for place in range(0, len(table), PLACE):
+        head, tail = table[place + HEAD], table[place + TAIL]
+        table[place + TAIL] = squeezed(entries, head, tail, False) if head < tail else head
+        width += 4 if table[place + TAIL] > head else 0
+    size = 16
+    while size < width:
+        size *= 2
+    old, table = table, np.zeros(size * PLACE, np.int64)
+    store[KEYS] = 0
+    for place in range(0, len(old), PLACE):
+        if old[place + HEAD] == old[place + TAIL]:
+            continue
+        word = np.uint64(old[place + WORD])
+        if anew:
+            first = entries[old[place + HEAD] * ENTRY + ID]
+            word = key_of(key, side, facts.values, facts.width, rows, slots, first)[1]
+            for k in range(old[place + HEAD], old[place + TAIL]):
+                one = entries[k * ENTRY + ID]
+                put_values(entries, k * ENTRY, tests, side, facts.values, facts.width, rows, slots, one)
+        at = find(table, word)
+        for field in range(PLACE):
+            table[at + field] = old[place + field]
+        table[at + WORD] = np.int64(word | np.uint64(1))
+        store[KEYS] += 1
+    return _repacked(entries, table, store, 0), table

@@ -1,0 +1,74 @@
+"""Giving up rows, slots and events that nothing refers to any more: the others move down and get smaller ids."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import kernel
+from weft.kernels.joins.occurrences import EVENT, KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
+
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@kernel
+def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
+    """Mark all that the marked rows are made of; parts have smaller ids, so one pass downwards does."""
+    for row in range(len(live) - 1, -1, -1):
+        if not live[row]:
+            continue
+        left, right = rows[row * ROW + LEFT], rows[row * ROW + RIGHT]
+        if rows[row * ROW + KIND] == SOURCE:
+            live_events[right] = True
+            continue
+        if left >= 0:
+            live[left] = True
+        if right >= 0:
+            live[right] = True
+
+
+@kernel
+def slide(
+    rows: Int64s, slots: Int64s, slot_count: int, live: Mask, places: Int64s, event_places: Int64s
+) -> tuple[int, int]:
+    """Move marked rows and their slots down; the ids in them become the new ones. How many rows and slots are left."""
+    kept, used = 0, 0
+    for row in range(len(live)):
+        at = row * ROW
+        begin = rows[at + SLOTS]
+        end = rows[at + ROW + SLOTS] if row + 1 < len(live) else slot_count
+        if not live[row]:
+            continue
+        to = kept * ROW
+        for field in range(ROW):
+            rows[to + field] = rows[at + field]
+        rows[to + SLOTS] = used
+        if rows[to + KIND] == SOURCE:
+            rows[to + RIGHT] = event_places[rows[to + RIGHT]]
+        else:
+            if rows[to + LEFT] >= 0:
+                rows[to + LEFT] = places[rows[to + LEFT]]
+            if rows[to + RIGHT] >= 0:
+                rows[to + RIGHT] = places[rows[to + RIGHT]]
+        for k in range(begin, end):
+            slots[used] = event_places[slots[k]] if slots[k] >= 0 else np.int64(-1)
+            used += 1
+        kept += 1
+    return kept, used
+
+
+@kernel
+def slide_events(events: Int64s, values: Floats, width: int, live: Mask) -> int:
+    """Move marked events and their values down; how many are left."""
+    kept = 0
+    for event in range(len(live)):
+        if not live[event]:
+            continue
+        for field in range(EVENT):
+            events[kept * EVENT + field] = events[event * EVENT + field]
+        for k in range(width):
+            values[kept * width + k] = values[event * width + k]
+        kept += 1
+    return kept

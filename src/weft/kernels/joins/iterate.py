@@ -1,0 +1,321 @@
+"""All sub-sequences of occurrences, each of which reports its first and its last member.
+
+For each member and each first member that sub-sequences which end here can have, the set of their lengths is kept,
+as bits. A new member gathers these sets from the members before it, the latest first; a first member is settled, and
+passed over from then on, as soon as it has all lengths that it can have. So where conditions mostly hold, a member
+costs as much as it reports.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, kernel
+from weft.kernels.joins.buckets import (
+    ENDED,
+    ENTRY,
+    HEAD,
+    ID,
+    MARK,
+    SINCE,
+    TAIL,
+    append,
+    find,
+    fits,
+    is_full,
+    probe_values,
+    put_values,
+    with_room,
+)
+from weft.kernels.joins.joining import OUT, OWN, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
+from weft.kernels.joins.occurrences import END, ROW, RUN, START, enlarged
+from weft.kernels.memory.borrow import borrowed
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+# Parameters: the lengths told apart, whether the greatest stands for all greater ones, the most ticks from first to
+# last (-1: any number).
+LENGTHS, OPEN_ENDED, SPAN = range(3)
+# Fields of the control block besides those of all nodes: members so far, items of reach used.
+MEMBERS, REACHED = OWN, OWN + 1
+# Fields of a member: its row, where its items of reach begin, how many there are, its start.
+MEMBER_ROW, REACH_AT, REACH_COUNT, MEMBER_START = range(4)
+MEMBER = 4
+ONE = np.uint64(1)
+
+
+class Scratch(NamedTuple):
+    """Room to work in, for all members there can be."""
+
+    gathered: UInt64s  # for each first member, lengths of sub-sequences that end at the member at hand
+    seen: npt.NDArray[np.bool_]  # which first members there are
+    skip: Int64s  # for each first member, itself; when it is settled, one that may not be
+    touched: Int64s  # the first members there are
+    before: Int64s  # the members before the one at hand, latest first
+
+
+def scratch_for(members: int, words: int) -> Scratch:
+    """Room for so many members."""
+    return Scratch(
+        np.zeros(members * words, np.uint64),
+        np.zeros(members, np.bool_),
+        np.arange(members),
+        np.empty(members, np.int64),
+        np.empty(members, np.int64),
+    )
+
+
+@inlined
+def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, lengths: int, open_ended: bool) -> None:
+    """Add to the lengths of a sub-sequence those of one that is one member shorter."""
+    carry = np.uint64(0)
+    for w in range(words):
+        bits = np.uint64(reach[at + w])
+        gathered[to + w] |= (bits << ONE) | carry
+        carry = bits >> np.uint64(63)
+    last, bit = (lengths - 1) // 64, np.uint64((lengths - 1) % 64)
+    if open_ended:
+        gathered[to + last] |= np.uint64(reach[at + last]) & (ONE << bit)
+    beyond = lengths // 64
+    if beyond < words:
+        gathered[to + beyond] &= ~(ONE << np.uint64(lengths % 64))
+
+
+@inlined
+def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
+    """Whether all lengths from 3 to `most` are there; whether 2 is, is known from the beginning."""
+    for w in range(words):
+        count = min(max(most - 64 * w, 0), 64)
+        bits = ~np.uint64(0) if count == 64 else (ONE << np.uint64(count)) - ONE
+        if w == 0:
+            bits &= ~np.uint64(3)
+        if gathered[to + w] & bits != bits:
+            return False
+    return True
+
+
+@inlined
+def _unsettled(skip: Int64s, first: int) -> int:
+    """The next first member that is not settled, from one on."""
+    found = first
+    while skip[found] != found:
+        found = skip[found]
+    while skip[first] != found and first != found:
+        skip[first], first = found, skip[first]
+    return found
+
+
+@inlined
+def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
+    """The first item after `at`, of items in order, whose first member is not before `first`; that at `at` is."""
+    step = item
+    while at + step < end and reach[at + step] < first:
+        at += step
+        step *= 2
+    while step > item:
+        step //= 2
+        if at + step < end and reach[at + step] < first:
+            at += step
+    return at + item
+
+
+@inlined
+def _sort(numbers: Int64s, count: int) -> None:
+    """Sort; nothing is done when they are in order."""
+    width = count
+    for k in range(1, count):
+        if numbers[k - 1] > numbers[k]:
+            width = 1
+            break
+    spare = np.empty(count if width < count else 0, np.int64)
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            i, k = low, middle
+            for at in range(low, high):
+                if k >= high or (i < middle and numbers[i] <= numbers[k]):
+                    spare[at] = numbers[i]
+                    i += 1
+                else:
+                    spare[at] = numbers[k]
+                    k += 1
+        for k in range(count):
+            numbers[k] = spare[k]
+        width *= 2
+
+
+@kernel
+def sequences(
+    parameters: Int64s,
+    allowed: UInt64s,
+    scratch: Scratch,
+    tests: Int64s,
+    where: Int64s,
+    key: Int64s,
+    spec: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    bound: int,
+    control: Int64s,
+    store: Int64s,
+    out: Int64s,
+    entries: Int64s,
+    table: Int64s,
+    members: Int64s,
+    reach: Int64s,
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """Take the members that end before `bound`.
+
+    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
+    """
+    lent_rows, lent_slots, lent_out, lent_entries, lent_table = rows, slots, out, entries, table
+    lent_members, lent_reach = members, reach
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    entries = borrowed(entries)
+    table = borrowed(table)
+    members = borrowed(members)
+    reach = borrowed(reach)
+    parameters = borrowed(parameters)
+    allowed = borrowed(allowed)
+    tests = borrowed(tests)
+    where = borrowed(where)
+    key = borrowed(key)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    control = borrowed(control)
+    store = borrowed(store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
+    lengths, open_ended, span = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[SPAN]
+    words = len(allowed)
+    item = 1 + words
+    top = ONE << np.uint64((lengths - 1) % 64)  # with one word: the greatest length, and all of them
+    mask = (top - ONE) | top
+    stays = top if open_ended else np.uint64(0)
+    gathered = borrowed(scratch.gathered)
+    seen = borrowed(scratch.seen)
+    skip = borrowed(scratch.skip)
+    touched = borrowed(scratch.touched)
+    before = borrowed(scratch.before)
+    while control[RIGHT_AT] < input_count:
+        member = inputs[control[RIGHT_AT]]
+        time = rows[member * ROW + END]
+        if time >= bound:
+            break
+        control[RIGHT_AT] += 1
+        number, start = control[MEMBERS], rows[member * ROW + START]
+        if span >= 0 and time - start > span:
+            continue
+        control[MEMBERS] += 1
+        if (number + 1) * MEMBER > len(members):
+            lent_members = enlarged(members, number * MEMBER, MEMBER)
+            members = borrowed(lent_members)
+        members[number * MEMBER + MEMBER_ROW], members[number * MEMBER + MEMBER_START] = member, start
+        gathered[number * words] = ONE
+        count = 0
+        has, word = key_of(key, 1, values, width, rows, slots, member)
+        if has:
+            probe = probe_values(tests, 1, values, width, rows, slots, member)
+            place = find(table, word)
+            for k in range(table[place + TAIL] - 1, table[place + HEAD] - 1, -1):
+                at = k * ENTRY
+                if entries[at + ENDED] >= start or (span >= 0 and time - entries[at + SINCE] > span):
+                    continue
+                if not fits(entries, at, tests, 0, probe, facts):
+                    continue
+                if len(where) > 0 and not all_hold(where, facts, rows, slots, entries[at + ID], member):
+                    continue
+                before[count] = entries[at + MARK]
+                # The sub-sequence of these two: its length, 2, is told apart unless all lengths from 1 on are one.
+                gathered[before[count] * words] |= ((ONE << ONE) & (mask if words == 1 else ~np.uint64(0))) | (
+                    stays & ONE
+                )
+                count += 1
+        reached = 0
+        for k in range(count):
+            m = before[k] * MEMBER
+            at, end = members[m + REACH_AT], members[m + REACH_AT] + members[m + REACH_COUNT] * item
+            while at < end:
+                first = reach[at]
+                if skip[first] != first:
+                    following = _unsettled(skip, first)
+                    if following > before[k]:
+                        break
+                    at = _advanced(reach, at, end, item, following)
+                    continue
+                if span >= 0 and time - members[first * MEMBER + MEMBER_START] > span:
+                    at += item
+                    continue
+                if not seen[first]:
+                    seen[first] = True
+                    touched[reached] = first
+                    reached += 1
+                if words == 1:
+                    bits = np.uint64(reach[at + 1])
+                    gathered[first] |= ((bits << ONE) & mask) | (bits & stays)
+                else:
+                    _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
+                if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
+                    skip[first] = first + 1
+                at += item
+        _sort(touched, reached)
+        touched[reached] = number
+        reached += 1
+        if control[REACHED] + reached * item > len(reach):
+            lent_reach = enlarged(reach, control[REACHED], reached * item)
+            reach = borrowed(lent_reach)
+        members[number * MEMBER + REACH_AT] = control[REACHED]
+        kept = 0
+        for k in range(reached):
+            first = touched[k]
+            seen[first], skip[first] = False, first
+            some, reported = False, False
+            for w in range(words):
+                bits = gathered[first * words + w]
+                gathered[first * words + w] = np.uint64(0)
+                some = some or bits != 0
+                reported = reported or (bits & allowed[w]) != 0
+                reach[control[REACHED] + 1 + w] = np.int64(bits)
+            if not some:
+                continue
+            reach[control[REACHED]] = first
+            control[REACHED] += item
+            kept += 1
+            if reported:
+                if control[OUT] == len(out):
+                    lent_out = enlarged(out, control[OUT], 1)
+                    out = borrowed(lent_out)
+                row = member
+                if first != number:
+                    if no_room(rows, slots, arena, spec):
+                        lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+                        rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+                    other = members[first * MEMBER + MEMBER_ROW]
+                    row = join_row(rows, slots, arena, events, other, member, RUN, 0, spec)
+                out[control[OUT]] = row
+                control[OUT] += 1
+        members[number * MEMBER + REACH_COUNT] = kept
+        has, word = key_of(key, 0, values, width, rows, slots, member)
+        if has:
+            place = find(table, word)
+            if is_full(table, place):
+                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, span)
+                entries, table = borrowed(lent_entries), borrowed(lent_table)
+                place = find(table, word)
+            to = append(entries, table, place, member, time, start, number)
+            put_values(entries, to, tests, 0, values, width, rows, slots, member)
+    return lent_rows, lent_slots, lent_out, lent_entries, lent_table, lent_members, lent_reach

@@ -1,0 +1,161 @@
+"""What operators that make rows share: the numbers each keeps, room for rows, joining, and the order of what is new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.joins.joint import Facts, borrow, holds
+from weft.kernels.joins.occurrences import (
+    END,
+    EVENT,
+    EVENT_END,
+    EVENT_START,
+    FIRST,
+    FIRST_END,
+    KIND,
+    LAST_START,
+    LEFT,
+    POSITION,
+    RIGHT,
+    ROW,
+    SHIFT,
+    SLOTS,
+    SOURCE,
+    START,
+    drop_repeated,
+    enlarged,
+    fill_slots,
+    sort_group,
+    write_row,
+)
+from weft.kernels.memory.borrow import borrowed
+
+Int64s = npt.NDArray[np.int64]
+
+# Fields of a node's control block: how much was taken of each input, what was given out, the last mark; the rest is
+# the node's own.
+LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
+OWN = 4
+CONTROL = 7
+# Fields of the arena's control block: rows and slots used.
+ROWS, SLOTS_USED = range(2)
+
+
+@spliced
+def no_room(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> bool:
+    """Whether one more row, or its slots, would not fit."""
+    return bool((arena[ROWS] + 1) * ROW > len(rows) or arena[SLOTS_USED] + len(spec) // 3 > len(slots))
+
+
+@inlined
+def more_rows(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> tuple[Int64s, Int64s]:
+    """Copies with room for as many again."""
+    return (
+        enlarged(rows, arena[ROWS] * ROW, len(rows)),
+        enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec)),
+    )
+
+
+@spliced
+def join_row(
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    left: int,
+    right: int,
+    kind: int,
+    shift: int,
+    spec: Int64s,
+) -> Any:
+    """Append a row joined from one or two, for which there must be room; the row."""
+    row, slot = arena[ROWS], arena[SLOTS_USED]
+    write_row(rows, row, left, right, kind, shift, slot)
+    fill_slots(rows, slots, events, slot, left, right, spec)
+    arena[ROWS] += 1
+    arena[SLOTS_USED] += len(spec) // 3
+    return row
+
+
+@kernel
+def join_all(
+    lefts: Int64s,
+    rights: Int64s,
+    kind: int,
+    shift: int,
+    spec: Int64s,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+) -> None:
+    """Append a row for each pair, for all of which there must be room."""
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    for k in range(len(lefts)):
+        join_row(rows, slots, arena, events, lefts[k], rights[k], kind, shift, spec)
+
+
+@kernel
+def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s) -> None:
+    """Append a row for each of the chosen events, with so many slots, for all of which there must be room."""
+    for event in chosen:
+        row, slot = arena[ROWS], arena[SLOTS_USED]
+        at = row * ROW
+        start, end = events[event * EVENT + EVENT_START], events[event * EVENT + EVENT_END]
+        rows[at + START], rows[at + END] = start, end
+        rows[at + FIRST_END], rows[at + LAST_START] = end, start
+        rows[at + LEFT], rows[at + RIGHT] = -1, event
+        rows[at + KIND], rows[at + SHIFT], rows[at + SLOTS] = SOURCE, 0, slot
+        rows[at + FIRST] = events[event * EVENT + POSITION]
+        for k in range(size):
+            slots[slot + k] = event
+        arena[ROWS] += 1
+        arena[SLOTS_USED] += size
+
+
+@kernel
+def satisfied(
+    code: Int64s, facts: Facts, rows: Int64s, slots: Int64s, lefts: Int64s, rights: Int64s
+) -> npt.NDArray[np.bool_]:
+    """For which of the pairs all conditions of the code hold."""
+    code = borrowed(code)
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
+    found = np.empty(len(lefts), np.bool_)
+    for k in range(len(lefts)):
+        found[k] = holds(code, facts, values, width, rows, slots, lefts[k], rights[k])
+    return found
+
+
+@kernel
+def order_new(rows: Int64s, events: Int64s, out: Int64s, begin: int, end: int, repeats: bool) -> int:
+    """Put occurrences that end together, and stand together, into processing order, each once; where they end now."""
+    rows = borrowed(rows)
+    events = borrowed(events)
+    out = borrowed(out)
+    to = begin
+    while begin < end:
+        after = begin + 1
+        while after < end and rows[out[after] * ROW + END] == rows[out[begin] * ROW + END]:
+            after += 1
+        count = after - begin
+        if count > 1:
+            group = out[begin:after]
+            sort_group(rows, events, group, count)
+            if repeats:
+                count = drop_repeated(rows, events, group, count)
+        for k in range(count):
+            out[to + k] = out[begin + k]
+        to += count
+        begin = after
+    return to

@@ -1,0 +1,300 @@
+"""At the same time, or not at all: occurrences that overlap, and those with no unwanted one about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined, kernel
+from weft.kernels.joins.buckets import (
+    ENDED,
+    ENTRY,
+    HEAD,
+    ID,
+    SINCE,
+    TAIL,
+    append,
+    find,
+    fits,
+    is_full,
+    probe_values,
+    put_values,
+    squeezed,
+    with_room,
+)
+from weft.kernels.joins.joining import LEFT_AT, OUT, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
+from weft.kernels.joins.occurrences import (
+    END,
+    FIRST,
+    FIRST_END,
+    KIND,
+    LAST_START,
+    MOST,
+    PAIR,
+    ROW,
+    SOURCE,
+    START,
+    enlarged,
+    positions_of,
+)
+from weft.kernels.memory.borrow import borrowed
+
+Int64s = npt.NDArray[np.int64]
+
+# Parameters of `overlap`; SHARE: the operands may have events in common.
+SHIFT_RIGHT, SPAN, SHARE = range(3)
+# Parameters of `without`: where an unwanted occurrence must not stand; whether the first one decides for all time; for
+# how many ticks one can matter (-1: for ever).
+WHEN, ONE_IS_ENOUGH, LIMIT = range(3)
+BEFORE_IT, DURING, BETWEEN = range(3)
+
+
+@inlined
+def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, bool]:
+    """Whether two occurrences have a position in common, and whether all of the other's are the one's."""
+    if rows[one * ROW + KIND] == SOURCE and rows[other * ROW + KIND] == SOURCE:
+        same = rows[one * ROW + FIRST] == rows[other * ROW + FIRST]
+        return same, same
+    positions, others = positions_of(rows, events, one), positions_of(rows, events, other)
+    shared, i = 0, 0
+    for position in others:
+        while i < len(positions) and positions[i] < position:
+            i += 1
+        if i < len(positions) and positions[i] == position:
+            shared += 1
+    return shared > 0, shared == len(others)
+
+
+@kernel
+def overlap(
+    parameters: Int64s,
+    tests: Int64s,
+    where: Int64s,
+    key: Int64s,
+    spec: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+    lefts: Int64s,
+    left_count: int,
+    rights: Int64s,
+    right_count: int,
+    bound: int,
+    control: Int64s,
+    left_store: Int64s,
+    right_store: Int64s,
+    out: Int64s,
+    left_entries: Int64s,
+    left_table: Int64s,
+    right_entries: Int64s,
+    right_table: Int64s,
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """Take the occurrences of both sides that end before `bound`, group by group of equal ends, lefts first."""
+    lent_rows, lent_slots, lent_out = rows, slots, out
+    lent_left_entries, lent_left_table = left_entries, left_table
+    lent_right_entries, lent_right_table = right_entries, right_table
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    out = borrowed(out)
+    left_entries = borrowed(left_entries)
+    left_table = borrowed(left_table)
+    right_entries = borrowed(right_entries)
+    right_table = borrowed(right_table)
+    parameters = borrowed(parameters)
+    tests = borrowed(tests)
+    where = borrowed(where)
+    key = borrowed(key)
+    spec = borrowed(spec)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    lefts = borrowed(lefts)
+    rights = borrowed(rights)
+    control = borrowed(control)
+    left_store = borrowed(left_store)
+    right_store = borrowed(right_store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
+    shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
+    while True:
+        left_time = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
+        right_time = rows[rights[control[RIGHT_AT]] * ROW + END] if control[RIGHT_AT] < right_count else MOST
+        time = min(left_time, right_time)
+        if time >= bound:
+            break
+        side = 0 if left_time <= right_time else 1
+        one = lefts[control[LEFT_AT]] if side == 0 else rights[control[RIGHT_AT]]
+        control[LEFT_AT if side == 0 else RIGHT_AT] += 1
+        has, word = key_of(key, side, values, width, rows, slots, one)
+        start = rows[one * ROW + START]
+        if not has or (span >= 0 and time - start > span):
+            continue
+        entries = right_entries if side == 0 else left_entries
+        table = right_table if side == 0 else left_table
+        probe = probe_values(tests, side, values, width, rows, slots, one)
+        place = find(table, word)
+        head, gone = table[place + HEAD], 0
+        here = table[place + TAIL]
+        while here > head:
+            at = (here - 1) * ENTRY
+            if entries[at + ENDED] < start:
+                break
+            here -= 1
+            if span >= 0 and time - entries[at + SINCE] > span:
+                entries[at + ID] = -1
+                gone += 1
+                continue
+            if not fits(entries, at, tests, 1 - side, probe, facts):
+                continue
+            other = entries[at + ID]
+            left, right = (one, other) if side == 0 else (other, one)
+            if len(where) > 0 and not all_hold(where, facts, rows, slots, left, right):
+                continue
+            if share and _common(rows, events, left, right)[0]:
+                continue
+            if no_room(rows, slots, arena, spec):
+                lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+                rows, slots = borrowed(lent_rows), borrowed(lent_slots)
+            if control[OUT] == len(out):
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
+            out[control[OUT]] = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
+            control[OUT] += 1
+        if gone > 0:
+            table[place + TAIL] = squeezed(entries, here, table[place + TAIL], False)
+        if side == 0:
+            if is_full(left_table, find(left_table, word)):
+                lent_left_entries, lent_left_table = with_room(
+                    lent_left_entries, lent_left_table, left_store, word, time, span
+                )
+                left_entries, left_table = borrowed(lent_left_entries), borrowed(lent_left_table)
+        elif is_full(right_table, find(right_table, word)):
+            lent_right_entries, lent_right_table = with_room(
+                lent_right_entries, lent_right_table, right_store, word, time, span
+            )
+            right_entries, right_table = borrowed(lent_right_entries), borrowed(lent_right_table)
+        entries = left_entries if side == 0 else right_entries
+        table = left_table if side == 0 else right_table
+        to = append(entries, table, find(table, word), one, time, start, 0)
+        put_values(entries, to, tests, side, values, width, rows, slots, one)
+    return (
+        lent_rows,
+        lent_slots,
+        lent_out,
+        lent_left_entries,
+        lent_left_table,
+        lent_right_entries,
+        lent_right_table,
+    )
+
+
+@inlined
+def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) -> bool:
+    """Whether the unwanted occurrence, which has ended when the one ends, stands where it must not."""
+    u, c = unwanted * ROW, one * ROW
+    if when == BEFORE_IT:
+        return bool(rows[u + END] < rows[c + START])
+    if when == BETWEEN:
+        return bool(rows[c + FIRST_END] < rows[u + START] and rows[u + END] < rows[c + LAST_START])
+    return rows[c + START] <= rows[u + START] and not _common(rows, events, one, unwanted)[1]
+
+
+@kernel
+def without(
+    parameters: Int64s,
+    tests: Int64s,
+    where: Int64s,
+    key: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    events: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    others: Int64s,
+    other_count: int,
+    bound: int,
+    control: Int64s,
+    store: Int64s,
+    out: Int64s,
+    entries: Int64s,
+    table: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
+    lent_out, lent_entries, lent_table = out, entries, table
+    out = borrowed(out)
+    entries = borrowed(entries)
+    table = borrowed(table)
+    parameters = borrowed(parameters)
+    tests = borrowed(tests)
+    where = borrowed(where)
+    key = borrowed(key)
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    events = borrowed(events)
+    inputs = borrowed(inputs)
+    others = borrowed(others)
+    control = borrowed(control)
+    store = borrowed(store)
+    facts = borrow(facts)
+    values, width = facts.values, facts.width
+    when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
+    forward = when == BEFORE_IT
+    at_end = False
+    while not at_end:
+        one = inputs[control[LEFT_AT]] if control[LEFT_AT] < input_count else np.int64(-1)
+        at_end = bool(one < 0 or rows[one * ROW + END] >= bound)
+        time = np.int64(bound) if at_end else rows[one * ROW + END]
+        while control[RIGHT_AT] < other_count:
+            unwanted = others[control[RIGHT_AT]]
+            if rows[unwanted * ROW + END] > time or rows[unwanted * ROW + END] >= bound:
+                break
+            control[RIGHT_AT] += 1
+            has, word = key_of(key, 1, values, width, rows, slots, unwanted)
+            if not has or (one_is_enough and table[find(table, word) + TAIL] > 0):
+                continue
+            place = find(table, word)
+            if is_full(table, place):
+                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, parameters[LIMIT])
+                entries, table = borrowed(lent_entries), borrowed(lent_table)
+                place = find(table, word)
+            u = unwanted * ROW
+            to = append(entries, table, place, unwanted, rows[u + END], rows[u + START], 0)
+            put_values(entries, to, tests, 1, values, width, rows, slots, unwanted)
+        if at_end:
+            break
+        control[LEFT_AT] += 1
+        has, word = key_of(key, 0, values, width, rows, slots, one)
+        head, tail = np.int64(0), np.int64(0)
+        if has:
+            place = find(table, word)
+            head, tail = table[place + HEAD], table[place + TAIL]
+        probe = probe_values(tests, 0, values, width, rows, slots, one)
+        earliest = rows[one * ROW + (FIRST_END if when == BETWEEN else START)]
+        spoilt = False
+        while head < tail and not spoilt:
+            at = (head if forward else tail - 1) * ENTRY
+            ended = entries[at + ENDED]
+            if ended >= earliest if forward else ended < earliest:
+                break
+            if forward:
+                head += 1
+            else:
+                tail -= 1
+            unwanted = entries[at + ID]
+            spoilt = (
+                fits(entries, at, tests, 1, probe, facts)
+                and _stands(rows, events, unwanted, one, when)
+                and all_hold(where, facts, rows, slots, one, unwanted)
+            )
+        if not spoilt:
+            if control[OUT] == len(out):
+                lent_out = enlarged(out, control[OUT], 1)
+                out = borrowed(lent_out)
+            out[control[OUT]] = one
+            control[OUT] += 1
+    return lent_out, lent_entries, lent_table

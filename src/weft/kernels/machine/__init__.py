@@ -1,0 +1,1 @@
+"""Values with their kinds, and exact arithmetic on them."""

@@ -1,0 +1,1 @@
+"""Matches on their way out: lists, ids, order, JSON."""

@@ -1,0 +1,1 @@
+"""How kernels hold arrays: without counting references, many as one, hashed."""

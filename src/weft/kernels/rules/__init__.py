@@ -1,0 +1,1 @@
+"""Rules: from the event that fires them back to what they look for."""

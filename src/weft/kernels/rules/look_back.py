@@ -1,0 +1,67 @@
+"""Rules at work: event by event, the rules that start there look back for combinations of earlier events.
+
+All rules are in tables (`rule_tables`), all events are in one store, once for all rules. The rules that start at an
+event are found by an index of their constants. Those of one row, which differ in constants only, are searched for
+together: a search goes depth first over their look-backs, with the set of rules that each event suits, and writes down
+what fires. Defined events that some rule looks at wait in a queue and are taken after the event that made them. When
+room runs out the kernel returns, and goes on where it stood when it is called again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import kernel
+from weft.kernels.memory.room import NOTE, lend
+from weft.kernels.rules import arrays as r
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.firing import check, emit, write
+from weft.kernels.rules.search import advance, fetch, judged, open_step, start, started
+from weft.kernels.rules.summaries import scan_extents
+
+
+@kernel
+def fire(
+    batch: t.Batch,
+    rules: t.Rules,
+    index: t.Index,
+    store: t.Store,
+    lanes: t.Lanes,
+    work: t.Work,
+    output: t.Output,
+    control: t.Int64s,
+) -> int:
+    """Take events until all are done or room runs out; what for is returned."""
+    room = np.empty(r.NOTES * NOTE, np.int64)
+    lend(room, r.BATCH, batch)
+    lend(room, r.RULES, rules)
+    lend(room, r.INDEX, index)
+    lend(room, r.STORE, store)
+    lend(room, r.LANES, lanes)
+    lend(room, r.WORK, work)
+    lend(room, r.OUTPUT, output)
+    lend(room, r.CONTROL, (control,))
+    control[t.KNOWN] = control[t.CLEARED] = -1
+    mode = control[t.MODE]
+    while mode >= 0:
+        if mode == t.FETCH:
+            mode = fetch(room)
+        elif mode == t.START:
+            mode = start(room)
+        elif mode == t.STARTED:
+            mode = started(room)
+        elif mode == t.OPEN:
+            mode = open_step(room)
+        elif mode == t.ADVANCE:
+            mode = advance(room)
+        elif mode == t.JUDGED:
+            mode = judged(room)
+        elif mode == t.EMIT:
+            mode = emit(room)
+        elif mode == t.CHECK:
+            mode = check(room)
+        elif mode == t.WRITE:
+            mode = write(room)
+        else:
+            mode = scan_extents(room)
+    return int(-1 - mode)

@@ -1,0 +1,164 @@
+"""Rules of one row are searched for together: which of a set go on with an event, by what they have of their own.
+
+A set is a stretch of `sets`, in the order of rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.kernels.jit import bare
+from weft.kernels.machine.tagged import EQUAL, GREATER, INTEGER, LESS_EQUAL, MISSING, VALUE, satisfies
+from weft.kernels.memory.room import halves, noted, words
+from weft.kernels.rules import arrays as r
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.scan import holds
+
+
+@bare
+def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
+    """The value that a test is about: of an event, or of a summary."""
+    if column < 0:
+        results, place = words(room, r.RESULTS), VALUE * (-1 - column)
+        return results[place], results[place + 1]
+    values, place = words(room, r.VALUES), event * noted(room, r.WIDTH) + VALUE * column
+    return values[place], values[place + 1]
+
+
+@bare
+def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: Any) -> Any:
+    """Those of a set whose own constants an event, or summaries, pass: how many."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    tests = words(room, r.TESTS)
+    for test in range(begin * t.TEST, end * t.TEST, t.TEST):
+        operator, slot = tests[test + t.T_OPERATOR], tests[test + t.T_A]
+        kind, word = _tested(room, tests[test + t.T_COLUMN], event)
+        kept = np.int64(0)
+        for k in range(at, at + count):
+            rule = sets[k]
+            place = own_at[rule] + slot
+            sets[at + kept] = rule
+            kept += np.int64(holds(room, operator, kind, word, own[place], own[place + 1]))
+        count = kept
+    return count
+
+
+@bare
+def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
+    """How many of a set that is sorted by what is in a slot of theirs a number passes: the first ones."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    low, high = at, at + count
+    while low < high:
+        middle = (low + high) >> 1
+        other = own[own_at[sets[middle]] + slot]
+        if satisfies(operator, np.int64(word > other) - np.int64(word < other)):
+            low = middle + 1
+        else:
+            high = middle
+    return low - at
+
+
+@bare
+def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
+    """The marks of what all rules of a set have consumed: in which word, and these; -1 when they are in several."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    word, bits = own[own_at[sets[at]] + slot + t.MARK] >> 6, np.int64(0)
+    for k in range(at, at + count):
+        mark = own[own_at[sets[k]] + slot + t.MARK]
+        word = word if mark >> 6 == word else np.int64(-1)
+        bits |= np.int64(1) << (mark & 63)
+    return word, bits
+
+
+@bare
+def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
+    """The rules of a set consume an event, at once: they have no other look-back, and do not come back to it."""
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    marks, first = words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
+    for k in range(at, at + count):
+        mark = own[own_at[sets[k]] + slot + t.MARK]
+        marks[first + (mark >> 6)] |= np.int64(1) << (mark & 63)
+
+
+@bare
+def _suited(
+    room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
+) -> Any:
+    """Those of a set whose window reaches to a candidate, which they have not consumed, and whose tests it passes.
+
+    With `moves` they leave the set. How many they are, and how many are left in the set; then the longest window of
+    these, whether there is a constant of their first test that most numbers pass, and that.
+    """
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    tests, marks, marked = words(room, r.TESTS), words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
+    kind, word, operator, constant = np.int64(MISSING), np.int64(0), np.int64(EQUAL), np.int64(0)
+    if begin < end:
+        kind, word = _tested(room, tests[begin * t.TEST + t.T_COLUMN], event)
+        operator, constant = tests[begin * t.TEST + t.T_OPERATOR], tests[begin * t.TEST + t.T_A]
+    taken = left = longest = np.int64(0)
+    least, most, is_whole = np.int64((1 << 63) - 1), np.int64(-(1 << 63)), operator < EQUAL
+    for k in range(at, at + count):
+        rule = sets[k]
+        place = own_at[rule]
+        ticks, mark = own[place + slot + t.TICKS], own[place + slot + t.MARK]
+        fits = ticks >= distance
+        if mark >= 0:
+            fits = fits and (marks[marked + (mark >> 6)] >> (mark & 63)) & 1 == 0
+        other_kind, other = np.int64(INTEGER), np.int64(0)
+        if begin < end:
+            other_kind, other = own[place + constant], own[place + constant + 1]
+            fits = fits and holds(room, operator, kind, word, other_kind, other)
+        sets[to + taken] = rule
+        if fits and begin + 1 < end:
+            fits = that_pass(room, to + taken, 1, begin + 1, end, event) == 1
+        taken += np.int64(fits)
+        if moves and not fits:
+            sets[at + left] = rule
+            left += 1
+            longest = max(longest, ticks)
+            least, most = min(least, other), max(most, other)
+            is_whole = is_whole and other_kind == INTEGER
+    if not moves:
+        left = count
+    return taken, left, longest, is_whole, least if operator >= GREATER else most
+
+
+@bare
+def take(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time: Any, moves: Any) -> Any:
+    """Those of the set of a look-back that a candidate suits; what is said of them is said by `_suited`.
+
+    In a set that is sorted they are the first ones, which are found without a look at each.
+    """
+    control, steps, frames, tests = (
+        words(room, r.CONTROL),
+        words(room, r.STEPS),
+        words(room, r.FRAMES),
+        words(room, r.TESTS),
+    )
+    sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
+    depth, begin, end = control[t.DEPTH], steps[step + t.OWN_TESTS_AT], steps[step + t.TESTS_END]
+    at, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
+    distance, test = frames[frame + t.HIGH] - time, begin * t.TEST
+    taken = np.int64(-1)
+    if control[t.SORTED] == depth and begin == end:
+        taken = _leading(room, at, count, slot + t.TICKS, LESS_EQUAL, distance)
+    elif control[t.SORTED] == depth and time >= frames[frame + t.NEAR]:
+        kind, word = _tested(room, tests[test + t.T_COLUMN], candidate)
+        if kind == INTEGER:
+            taken = _leading(room, at, count, tests[test + t.T_A] + 1, tests[test + t.T_OPERATOR], word)
+    if taken < 0:
+        return _suited(room, at, count, to, slot, distance, begin, end, candidate, moves)
+    for k in range(taken):
+        sets[to + k] = sets[at + k]
+    left, longest, has_bound, bound = count, steps[step + t.LONGEST], False, np.int64(0)
+    if moves:
+        left = count - taken
+        for k in range(at, at + left):
+            sets[k] = sets[k + taken]
+    if moves and left > 0 and begin < end:
+        has_bound, bound = True, own[own_at[sets[at]] + tests[test + t.T_A] + 1]
+    elif moves and left > 0:
+        longest = own[own_at[sets[at]] + slot + t.TICKS]
+    return taken, left, longest, has_bound, bound

@@ -1,0 +1,248 @@
+"""Conditions of rules on one event, and what there is in a stretch of time: parts of the kernel in `look_back`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import bare, spliced
+from weft.kernels.machine.exact_sums import add_partial, partials_sum
+from weft.kernels.machine.tagged import (
+    BOOLEAN,
+    EQUAL,
+    FLOAT,
+    INTEGER,
+    MISSING,
+    SUBTRACT,
+    TEXT,
+    VALUE,
+    bits_of,
+    calculated,
+    float_of,
+    order_of,
+    satisfies,
+)
+from weft.kernels.memory.room import floats, noted, octets, words
+from weft.kernels.rules import arrays as r
+from weft.kernels.rules import tables as t
+from weft.kernels.rules.lists import list_of
+
+Int64s = npt.NDArray[np.int64]
+
+FEW = 4  # entries looked at one by one before a binary search
+
+
+@bare
+def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
+    """The value that a piece of code leaves; `hand` is the event at hand."""
+    code, stack, width = words(room, r.CODE), words(room, r.STACK), noted(room, r.WIDTH)
+    top = 0
+    for at in range(begin * t.INSTRUCTION, end * t.INSTRUCTION, t.INSTRUCTION):
+        operation, x, y, z = code[at], code[at + 1], code[at + 2], code[at + 3]
+        if operation == t.PUSH:
+            if x == t.CONSTANT:
+                stack[top], stack[top + 1] = y, z
+            else:
+                event = hand if x == t.AT_HAND else words(room, r.FRAMES)[x * t.FRAME + t.BOUND]
+                place = event * width + VALUE * y
+                stack[top], stack[top + 1] = words(room, r.VALUES)[place], words(room, r.VALUES)[place + 1]
+            top += 2
+        elif operation == t.RESULT:
+            results = words(room, r.RESULTS)
+            stack[top], stack[top + 1] = results[VALUE * x], results[VALUE * x + 1]
+            top += 2
+        elif operation == t.CALCULATE:
+            top -= 2
+            stack[top - 2], stack[top - 1] = calculated(x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
+        elif operation == t.NEGATE:
+            stack[top - 2], stack[top - 1] = calculated(SUBTRACT, INTEGER, 0, stack[top - 2], stack[top - 1])
+        elif operation == t.COMPARE:
+            top -= 2
+            holds = compare(room, x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
+            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(holds)
+        elif operation == t.TRUTH:
+            stack[top], stack[top + 1] = BOOLEAN, x
+            top += 2
+        elif operation == t.NOT:
+            stack[top - 1] = 1 - stack[top - 1]
+        else:  # ALL or ANY of so many
+            count = 0
+            for k in range(x):
+                count += stack[top - 1 - 2 * k]
+            top -= 2 * (x - 1)
+            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(count == x if operation == t.ALL else count > 0)
+    return stack[0], stack[1]
+
+
+@bare
+def compare(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> bool:
+    """Whether a comparison of two values holds."""
+    order = order_of(kind, word, other_kind, other, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
+    return bool(satisfies(operator, order))
+
+
+@spliced
+def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> Any:
+    """The same, written into loops."""
+    if kind == INTEGER and other_kind == INTEGER:
+        found = satisfies(operator, np.int64(word > other) - np.int64(word < other))
+    elif kind == FLOAT and other_kind == FLOAT:
+        x, y = float_of(word), float_of(other)
+        found = satisfies(operator, np.int64(x > y) - np.int64(x < y))
+    elif operator == EQUAL and kind == TEXT and other_kind == TEXT:
+        found = word == other
+    else:
+        found = compare(room, operator, kind, word, other_kind, other)
+    return found
+
+
+@bare
+def passes(room: Int64s, begin: Any, end: Any, event: Any) -> bool:
+    """Whether an event passes tests."""
+    tests, values, width = words(room, r.TESTS), words(room, r.VALUES), noted(room, r.WIDTH)
+    for at in range(begin * t.TEST, end * t.TEST, t.TEST):
+        if tests[at + t.T_OPERATOR] == t.BY_CODE:
+            _, truth = evaluate(room, tests[at + t.T_A], tests[at + t.T_B], event)
+            if truth == 0:
+                return False
+            continue
+        own = event * width + VALUE * tests[at + t.T_COLUMN]
+        source, other_kind, other = tests[at + t.T_SOURCE], tests[at + t.T_A], tests[at + t.T_B]
+        if source >= 0:
+            place = words(room, r.FRAMES)[source * t.FRAME + t.BOUND] * width + VALUE * other_kind
+            other_kind, other = values[place], values[place + 1]
+        if not holds(room, tests[at + t.T_OPERATOR], values[own], values[own + 1], other_kind, other):
+            return False
+    return True
+
+
+@bare
+def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> Any:
+    """The first of the ascending times at places begin to end that is not before a limit; `end` when none is."""
+    low, high = begin, end
+    few = max(begin, end - FEW)
+    while high > few and times[(high - 1) * stride] >= limit:
+        high -= 1
+    if high == few:
+        while low < high:
+            middle = (low + high) >> 1
+            if times[middle * stride] < limit:
+                low = middle + 1
+            else:
+                high = middle
+    return high
+
+
+@bare
+def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any, limit: Any) -> Any:
+    """Where the events of a type, or of its list for a key, are that came before a time: from there up to there."""
+    types, heads = words(room, r.TYPES), words(room, r.HEADS)
+    if chain < 0:
+        begin = types[of + t.BASE]
+        return begin, first_from(words(room, r.TIMES), 1, begin, begin + types[of + t.HELD], limit)
+    place = list_of(room, chain, keys_at, keys_end)
+    if place < 0:
+        return np.int64(0), np.int64(0)
+    begin = heads[place * t.HEAD + t.BEGIN]
+    end = begin + heads[place * t.HEAD + t.LENGTH]
+    return begin, first_from(words(room, r.ENTRIES), t.ENTRY, begin, end, limit)
+
+
+@bare
+def _stretch(room: Int64s, at: Any) -> Any:
+    """Where the events of an extent are: from a place up to before another, not before a time; and their offset."""
+    extents, frames, types, times = (
+        words(room, r.EXTENTS),
+        words(room, r.FRAMES),
+        words(room, r.TYPES),
+        words(room, r.TIMES),
+    )
+    type_ = extents[at + t.E_TYPE] * t.KIND_OF_EVENT
+    one = times[frames[extents[at + t.E_FIRST] * t.FRAME + t.BOUND]]
+    low, high = one - extents[at + t.E_SECOND], one
+    if extents[at + t.E_BETWEEN] != 0:
+        other = times[frames[extents[at + t.E_SECOND] * t.FRAME + t.BOUND]]
+        low, high = min(one, other) + 1, max(one, other)
+    keys_at, keys_end = extents[at + t.E_KEYS_AT], extents[at + t.E_KEYS_END]
+    begin, end = events_before(room, type_, extents[at + t.E_LISTED], keys_at, keys_end, high)
+    return begin, end, low, types[type_ + t.BASE] - types[type_ + t.GONE]
+
+
+@bare
+def scan(room: Int64s, extent: Any) -> Any:
+    """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
+    extents, times, entries, values = (
+        words(room, r.EXTENTS),
+        words(room, r.TIMES),
+        words(room, r.ENTRIES),
+        words(room, r.VALUES),
+    )
+    at, width = extent * t.EXTENT, noted(room, r.WIDTH)
+    begin, until, low, offset = _stretch(room, at)
+    floor, by_list = extents[at + t.E_FLOOR] + offset, extents[at + t.E_LISTED] >= 0
+    function, column = extents[at + t.E_FUNCTION], extents[at + t.E_COLUMN]
+    tests_at, tests_end = extents[at + t.E_TESTS_AT], extents[at + t.E_TESTS_END]
+    partials = floats(room, r.PARTIALS)
+    found = numbers = np.int64(0)
+    whole = np.int64(0)
+    is_whole = True
+    parts = 0
+    infinite = 0.0
+    best_kind, best = np.int64(MISSING), np.int64(0)
+    for place in range(until - 1, begin - 1, -1):
+        if by_list:
+            event = entries[place * t.ENTRY + 1] + offset
+            time = entries[place * t.ENTRY]
+        else:
+            event = place
+            time = times[event]
+        if time < low or event < floor:
+            break
+        if not passes(room, tests_at, tests_end, event):
+            continue
+        if function == t.EXISTS or column < 0:
+            found += 1
+            if function == t.EXISTS:
+                break
+            continue
+        kind, word = values[event * width + VALUE * column], values[event * width + VALUE * column + 1]
+        found += kind != MISSING
+        if kind != INTEGER and kind != FLOAT:
+            continue
+        numbers += 1
+        if function == t.SUM or function == t.AVERAGE:
+            number = np.float64(word) if kind == INTEGER else float_of(word)
+            if kind == INTEGER and is_whole and abs(np.float64(whole) + number) < 9e18:
+                whole += word
+            else:
+                is_whole = False
+                if np.isinf(number):
+                    infinite += number
+                elif parts >= 0:
+                    parts = add_partial(partials, parts, number)
+        elif function == t.LEAST or function == t.GREATEST:
+            order = order_of(kind, word, best_kind, best, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
+            # The search goes back in time, and of equal numbers the earliest counts.
+            if best_kind == MISSING or order == 0 or (order < 0) == (function == t.LEAST):
+                best_kind, best = kind, word
+    kind, word = np.int64(MISSING), np.int64(0)
+    if function == t.EXISTS:
+        kind, word = np.int64(BOOLEAN), found
+    elif function == t.NUMBER or function == t.PRESENT:
+        kind, word = np.int64(INTEGER), found
+    elif function == t.LEAST or function == t.GREATEST:
+        kind, word = best_kind, best
+    elif numbers > 0 and is_whole:
+        kind, word = np.int64(INTEGER), whole
+        if function == t.AVERAGE:
+            kind, word = np.int64(FLOAT), bits_of(np.float64(whole) / np.float64(numbers))
+    elif numbers > 0:
+        near = np.float64(whole)
+        for part in (near, np.float64(whole - np.int64(near))):
+            parts = add_partial(partials, parts, part) if parts >= 0 else parts
+        total = infinite if infinite != 0.0 else partials_sum(partials, max(parts, 0))
+        if parts >= 0 and not np.isnan(total):
+            kind, word = np.int64(FLOAT), bits_of(total if function == t.SUM else total / np.float64(numbers))
+    return kind, word

@@ -1,0 +1,240 @@
+"""The participants of situations: for each partition and slot the events that may fill it, as linked records.
+
+All that a situation keeps is in one array `m`. It begins with numbers that have names here, then come records; a
+record is known by the place where it begins, and 0 is none. Records of a kind that are not used any more are linked.
+
+An entry is an event in one slot of one partition. The entries of a slot are linked from oldest to newest, and once
+more with those that have the same value in an attribute which is looked up: such a chain is found by hashing. The
+entries of one event in one partition form a ring, for they are consumed together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.automaton.conditions import TEXT
+from weft.kernels.jit import bare, kernel
+
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Number = int | np.int64
+
+NEVER = np.iinfo(np.int64).max
+# Numbers at the beginning. What the situation is, and where its tables are:
+KIND, DEFERRED, SINGLE, CONTEXT, LENGTH, STEP, COUNTS_EMPTY, OVERLAPS, COUNT, ENTRY_SIZE, PART_SIZE, WIDTH = range(12)
+SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK, CODE = range(12, 20)
+# records: the end of what is used, those that are free, hashed chains, keys, timers;
+TOP, FREE_ENTRY, ENTRIES_FREE, FREE_PART, PARTS_FREE, FREE_CHAIN, CHAINS_FREE, NEEDED = range(20, 28)
+CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
+# what is under way: the event, partitions with work, the search (DEPTH -1: none), sets found and seen, to be consumed;
+ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP, GONE, SWEPT, LIMIT = range(34, 47)
+# and of each step of the search the entry, whether it led to a set, whether the new event was bound before it; of each
+# slot the event and the entry that are bound, and between which times an event must be.
+CURRENT, SOME, HOLDS_NEW, BOUND, HELD, LOW, HIGH, NEEDED_CHAINS, LAST_NUMBER = range(47, 56)
+HEADER = 56
+# Fields of a slot of the situation.
+REPEATED, CONSUMES, INDEX, INDEXES = range(4)
+PARTICIPANT = 4
+EVERY, FIRST, LAST, OVERRIDE = range(4)
+# Fields of an entry. After them, for each attribute of the slot that is looked up: its chain, next and previous.
+EVENT, PART, SLOT, LINK, BACK, TWIN, MARK, NEXT_GONE, EVENT_START, EVENT_END, PLACE = range(11)
+ENTRY = 11
+CHAINED = 3
+# Fields of a partition. LATER and EARLIER link those of one key that are open; LEFT and RIGHT are those that end no
+# earlier. After them for each slot the oldest and the newest entry, and the least end of any event that was in it.
+KEY, START, END, ORIGIN, TAKEN, FIRST_END, FIRST_PLACE, NUMBER, LATER, EARLIER = range(10)
+FILLED, TODO, NEXT_TODO, LEFT, RIGHT = range(10, 15)
+PARTITION = 15
+OLDEST, NEWEST, LEAST_END = range(3)
+SIDE = 3
+# Fields of a chain; BUCKET is the next one with the same place in the table.
+HASH, OWNER, OWN_INDEX, HEAD, TAIL, BUCKET = range(6)
+CHAIN = 6
+
+
+class Facts(NamedTuple):
+    """What conditions read: values of events, constants and after them a stack to work on, texts."""
+
+    values: Floats
+    constants: Floats
+    stack: int
+    pool: Bytes
+    offsets: Int64s
+
+
+# ---------------------------------------------------------------- chains
+
+
+@bare
+def find_chain(m: Int64s, facts: Facts, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
+    """The chain of a value, which is that at a place of the values, or 0; and its hash. NaN has the hash -1."""
+    value, rest = facts.values[at], facts.values[at + 1]
+    if np.isnan(value):
+        return np.int64(0), np.int64(-1)
+    word = np.uint64(np.float64(value + 0.0).view(np.int64))
+    if rest >= TEXT:
+        word += np.uint64(0x9E3779B97F4A7C15) if rest == TEXT else np.uint64(0xA4093822299F31D0)
+    word ^= np.uint64(part + index) * np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(32)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    word ^= word >> np.uint64(29)
+    word *= np.uint64(0x94D049BB133111EB)
+    hashed = np.int64((word ^ (word >> np.uint64(32))) >> np.uint64(1))
+    chain = m[m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))]
+    while chain != 0 and (m[chain + HASH] != hashed or m[chain + OWNER] != part or m[chain + OWN_INDEX] != index):
+        chain = m[chain + BUCKET]
+    return chain, hashed
+
+
+@bare
+def _join_chain(m: Int64s, facts: Facts, entry: Number, link: Number, index: Number, at: Number) -> None:
+    """Make an entry the newest of the chain of its value; its links to the chain are at `link`."""
+    chain, hashed = find_chain(m, facts, m[entry + PART], index, at)
+    m[entry + link] = chain
+    if hashed < 0:
+        return
+    if chain == 0:
+        chain = m[FREE_CHAIN]
+        if chain != 0:
+            m[FREE_CHAIN] = m[chain + BUCKET]
+            m[CHAINS_FREE] -= 1
+        else:
+            chain = m[TOP]
+            m[TOP] += CHAIN
+        m[CHAINS] += 1
+        place = m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))
+        m[chain + HASH], m[chain + OWNER], m[chain + OWN_INDEX] = hashed, m[entry + PART], index
+        m[chain + HEAD], m[chain + TAIL], m[chain + BUCKET] = 0, 0, m[place]
+        m[place] = chain
+    last = m[chain + TAIL]
+    m[entry + link], m[entry + link + 1], m[entry + link + 2] = chain, 0, last
+    m[(chain + HEAD) if last == 0 else (last + link + 1)] = entry
+    m[chain + TAIL] = entry
+
+
+@bare
+def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
+    chain, after, before = m[entry + link], m[entry + link + 1], m[entry + link + 2]
+    if chain == 0:
+        return
+    m[(chain + HEAD) if before == 0 else (before + link + 1)] = after
+    m[(chain + TAIL) if after == 0 else (after + link + 2)] = before
+    if before == 0 and after == 0:
+        place = m[TABLE] + (m[chain + HASH] & (m[TABLE_SIZE] - 1))
+        while m[place] != chain:
+            place = m[place] + BUCKET
+        m[place] = m[chain + BUCKET]
+        m[chain + BUCKET] = m[FREE_CHAIN]
+        m[FREE_CHAIN] = chain
+        m[CHAINS_FREE] += 1
+        m[CHAINS] -= 1
+
+
+@kernel
+def rehash(m: Int64s, table: Number, size: Number) -> None:
+    """Move all chains to another, empty table."""
+    for k in range(m[TABLE_SIZE]):
+        chain = m[m[TABLE] + k]
+        while chain != 0:
+            after = m[chain + BUCKET]
+            place = table + (m[chain + HASH] & (size - 1))
+            m[chain + BUCKET] = m[place]
+            m[place] = chain
+            chain = after
+    m[TABLE], m[TABLE_SIZE] = table, size
+
+
+# ---------------------------------------------------------------- entries
+
+
+@bare
+def add_entry(
+    m: Int64s,
+    facts: Facts,
+    part: Number,
+    slot: Number,
+    event: Number,
+    start: Number,
+    end: Number,
+    place: Number,
+    twin: Number,
+) -> Number:
+    """Put an event into a slot, as the newest; `twin` is its entry in another slot of the partition, or 0."""
+    entry: Number = m[FREE_ENTRY]
+    if entry != 0:
+        m[FREE_ENTRY] = m[entry + LINK]
+        m[ENTRIES_FREE] -= 1
+    else:
+        entry = m[TOP]
+        m[TOP] += m[ENTRY_SIZE]
+    side = part + PARTITION + slot * SIDE
+    last = m[side + NEWEST]
+    m[entry + EVENT], m[entry + PART], m[entry + SLOT], m[entry + MARK] = event, part, slot, 0
+    m[entry + EVENT_START], m[entry + EVENT_END], m[entry + PLACE] = start, end, place
+    m[entry + LINK], m[entry + BACK], m[entry + TWIN] = 0, last, entry
+    if last == 0:
+        m[part + FILLED] += 1
+    m[(side + OLDEST) if last == 0 else (last + LINK)] = entry
+    m[side + NEWEST] = entry
+    m[side + LEAST_END] = min(m[side + LEAST_END], end)
+    if twin != 0:
+        m[entry + TWIN], m[twin + TWIN] = m[twin + TWIN], entry
+    first = m[m[SLOTS] + slot * PARTICIPANT + INDEX]
+    for k in range(m[m[SLOTS] + slot * PARTICIPANT + INDEXES]):
+        at = event * m[WIDTH] + 2 * m[m[COLUMNS] + first + k]
+        _join_chain(m, facts, entry, ENTRY + CHAINED * k, first + k, at)
+    return entry
+
+
+@bare
+def remove_entry(m: Int64s, entry: Number) -> None:
+    """Take an event out of a slot."""
+    part, slot, after, before = m[entry + PART], m[entry + SLOT], m[entry + LINK], m[entry + BACK]
+    side = part + PARTITION + slot * SIDE
+    m[(side + OLDEST) if before == 0 else (before + LINK)] = after
+    m[(side + NEWEST) if after == 0 else (after + BACK)] = before
+    if before == 0 and after == 0:
+        m[part + FILLED] -= 1
+    other = m[entry + TWIN]
+    while m[other + TWIN] != entry:
+        other = m[other + TWIN]
+    m[other + TWIN] = m[entry + TWIN]
+    for k in range(m[m[SLOTS] + slot * PARTICIPANT + INDEXES]):
+        _leave_chain(m, entry, ENTRY + CHAINED * k)
+    m[entry + LINK] = m[FREE_ENTRY]
+    m[FREE_ENTRY] = entry
+    m[ENTRIES_FREE] += 1
+
+
+@bare
+def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
+    """Take all events out of some slots."""
+    for slot in range(first, last + 1):
+        while m[part + PARTITION + slot * SIDE + OLDEST] != 0:
+            remove_entry(m, m[part + PARTITION + slot * SIDE + OLDEST])
+
+
+@bare
+def mark_consumed(m: Int64s, entry: Number) -> None:
+    """Note that an event will be consumed."""
+    if m[entry + MARK] == 0:
+        m[entry + NEXT_GONE] = m[GONE]
+        m[GONE] = entry
+        while m[entry + MARK] == 0:
+            m[entry + MARK] = 1
+            entry = m[entry + TWIN]
+
+
+@bare
+def consume(m: Int64s) -> None:
+    """Take the noted events out of all slots of their partition."""
+    while m[GONE] != 0:
+        entry = m[GONE]
+        m[GONE] = m[entry + NEXT_GONE]
+        while m[entry + TWIN] != entry:
+            remove_entry(m, m[entry + TWIN])
+        remove_entry(m, entry)

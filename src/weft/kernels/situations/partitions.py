@@ -1,0 +1,300 @@
+"""The partitions of a situation's context: opened, entered and closed as events arrive and time passes.
+
+What an event asks for is noted in the partitions: to select in it, to close it. That work is done before the next
+event arrives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import bare, kernel
+from weft.kernels.situations.participants import (
+    ARRIVED,
+    CHAIN,
+    CHAINS,
+    CHAINS_FREE,
+    CLASS_AT,
+    CLASS_SLOTS,
+    CONTEXT,
+    COUNT,
+    COUNTS_EMPTY,
+    DEFERRED,
+    EARLIER,
+    END,
+    ENTRIES_FREE,
+    ENTRY_SIZE,
+    EVENT,
+    FIRST_END,
+    FIRST_PLACE,
+    FREE_PART,
+    INDEXED,
+    KEY,
+    KEY_COUNT,
+    KEYS,
+    KIND,
+    LATER,
+    LEAST_END,
+    LEFT,
+    LENGTH,
+    LIMIT,
+    LINK,
+    NEEDED,
+    NEEDED_CHAINS,
+    NEVER,
+    NEW,
+    NEW_CLASS,
+    NEXT_TODO,
+    NUMBER,
+    OLDEST,
+    ORIGIN,
+    OVERRIDE,
+    PART_SIZE,
+    PARTICIPANT,
+    PARTITION,
+    PARTS_FREE,
+    REPEATED,
+    RIGHT,
+    SIDE,
+    SLOTS,
+    START,
+    STEP,
+    TABLE_SIZE,
+    TAKEN,
+    TIMERS,
+    TODO,
+    TOP,
+    WORK,
+    Facts,
+    Int64s,
+    Number,
+    add_entry,
+    clear_slots,
+)
+
+# Fields of a key: its open partitions; of windows that may be empty the first that has not closed, and the origin.
+FIRST_PART, LAST_PART, OPEN_PARTS, NEXT_NUMBER, KEY_ORIGIN = range(5)
+KEYED = 5
+SEQUENCE, ALL, ANY, ABSENCE = range(4)  # kinds
+WHOLE, WINDOWS, UNTIL, LASTING = range(4)  # contexts
+# What an event is besides a participant, as bits. FINISH: it is none, and closes all that ends with the input.
+OPENS, CLOSES, FINISH = 1, 2, 4
+SELECT, CLOSE = 1, 2  # work, as bits
+# Fields of an arriving event: which slots it is for (-1: no event but time that has passed), its number among the
+# events that are kept, its place in what the situation sees, the first position it is made of.
+OF_CLASS, OF_KEY, STARTS, ENDS, OF_KIND, NUMBERED, PLACED, FROM = range(8)
+ARRIVING = 8
+
+
+@bare
+def _melded(m: Int64s, one: Number, other: Number) -> Number:
+    """Two heaps of partitions as one, whose root ends first; a child takes the place of its sibling on the way."""
+    if one == 0 or other == 0:
+        return one + other
+    if m[other + END] < m[one + END]:
+        one, other = other, one
+    root = one
+    while other != 0:
+        below = m[one + RIGHT]
+        m[one + RIGHT] = m[one + LEFT]
+        if below != 0 and m[below + END] < m[other + END]:
+            below, other = other, below
+        m[one + LEFT] = other
+        one, other = other, below
+    return root
+
+
+@bare
+def _ask(m: Int64s, part: Number, work: Number) -> None:
+    if m[part + TODO] == 0:
+        m[part + NEXT_TODO] = m[WORK]
+        m[WORK] = part
+    m[part + TODO] |= work
+
+
+@bare
+def _open(m: Int64s, key: Number, start: Number, end: Number, number: Number, origin: Number) -> Number:
+    part: Number = m[FREE_PART]
+    if part != 0:
+        m[FREE_PART] = m[part + LATER]
+        m[PARTS_FREE] -= 1
+    else:
+        part = m[TOP]
+        m[TOP] += m[PART_SIZE]
+    m[part : part + m[PART_SIZE]] = 0
+    m[part + KEY], m[part + START], m[part + END], m[part + NUMBER], m[part + ORIGIN] = key, start, end, number, origin
+    m[part + FIRST_END] = m[part + FIRST_PLACE] = NEVER
+    for slot in range(m[COUNT]):
+        m[part + PARTITION + slot * SIDE + LEAST_END] = NEVER
+    own = m[KEYS] + key * KEYED
+    last = m[own + LAST_PART]
+    m[part + EARLIER] = last
+    m[(own + FIRST_PART) if last == 0 else (last + LATER)] = part
+    m[own + LAST_PART] = part
+    m[own + OPEN_PARTS] += 1
+    if end != NEVER and m[COUNTS_EMPTY] == 0:
+        m[TIMERS] = _melded(m, m[TIMERS], part)
+    return part
+
+
+@bare
+def forget(m: Int64s, part: Number) -> None:
+    """A partition without entries is there no more."""
+    own, later, earlier = m[KEYS] + m[part + KEY] * KEYED, m[part + LATER], m[part + EARLIER]
+    m[(own + FIRST_PART) if earlier == 0 else (earlier + LATER)] = later
+    m[(own + LAST_PART) if later == 0 else (later + EARLIER)] = earlier
+    m[own + OPEN_PARTS] -= 1
+    m[part + LATER] = m[FREE_PART]
+    m[FREE_PART] = part
+    m[PARTS_FREE] += 1
+
+
+@bare
+def _enter(m: Int64s, facts: Facts, part: Number, arriving: Int64s, at: Number) -> None:
+    """Put an event into the slots that it is for, and ask for a selection if one is due."""
+    if m[part + TAKEN] != 0:
+        return
+    start, end = arriving[at + STARTS], arriving[at + ENDS]
+    classes = m[CLASS_AT] + arriving[at + OF_CLASS]
+    twin: Number = np.int64(0)
+    for k in range(m[CLASS_SLOTS] + m[classes], m[CLASS_SLOTS] + m[classes + 1]):
+        slot, fills = m[k] // 2, m[k] & 1
+        if m[KIND] == ABSENCE:
+            m[part + TAKEN] |= fills
+            continue
+        if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == OVERRIDE:
+            clear_slots(m, part, slot, slot)
+        # In a sequence nothing that arrives later is before this event: without anything before it now it is no use.
+        useful = m[KIND] != SEQUENCE or slot == 0 or m[part + PARTITION + (slot - 1) * SIDE + LEAST_END] < start
+        if fills != 0 and useful:
+            twin = add_entry(m, facts, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
+    if twin != 0:
+        if m[part + FIRST_END] == NEVER:
+            m[part + FIRST_END], m[part + FIRST_PLACE] = end, arriving[at + PLACED]
+        if m[DEFERRED] == 0:
+            _ask(m, part, SELECT)
+
+
+@bare
+def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
+    """Whether there is room for an event in all its partitions; if not, NEEDED says how much it needs."""
+    kind = arriving[at + OF_CLASS]
+    if kind < 0:
+        return True
+    parts = np.int64(1)
+    if m[CONTEXT] == WINDOWS:
+        parts += max(arriving[at + STARTS] // m[STEP] - (arriving[at + ENDS] - m[LENGTH]) // m[STEP], 0)
+    slots = m[m[CLASS_AT] + kind + 1] - m[m[CLASS_AT] + kind]
+    entries = (m[m[KEYS] + arriving[at + OF_KEY] * KEYED + OPEN_PARTS] + parts) * slots
+    chains = m[NEEDED_CHAINS] = entries * m[INDEXED]
+    m[NEEDED] = (
+        max(parts - m[PARTS_FREE], 0) * m[PART_SIZE]
+        + max(entries - m[ENTRIES_FREE], 0) * m[ENTRY_SIZE]
+        + max(chains - m[CHAINS_FREE], 0) * CHAIN
+    )
+    fits: bool = m[TOP] + m[NEEDED] <= len(m) and m[CHAINS] + chains <= m[TABLE_SIZE]
+    return fits
+
+
+@bare
+def _arrive_in_windows(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+    """The windows that an event lies wholly in: those not open yet are later than all that are."""
+    length, step, key = m[LENGTH], m[STEP], arriving[at + OF_KEY]
+    own, start, origin = m[KEYS] + key * KEYED, arriving[at + STARTS], arriving[at + FROM]
+    low, high = (arriving[at + ENDS] - length) // step + 1, start // step
+    if m[COUNTS_EMPTY] != 0:
+        if m[own + NEXT_NUMBER] == NEVER:
+            m[own + NEXT_NUMBER], m[own + KEY_ORIGIN] = (start - length) // step + 1, origin
+            m[LIMIT] = NEVER  # some of its windows may have closed
+        origin = m[own + KEY_ORIGIN]
+    last = m[own + LAST_PART]
+    for number in range(low if last == 0 else max(low, m[last + NUMBER] + 1), high + 1):
+        _open(m, key, number * step, number * step + length, number, origin)
+    part = m[own + LAST_PART]
+    while part != 0 and m[part + NUMBER] >= low:
+        if m[part + NUMBER] <= high:
+            _enter(m, facts, part, arriving, at)
+        part = m[part + EARLIER]
+
+
+@bare
+def _arrive_between(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+    """The partition of the whole stream, or those that events open and close."""
+    key, start, end = arriving[at + OF_KEY], arriving[at + STARTS], arriving[at + ENDS]
+    origin, kind, own = arriving[at + FROM], arriving[at + OF_KIND], m[KEYS] + key * KEYED
+    opens, closes = kind & OPENS != 0, kind & CLOSES != 0
+    if m[CONTEXT] == WHOLE:
+        opens = m[own + FIRST_PART] == 0
+    number, never = np.int64(0), np.int64(NEVER)
+    if opens and not closes:
+        _open(m, key, start, start + m[LENGTH] if m[CONTEXT] == LASTING else never, number, origin)
+    part = m[own + LAST_PART]
+    while part != 0:
+        if end < m[part + END]:
+            _enter(m, facts, part, arriving, at)
+        if closes:
+            m[part + END] = end
+            _ask(m, part, CLOSE)
+        part = m[part + EARLIER]
+    if opens and closes:
+        _enter(m, facts, _open(m, key, start, never, number, origin), arriving, at)
+
+
+@bare
+def arrive(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+    """Take the next event, for which there must be room, and note what it asks for."""
+    m[ARRIVED] += 1
+    m[NEW], m[NEW_CLASS] = arriving[at + NUMBERED], arriving[at + OF_CLASS]
+    if arriving[at + OF_KIND] == FINISH:
+        m[TIMERS] = 0
+        for key in range(m[KEY_COUNT]):
+            part = m[m[KEYS] + key * KEYED + FIRST_PART]
+            while part != 0:
+                if m[CONTEXT] == WHOLE:
+                    m[part + END] = arriving[at + ENDS]
+                if m[part + END] != NEVER:
+                    _ask(m, part, CLOSE)
+                part = m[part + LATER]
+    while m[TIMERS] != 0 and m[m[TIMERS] + END] <= arriving[at + ENDS]:
+        part = m[TIMERS]
+        m[TIMERS] = _melded(m, m[part + LEFT], m[part + RIGHT])
+        _ask(m, part, CLOSE)
+    if arriving[at + OF_CLASS] >= 0:
+        m[KEY_COUNT] = max(m[KEY_COUNT], arriving[at + OF_KEY] + 1)
+        if m[CONTEXT] == WINDOWS:
+            _arrive_in_windows(m, facts, arriving, at)
+        else:
+            _arrive_between(m, facts, arriving, at)
+
+
+# ---------------------------------------------------------------- what there is
+
+
+@kernel
+def oldest(m: Int64s) -> tuple[Number, Number]:
+    """The least end and the least place of an event in a partition that may still give sets; NEVER without one."""
+    end = place = np.int64(NEVER)
+    for key in range(m[KEY_COUNT]):
+        part = m[m[KEYS] + key * KEYED + FIRST_PART]
+        while part != 0:
+            if m[part + TAKEN] == 0:
+                end, place = min(end, m[part + FIRST_END]), min(place, m[part + FIRST_PLACE])
+            part = m[part + LATER]
+    return end, place
+
+
+@kernel
+def renumber(m: Int64s, numbers: Int64s, marking: bool) -> None:
+    """Give the events of all entries other numbers; with `marking` only note with 1 which are in use."""
+    for key in range(m[KEY_COUNT]):
+        part = m[m[KEYS] + key * KEYED + FIRST_PART]
+        while part != 0:
+            for slot in range(m[COUNT]):
+                entry = m[part + PARTITION + slot * SIDE + OLDEST]
+                while entry != 0:
+                    if marking:
+                        numbers[m[entry + EVENT]] = 1
+                    else:
+                        m[entry + EVENT] = numbers[m[entry + EVENT]]
+                    entry = m[entry + LINK]
+            part = m[part + LATER]

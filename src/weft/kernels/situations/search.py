@@ -1,0 +1,208 @@
+"""The search for matching sets in a partition: slot by slot, each clause tested as soon as its variables are bound.
+
+At a slot under `first` or `last` the search stops after the first event that leads to a set: the walk is in the order
+in which candidates stand, so nothing later can come before. When there is no room for a set the search stops where it
+is, and goes on there when it is called again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import bare
+from weft.kernels.situations.clauses import holds
+from weft.kernels.situations.found_sets import DONE, emit
+from weft.kernels.situations.participants import (
+    BOUND,
+    COUNT,
+    CURRENT,
+    DEPTH,
+    EVENT,
+    EVENT_END,
+    EVENT_START,
+    FIRST,
+    HEAD,
+    HELD,
+    HIGH,
+    HOLDS_NEW,
+    KIND,
+    LAST,
+    LINK,
+    LOW,
+    NEVER,
+    NEW,
+    NEWEST,
+    OLDEST,
+    PARTICIPANT,
+    PARTITION,
+    REPEATED,
+    SIDE,
+    SINGLE,
+    SLOTS,
+    SOME,
+    STEPS,
+    TAIL,
+    WIDTH,
+    Facts,
+    Int64s,
+    Number,
+    find_chain,
+    remove_entry,
+)
+from weft.kernels.situations.partitions import SEQUENCE
+
+# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, where entries are linked,
+# the bound slots before and after it in a sequence (-1: none), whether other slots may hold the same event, its tests.
+SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, LINK_OF, AFTER, BEFORE, SHARES = range(8)
+QUICK_AT, QUICK_END, CODE_AT, CODE_END = range(8, 12)
+STEPPED = 12
+
+
+@bare
+def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
+    """From an entry on, in the order of the slot's policy: the one that may be bound next, 0 when there is none."""
+    slot = m[step + SLOT_OF]
+    backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
+    link = m[step + LINK_OF] + (1 if backward else 0)
+    low, high = m[m[LOW] + slot], m[m[HIGH] + slot]
+    if m[step + AFTER] >= 0:
+        low = max(low, m[m[m[HELD] + m[step + AFTER]] + EVENT_END])
+    if m[step + BEFORE] >= 0:
+        high = min(high, m[m[m[HELD] + m[step + BEFORE]] + EVENT_START])
+    while entry != 0:
+        end = m[entry + EVENT_END]
+        if (end <= low) if backward else (end >= high):  # entries stand by end
+            return np.int64(0)
+        free = m[entry + EVENT_START] > low and end < high
+        if m[step + SHARES] != 0:
+            for other in range(m[COUNT]):
+                free = free and (other == slot or m[m[BOUND] + other] != m[entry + EVENT])
+        if free:
+            break
+        entry = m[entry + link]
+    return entry
+
+
+@bare
+def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool) -> Number:
+    """The first entry that a step may bind; with `must` that is the new event's or none."""
+    slot = m[step + SLOT_OF]
+    side = part + PARTITION + slot * SIDE
+    entry = m[side + NEWEST]
+    if must:
+        return entry if entry != 0 and m[entry + EVENT] == m[NEW] else np.int64(0)
+    backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
+    if m[step + INDEX_OF] >= 0:
+        at = m[m[BOUND] + m[step + OTHER]] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
+        chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+        if chain == 0:
+            return np.int64(0)
+        entry = m[chain + (TAIL if backward else HEAD)]
+    elif not backward:
+        entry = m[side + OLDEST]
+    return _next_entry(m, step, entry)
+
+
+@bare
+def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Number) -> bool:
+    """Between which times an event of each slot must be to leave others before and after it; False: there is none.
+
+    What nothing is before any more is forgotten, if that depends on no value or on the same one in all slots. So a
+    search in a sequence of instants in which only times and values of the new event decide meets no dead ends.
+    """
+    low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
+    slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]
+    new = m[part + PARTITION + (m[COUNT] - 1) * SIDE + NEWEST]
+    m[low] = -NEVER
+    tied, alike = np.int64(-1), True
+    for slot in range(slots):
+        column = np.int64(-1)
+        entry = m[part + PARTITION + slot * SIDE + OLDEST]
+        m[chains + slot], m[links + slot] = 0, LINK
+        for step in range(base, base + m[COUNT] * STEPPED, STEPPED):
+            by_new = m[step + INDEX_OF] >= 0 and last_own >= 0 and m[step + OTHER] == last_own
+            if m[step + SLOT_OF] == slot and by_new:
+                column = m[step + OTHER_COLUMN]
+                at = m[new + EVENT] * m[WIDTH] + 2 * column
+                chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+                entry = m[chain + HEAD] if chain != 0 else np.int64(0)
+                m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
+        tied = column if slot == 0 else tied
+        alike = alike and column == tied
+        while entry != 0 and m[entry + EVENT_START] <= m[low + slot]:
+            useless, entry = entry, m[entry + m[links + slot]]
+            if alike:
+                remove_entry(m, useless)
+        if entry == 0:
+            return False
+        if slot + 1 < m[COUNT]:
+            m[low + slot + 1] = m[entry + EVENT_END]
+    bound = m[new + EVENT_START] if last_own >= 0 else np.int64(NEVER)
+    for slot in range(slots - 1, -1, -1):
+        chain = m[chains + slot]
+        entry = m[part + PARTITION + slot * SIDE + NEWEST] if chain == 0 else m[chain + TAIL]
+        while entry != 0 and m[entry + EVENT_END] >= bound:
+            entry = m[entry + m[links + slot] + 1]
+        if entry == 0:
+            return False
+        m[high + slot] = bound
+        bound = m[entry + EVENT_END]
+    return True
+
+
+@bare
+def search(m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool) -> Number:
+    """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before."""
+    count, current, some, holds_new = m[COUNT], m[CURRENT], m[SOME], m[HOLDS_NEW]
+    base = m[STEPS] + way * count * STEPPED
+    depth, entering = m[DEPTH], m[DEPTH] < 0
+    if entering:
+        if m[KIND] != SEQUENCE:
+            m[m[LOW] : m[LOW] + count] = -NEVER
+            m[m[HIGH] : m[HIGH] + count] = NEVER
+        elif not _narrow(m, facts, part, base, last_own):
+            m[some] = 0
+            return DONE
+        m[m[BOUND] : m[BOUND] + count] = -1
+        m[m[HELD] : m[HELD] + count] = 0
+        m[holds_new] = 0
+        depth = np.int64(0)
+    while depth >= 0:
+        step = base + depth * STEPPED
+        slot = m[step + SLOT_OF]
+        if entering:
+            m[some + depth] = 0
+            must = slot == last_own and m[holds_new + depth] == 0
+            m[current + depth] = _first_entry(m, facts, part, step, must)
+            entering = False
+        policy = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
+        entry = m[current + depth]
+        if entry == 0 or (m[some + depth] != 0 and (m[SINGLE] != 0 or policy in (FIRST, LAST))):
+            m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
+            depth -= 1
+            if depth < 0:
+                break
+            m[some + depth] |= m[some + depth + 1]
+            step = base + depth * STEPPED
+            slot = m[step + SLOT_OF]
+        else:
+            m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
+            if holds(m, facts, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]):
+                if depth + 1 < count:
+                    depth += 1
+                    m[holds_new + depth] = m[holds_new + depth - 1] | (1 if m[entry + EVENT] == m[NEW] else 0)
+                    entering = True
+                    continue
+                status = emit(m, out, counting)
+                if status != DONE:
+                    m[DEPTH] = depth
+                    return status
+                m[some + depth] = 1
+        # Go on with the entry after the one that was bound.
+        entry = m[current + depth]
+        m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
+        link = m[step + LINK_OF] + (1 if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST else 0)
+        bound_new = slot == last_own and m[holds_new + depth] == 0
+        m[current + depth] = np.int64(0) if bound_new else _next_entry(m, step, m[entry + link])
+    m[DEPTH] = -1
+    return DONE

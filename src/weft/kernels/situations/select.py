@@ -1,0 +1,276 @@
+"""Situations at work: what arriving events ask for is done, and what is selected is written out.
+
+A selection is a search for sets with an event for each slot, or in `any` a choice among single events. A partition that
+closes without a candidate may be an absence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.situations.found_sets import DONE, FULL, GROW, emit
+from weft.kernels.situations.participants import (
+    ARRIVED,
+    BOUND,
+    CLASS_AT,
+    CLASS_SLOTS,
+    COUNT,
+    COUNTS_EMPTY,
+    CURRENT,
+    DEFERRED,
+    DEPTH,
+    END,
+    EVENT,
+    EVERY,
+    FILLED,
+    FIRST,
+    FOUND,
+    GONE,
+    HELD,
+    KEY,
+    KEY_COUNT,
+    KEYS,
+    KIND,
+    LAST,
+    LAST_NUMBER,
+    LENGTH,
+    LIMIT,
+    LINK,
+    NEW_CLASS,
+    NEWEST,
+    NEXT_TODO,
+    NUMBER,
+    OLDEST,
+    ORIGIN,
+    OVERRIDE,
+    PARTICIPANT,
+    PARTITION,
+    PLACE,
+    REPEATED,
+    SEEN_COUNT,
+    SIDE,
+    SINGLE,
+    SLOT,
+    SLOTS,
+    SOME,
+    STAMP,
+    START,
+    STEP,
+    STEPS,
+    SWEPT,
+    TAKEN,
+    TODO,
+    WORK,
+    Facts,
+    Int64s,
+    Number,
+    clear_slots,
+    consume,
+)
+from weft.kernels.situations.partitions import (
+    ABSENCE,
+    ANY,
+    ARRIVING,
+    CLOSE,
+    ENDS,
+    FINISH,
+    FIRST_PART,
+    KEY_ORIGIN,
+    KEYED,
+    NEXT_NUMBER,
+    OF_KIND,
+    SELECT,
+    SEQUENCE,
+    arrive,
+    forget,
+    room_for,
+)
+from weft.kernels.situations.search import SLOT_OF, STEPPED, search
+
+ABSENT = 4  # numbers of an absence: key, start, end, origin
+
+
+# ---------------------------------------------------------------- one slot of all
+
+
+@bare
+def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
+    """The earliest entry of all slots under FIRST, or the latest of those under LAST; EVERY: the earliest of others."""
+    best = np.int64(0)
+    for slot in range(m[COUNT]):
+        repeated = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
+        if repeated == policy or (policy == EVERY and repeated == OVERRIDE):
+            entry = m[part + PARTITION + slot * SIDE + (NEWEST if policy == LAST else OLDEST)]
+            # Of one event in several slots: the first slot, but the last slot under LAST.
+            if entry != 0 and (best == 0 or (m[entry + PLACE] >= m[best + PLACE]) == (policy == LAST)):
+                best = entry
+    return best
+
+
+@bare
+def _earlier(m: Int64s, one: Number, other: Number) -> Number:
+    """Which of two entries, each of which may be 0, is earlier; of one event, that in the smaller slot."""
+    if one == 0 or other == 0:
+        return one + other
+    if m[one + PLACE] == m[other + PLACE]:
+        return one if m[one + SLOT] < m[other + SLOT] else other
+    return one if m[one + PLACE] < m[other + PLACE] else other
+
+
+@bare
+def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Number:
+    """The sets of one event each: the earliest under FIRST, the latest under LAST, and all others."""
+    earliest, latest = _extreme(m, part, np.int64(FIRST)), _extreme(m, part, np.int64(LAST))
+    only = _earlier(m, _earlier(m, earliest, latest), _extreme(m, part, np.int64(EVERY)))
+    if m[DEPTH] < 0:
+        m[DEPTH] = m[m[SOME]] = 0
+        m[m[CURRENT]] = m[part + PARTITION + OLDEST]
+    while m[DEPTH] < m[COUNT]:
+        slot, entry = m[DEPTH], m[m[CURRENT]]
+        if entry == 0:
+            m[DEPTH] += 1
+            if m[DEPTH] < m[COUNT]:
+                m[m[CURRENT]] = m[part + PARTITION + m[DEPTH] * SIDE + OLDEST]
+            continue
+        policy = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
+        chosen = entry == (earliest if policy == FIRST else latest if policy == LAST else entry)
+        if chosen and (m[SINGLE] == 0 or entry == only):
+            m[m[BOUND] : m[BOUND] + m[COUNT]] = -1
+            m[m[HELD] : m[HELD] + m[COUNT]] = 0
+            m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
+            status = emit(m, out, counting)
+            if status != DONE:
+                return status
+            m[m[SOME]] = 1
+        m[m[CURRENT]] = m[entry + LINK]
+    m[DEPTH] = -1
+    return DONE
+
+
+# ---------------------------------------------------------------- work
+
+
+@bare
+def _select(m: Int64s, facts: Facts, part: Number, immediate: bool, out: Int64s, counting: bool) -> Number:
+    """One selection in a partition; the first of SOME tells whether there was a set."""
+    if m[KIND] == ANY:
+        return _alternatives(m, part, out, counting)
+    if m[DEPTH] < 0:
+        m[m[SOME]] = 0
+        if m[part + FILLED] < m[COUNT]:
+            return DONE
+    way: Number = np.int64(0)
+    last_own: Number = np.int64(-1)
+    if immediate and m[KIND] == SEQUENCE:
+        # Nothing that has arrived is after the new event.
+        last_own = m[COUNT] - 1
+        way = m[COUNT]
+    elif immediate:
+        # The new event must be a member: if nothing else it is bound in that of its slots which comes last.
+        begin = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS]]
+        end = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS] + 1]
+        for depth in range(m[COUNT]):
+            slot = m[m[STEPS] + depth * STEPPED + SLOT_OF] if end - begin > 1 else depth
+            for k in range(begin, end):
+                if m[k] == 2 * slot + 1:
+                    last_own = slot
+        if end - begin == 1:
+            way = 1 + last_own
+    return search(m, facts, part, way, last_own, out, counting)
+
+
+@bare
+def _write_absence(
+    m: Int64s, out: Int64s, counting: bool, key: Number, start: Number, end: Number, origin: Number
+) -> bool:
+    """Write out a partition without a candidate, if there is room."""
+    if not counting:
+        at = ABSENT * m[FOUND]
+        if at + ABSENT > len(out):
+            return False
+        out[at], out[at + 1], out[at + 2], out[at + 3] = key, start, end, origin
+    m[FOUND] += 1
+    return True
+
+
+@bare
+def _work(m: Int64s, facts: Facts, out: Int64s, counting: bool) -> Number:
+    """Do what the event at hand asked for."""
+    while m[WORK] != 0:
+        part = m[WORK]
+        closing = m[part + TODO] & SELECT == 0
+        again = m[KIND] != ABSENCE and m[part + TAKEN] == 0 and (not closing or m[DEFERRED] != 0)
+        while again:
+            status = _select(m, facts, part, not closing, out, counting)
+            if status != DONE:
+                return status
+            again = closing and m[GONE] != 0
+            consume(m)
+            if m[m[SOME]] != 0 and m[SINGLE] != 0:
+                m[part + TAKEN] = 1
+                clear_slots(m, part, np.int64(0), m[COUNT] - 1)
+                again = False
+        key, start, end, origin = m[part + KEY], m[part + START], m[part + END], m[part + ORIGIN]
+        absent = closing and m[KIND] == ABSENCE and m[part + TAKEN] == 0
+        if absent and not _write_absence(m, out, counting, key, start, end, origin):
+            return FULL
+        # What completes a sequence at once never does so again, nor does an event alone.
+        whole = closing or m[KIND] == ANY
+        if whole or m[KIND] == SEQUENCE:
+            clear_slots(m, part, np.int64(0) if whole else m[COUNT] - 1, m[COUNT] - 1)
+        m[part + TODO] &= CLOSE if not closing else 0
+        if m[part + TODO] == 0:
+            m[WORK] = m[part + NEXT_TODO]
+            if closing:
+                forget(m, part)
+    return DONE
+
+
+@bare
+def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Number:
+    """Close the windows up to a number, of all keys, those without events too."""
+    while m[SWEPT] < m[KEY_COUNT]:
+        own = m[KEYS] + m[SWEPT] * KEYED
+        while m[own + NEXT_NUMBER] <= last:
+            number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
+            known = part != 0 and m[part + NUMBER] == number
+            if not known or m[part + TAKEN] == 0:
+                start, origin = number * m[STEP], m[own + KEY_ORIGIN]
+                if not _write_absence(m, out, counting, m[SWEPT], start, start + m[LENGTH], origin):
+                    return FULL
+            if known:
+                forget(m, part)
+            m[own + NEXT_NUMBER] = number + 1
+        m[SWEPT] += 1
+    m[SWEPT] = 0
+    return DONE
+
+
+@bare_kernel
+def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, counting: bool) -> Number:
+    """Take events until all are done or the answer says what is missing; called again it goes on from there.
+
+    With `counting` nothing is written.
+    """
+    while True:
+        status = _work(m, facts, out, counting)
+        if status != DONE:
+            return status
+        at = m[ARRIVED] * ARRIVING
+        if at == len(arriving):
+            return DONE
+        if m[COUNTS_EMPTY] != 0:
+            finish = arriving[at + OF_KIND] == FINISH
+            last = min((arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP], m[LAST_NUMBER])
+            if m[SWEPT] > 0 or last != m[LIMIT]:
+                status = _sweep_windows(m, last, out, counting)
+                if status != DONE:
+                    return status
+                m[LIMIT] = last
+        if not room_for(m, arriving, at):
+            return GROW
+        if m[DEFERRED] == 0:  # at another event no set can be the same
+            m[STAMP] += 1
+            m[SEEN_COUNT] = 0
+        arrive(m, facts, arriving, at)

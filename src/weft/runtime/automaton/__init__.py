@@ -1,0 +1,1 @@
+"""Regular queries at work: each an automaton over classified events."""

@@ -1,0 +1,252 @@
+"""One query at work: its partial matches, and the answers to what the kernel asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.query import Query, Strategy
+from weft.kernels.automaton import tecs
+from weft.kernels.automaton.advance import advance_all, advance_best, advance_filtered
+from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
+from weft.plan.automaton.conditions import compile_conditions
+from weft.runtime.automaton.conditions import ConditionTables
+from weft.runtime.automaton.found import Found, empty_output, take_output
+from weft.runtime.automaton.tables import AutomatonTables, extended
+from weft.runtime.events import EventBatch, Int64s
+
+Int32s = npt.NDArray[np.int32]
+_MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; larger limits are applied after it
+
+
+class AutomatonRun:
+    """The tables and the state of one query."""
+
+    def __init__(self, query: Query, *, ring: int = 1024, matches: int = 1024) -> None:
+        self.query = query
+        self.tables = AutomatonTables(query)
+        self.automaton = self.tables.automaton
+        self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
+        self.width = self.conditions.width  # payload columns
+        self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
+        self.control[[tecs.HEAD, tecs.TAIL]] = 1
+        self.state = self._empty_state(ring)
+        self._path = self._empty_path(64)
+        self._best = self._empty_best(ring)
+        self._output = empty_output(matches)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
+        """Advance over a batch while its matches are taken, in pieces. Counting, only control[COUNTED] grows."""
+        control = self.control
+        control[tecs.EVENT] = 0
+        while True:
+            answer = self._advance(batch, counting=counting)
+            if answer == tecs.UNSEEN:
+                self.tables.fill_edges(int(control[tecs.ASK_STATE]), int(control[tecs.ASK_CLASS]))
+                self._widen_rows()
+            elif answer == tecs.GROW:
+                self._grow_ring(int(control[tecs.ASK_ROOM]))
+            elif answer == tecs.DEEPER:
+                self._grow_scratch()
+            elif control[tecs.OUT_MATCHES]:
+                found, self._output = take_output(self._output, control)
+                yield found
+            elif answer == tecs.FLUSH:
+                # Not even one match fits: its positions need a larger buffer.
+                self._output = empty_output(len(self._output.events), 2 * len(self._output.positions))
+            if answer == tecs.DONE:
+                return
+
+    def _advance(self, batch: tecs.Batch, *, counting: bool) -> int:
+        given = self.tables.arrays, self.state, batch, self._output, self.control
+        if self.keeps_best:
+            return advance_best(*given, self._best)
+        if self.conditions:
+            return advance_filtered(*given, self._path, self.conditions.arrays, counting)
+        return advance_all(*given, self._path, counting)
+
+    def free_expired(self, horizon: int) -> None:
+        """Let the ring forget the nodes that no match can use any more."""
+        tecs.free_expired(self.state, self.control, horizon)
+
+    def live_nodes(self) -> npt.NDArray[np.bool_]:
+        """By slot of the ring: whether its node is not forgotten."""
+        live = np.zeros(len(self.state.starts), bool)
+        live[np.arange(self.control[tecs.TAIL], self.control[tecs.HEAD]) & (len(live) - 1)] = True
+        return live
+
+    def oldest_position(self, batch: EventBatch) -> int:
+        """The first position that a later match may show, after a batch."""
+        control, state = self.control, self.state
+        mask = len(state.starts) - 1
+        for node in range(int(control[tecs.TAIL]), int(control[tecs.HEAD])):
+            word = int(state.nodes[(node & mask) << 2])
+            if word & tecs.LABEL_MASK != tecs.UNION:
+                return word >> tecs.LABEL_BITS
+        return int(batch.positions[-1]) + 1
+
+    def reserve_slots(self, slots: int) -> None:
+        """Make room for partitions 0..slots."""
+        words = self.tables.words
+        if slots * words <= len(self.state.active):
+            return
+        room = max(slots, 2 * len(self.state.active) // words)
+        self.state = self.state._replace(
+            active=extended(self.state.active, room * words),
+            rows=extended(self.state.rows, room * self.tables.states * 2),
+            epochs=extended(self.state.epochs, room),
+        )
+
+    def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
+        """Which partitions still have partial matches inside the window."""
+        slots = len(self.state.active) // self.tables.words
+        bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
+        youngest = self.state.rows.reshape(slots, self.tables.states, 2)[:, :, 1]
+        live: npt.NDArray[np.bool_] = np.any(bits[:, : self.tables.states].astype(bool) & (youngest >= horizon), axis=1)
+        return live & (self.state.epochs == self.control[tecs.EPOCH]) if self.tables.arrays.consume == 2 else live
+
+    def clear_slots(self, slots: Int32s) -> None:
+        """Forget partitions, so that their slots can be given to others."""
+        self.state.active.reshape(-1, self.tables.words)[slots] = 0
+
+    # -- state that survives a restart ------------------------------------------------------------
+
+    def summary(self) -> dict[str, object]:
+        """What the arrays alone do not say: sizes, control words, the numbers of states."""
+        return {
+            "control": self.control.tolist(),
+            "ring": len(self.state.starts),
+            "slots": len(self.state.epochs),
+            "capacity": self.tables.states,
+            "states": self.automaton.state_keys(),
+            "texts": self.conditions.texts.snapshot(),
+        }
+
+    def load_summary(self, kept: Mapping[str, Any]) -> None:
+        """Take sizes, control words and state numbers from a summary; the arrays are still empty."""
+        self.control[:] = kept["control"]
+        self.tables.restore_states(kept["states"], kept["capacity"])
+        self.state = self._empty_state(kept["ring"])
+        self._best = self._empty_best(kept["ring"])
+        self.reserve_slots(kept["slots"])
+        self.conditions.restore_texts([(text, code) for text, code in kept["texts"]])
+
+    def node_slices(self, low: int, high: int) -> Iterator[npt.NDArray[Any]]:
+        """Nodes `low` to `high` (not included), their start times and payload, in order of ids."""
+        at = np.arange(low, high) & (len(self.state.starts) - 1)
+        yield self.state.nodes.reshape(-1, 4)[at]
+        yield self.state.starts[at]
+        yield self.state.payload.reshape(len(self.state.starts), self.width)[at]
+
+    def load_nodes(self, low: int, words: Int64s) -> None:
+        """The reverse of `node_slices`."""
+        count = len(words) // (5 + self.width)
+        at = np.arange(low, low + count) & (len(self.state.starts) - 1)
+        self.state.nodes.reshape(-1, 4)[at] = words[: 4 * count].reshape(count, 4)
+        self.state.starts[at] = words[4 * count : 5 * count]
+        payload = words[5 * count :].view(np.float64).reshape(count, self.width)
+        self.state.payload.reshape(len(self.state.starts), self.width)[at] = payload
+
+    # -- answers to the kernel -------------------------------------------------------------------
+
+    def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
+        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
+        self.tables.learn_letters(truths)
+        self._widen_rows()
+
+    def _widen_rows(self) -> None:
+        """Make room in the rows of partitions for the states that the tables have room for."""
+        states, words, slots = self.tables.states, self.tables.words, len(self.state.epochs)
+        old_states, old_words = len(self.state.rows) // (2 * slots), len(self.state.active) // slots
+        if states == old_states:
+            return
+        rows = np.zeros((slots, states, 2), np.int64)
+        rows[:, :old_states] = self.state.rows.reshape(slots, old_states, 2)
+        active = np.zeros((slots, words), np.uint64)
+        active[:, :old_words] = self.state.active.reshape(slots, old_words)
+        touched = np.zeros(4 * states, np.int64)
+        self.state = self.state._replace(active=active.ravel(), rows=rows.ravel(), touched=touched)
+
+    def _grow_ring(self, room: int) -> None:
+        head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
+        old = len(self.state.starts)
+        new = old
+        while (head - tail + room) * 4 > new * 3:
+            new *= 2
+        nodes, starts = np.zeros((new, 4), np.int64), np.zeros(new, np.int64)
+        payload = np.zeros((new, self.width), np.float64)
+        old_nodes, old_payload = self.state.nodes.reshape(old, 4), self.state.payload.reshape(old, self.width)
+        while tail < head:
+            # Between two multiples of the old size a run of ids is one piece in both rings.
+            count = min(head, (tail // old + 1) * old) - tail
+            here, there = tail & (old - 1), tail & (new - 1)
+            nodes[there : there + count] = old_nodes[here : here + count]
+            starts[there : there + count] = self.state.starts[here : here + count]
+            payload[there : there + count] = old_payload[here : here + count]
+            tail += count
+        self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
+        if self.keeps_best:
+            self._best = self._best._replace(numbers=np.full(new, -1, np.int32))
+
+    def _grow_scratch(self) -> None:
+        state = self.state
+        self.state = state._replace(
+            finals=extended(state.finals, 2 * len(state.finals)),
+            stack=extended(state.stack, 2 * len(state.stack)),
+        )
+        words, payload, latest, earlier = self._path
+        room, slots = 2 * len(words), len(self.conditions.compiled.slots)
+        self._path = tecs.Path(
+            extended(words, room),
+            extended(payload, room * self.width),
+            extended(latest, (room + 1) * slots),
+            extended(earlier, room * slots),
+        )
+
+    # -- arrays ---------------------------------------------------------------------------------
+
+    def _empty_state(self, ring: int) -> tecs.State:
+        return tecs.State(
+            active=np.zeros(self.tables.words, np.uint64),
+            rows=np.zeros(self.tables.states * 2, np.int64),
+            nodes=np.zeros(4 * ring, np.int64),
+            starts=np.zeros(ring, np.int64),
+            payload=np.zeros(ring * self.width, np.float64),
+            epochs=np.zeros(1, np.int64),
+            touched=np.zeros(4 * self.tables.states, np.int64),
+            finals=np.zeros(64, np.int64),
+            stack=np.zeros(256, np.int64),
+        )
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the kernel itself reports only what the strategy and the limit ask for."""
+        return self._best.keep > 0
+
+    def _empty_best(self, ring: int) -> tecs.Best:
+        """What the kernel needs to report the best matches only, where it can tell them by itself."""
+        query, labels = self.query, self.automaton.labels
+        one = query.strategy in (Strategy.NEXT, Strategy.ANY, Strategy.LAST)
+        keep = 1 if one else query.limit or 0
+        able = keep <= _MOST_KEPT and query.strategy is not Strategy.MAX
+        able = able and not (self.conditions or self.automaton.may_repeat)
+        order = NEXT_ORDER if one else LATEST_START
+        if query.strategy is Strategy.LAST:
+            order = LAST_ORDER
+        ranked = sorted({label.names for label in labels})
+        ranks = np.array([ranked.index(label.names) for label in labels], np.int32)
+        return tecs.Best(keep if able else 0, order, ranks, np.full(ring if able and keep else 0, -1, np.int32))
+
+    def _empty_path(self, room: int) -> tecs.Path:
+        slots = len(self.conditions.compiled.slots)
+        return tecs.Path(
+            np.zeros(room, np.int64),
+            np.zeros(room * self.width, np.float64),
+            np.zeros((room + 1) * slots, np.int32),
+            np.zeros(room * slots, np.int32),
+        )

@@ -1,0 +1,127 @@
+"""The attributes of past events that a match may still show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.algebra.query import Query
+from weft.plan.automaton.cea import Automaton
+from weft.plan.automaton.determinize import Label
+from weft.runtime.automaton.found import Found
+from weft.runtime.events import Column, EventBatch, Int64s
+
+KINDS = ("numbers", "texts", "booleans")
+
+
+@dataclass(frozen=True)
+class SelectedField:
+    """A field of a match's event: which attribute of which variable, and whether it is a list."""
+
+    key: str
+    variable: str
+    attribute: str
+    many: bool
+
+
+def selected_fields(query: Query, automaton: Automaton) -> tuple[SelectedField, ...]:
+    """The fields that a select list asks for; `x.a` where two variables show the same attribute."""
+    pairs = list(dict.fromkeys((item.name, name) for item in query.selected or () for name in item.attributes))
+    names = [name for _, name in pairs]
+    return tuple(
+        SelectedField(name if names.count(name) == 1 else f"{variable}.{name}", variable, name, many)
+        for variable, name in pairs
+        for many in [_many(automaton, variable)]
+    )
+
+
+def _many(automaton: Automaton, variable: str) -> bool:
+    """Whether two events of one match can be bound to the variable."""
+    holders = {number for number, atom in enumerate(automaton.atoms) if atom.own and variable in atom.names}
+    for start in holders:
+        seen: set[int] = set()
+        front = {start}
+        while front:
+            front = {after for atom in front for after in automaton.near[atom] | automaton.far[atom]} - seen
+            seen |= front
+        if seen & holders:
+            return True
+    return False
+
+
+class History:
+    """Chunks of events that may be marked, oldest first."""
+
+    def __init__(self, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
+        self._fields = fields
+        self.attributes = sorted({field.attribute for field in fields})
+        self._holds = {f.variable: np.array([f.variable in label.holds for label in labels], bool) for f in fields}
+        self.chunks: list[tuple[Int64s, dict[str, Column]]] = []
+
+    def add(self, batch: EventBatch, markable: npt.NDArray[np.bool_]) -> None:
+        """Remember the events of a batch that may be marked."""
+        rows = np.flatnonzero(markable)
+        columns = {name: _take(batch.columns.get(name, Column()), rows) for name in self.attributes}
+        self.chunks.append((batch.positions[rows], columns))
+
+    def forget(self, before: int) -> None:
+        """Drop chunks all of whose events are before a position."""
+        self.chunks = [chunk for chunk in self.chunks if len(chunk[0]) and chunk[0][-1] >= before]
+
+    def fields(self, found: Found) -> dict[str, pa.Array]:
+        """The selected fields of matches."""
+        return {field.key: self._field(field, found) for field in self._fields}
+
+    def _field(self, field: SelectedField, found: Found) -> pa.Array:
+        shown = self._holds[field.variable][found.labels] if len(found.labels) else np.zeros(0, bool)
+        values = self._values(field.attribute, found.positions[shown])
+        counts = np.concatenate(([0], np.cumsum(shown)))[found.offsets]
+        if field.many:
+            return pa.LargeListArray.from_arrays(counts, values)
+        has = counts[1:] > counts[:-1]
+        return values.take(pa.array(counts[:-1], mask=~has))
+
+    def _values(self, attribute: str, positions: Int64s) -> pa.Array:
+        where = np.concatenate([chunk for chunk, _ in self.chunks] or [np.empty(0, np.int64)])
+        rows = pa.array(np.searchsorted(where, positions))
+        kinds = [self._kind(attribute, kind).take(rows) for kind in KINDS]
+        present = [values for values in kinds if values.null_count < len(values)]
+        if len(present) < 2:
+            return present[0] if present else pa.nulls(len(positions), pa.string())
+        # Values of several kinds: a union keeps each as it is.
+        types = np.select([np.asarray(values.is_valid()) for values in present], range(len(present)), 0).astype(np.int8)
+        return pa.UnionArray.from_sparse(pa.array(types), present)
+
+    def _kind(self, attribute: str, kind: str) -> pa.Array:
+        arrays = [getattr(columns[attribute], kind) for _, columns in self.chunks]
+        known = [array for array in arrays if array is not None]
+        if not known:
+            return pa.nulls(sum(len(chunk) for chunk, _ in self.chunks), pa.string())
+        wide = pa.float64() if any(array.type == pa.float64() for array in known) else known[0].type
+        return pa.concat_arrays(
+            [
+                pa.nulls(len(chunk), wide) if array is None else array.cast(wide)
+                for (chunk, _), array in zip(self.chunks, arrays, strict=True)
+            ]
+        )
+
+
+def _take(column: Column, rows: Int64s) -> Column:
+    """The rows of a column, texts as plain strings."""
+    at = pa.array(rows)
+    texts = column.texts
+    if texts is not None and pa.types.is_dictionary(texts.type):
+        texts = texts.take(at)
+        texts = pc.cast(texts, pa.string())
+    elif texts is not None:
+        texts = texts.take(at)
+    return Column(
+        None if column.numbers is None else column.numbers.take(at),
+        texts,
+        None if column.booleans is None else column.booleans.take(at),
+    )

@@ -1,0 +1,246 @@
+"""Regular queries at work: each an automaton of its own over the classified events of one stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.query import Query
+from weft.kernels.automaton import tecs
+from weft.plan.automaton.determinize import ABSENT
+from weft.runtime.automaton.advancing import AutomatonRun
+from weft.runtime.automaton.found import Found, joined
+from weft.runtime.automaton.history import History, selected_fields
+from weft.runtime.automaton.selection import Selector
+from weft.runtime.automaton.windows import WindowKeys
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.keys import KeyCoder
+from weft.runtime.events import EventBatch
+from weft.runtime.matches import MatchBatch
+from weft.runtime.running import pages_below, pages_under
+from weft.runtime.state.pages import (
+    PageStore,
+    history_pages,
+    load_history,
+    load_node_page,
+    load_row_page,
+    node_pages,
+    row_pages,
+)
+
+Int32s = npt.NDArray[np.int32]
+_ONE_PARTITION = np.empty(0, np.int32)
+LEAST_TEXTS = 1024  # fewer texts, or partitions, are not worth a sweep
+LEAST_PARTITIONS = 4096
+
+
+class QueryRun:
+    """One query at work: from classified events to reported matches."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.run = AutomatonRun(query)
+        automaton = self.run.automaton
+        self.names = tuple(label.names for label in automaton.labels)
+        self.window = WindowKeys(query.window)
+        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
+        fields = selected_fields(query, automaton.automaton)
+        self.history = History(fields, automaton.labels) if fields else None
+        self.out_of_order = 0
+        self.horizon = tecs.NEVER
+        self._texts_bound = LEAST_TEXTS
+        self._saved = 0  # nodes below this id are in a snapshot
+
+    def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
+        """The matches that end in the batch."""
+        found = self.run.run(self._prepare(batch, letters, slots))
+        if not self.selector.idle:
+            found = iter([self.selector.select(joined(list(found)))])
+        for piece in found:
+            if len(piece.events):
+                yield self._report(batch, piece)
+        if self.history is not None:
+            self.run.free_expired(self.horizon)
+            self.history.forget(self.run.oldest_position(batch))
+
+    def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
+        """How many matches end in the batch."""
+        prepared = self._prepare(batch, letters, slots)
+        if not self.selector.idle or self.run.keeps_best:
+            return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
+        before = int(self.run.control[tecs.COUNTED])
+        for _ in self.run.run(prepared, counting=True):
+            pass
+        return int(self.run.control[tecs.COUNTED]) - before
+
+    def sweep(self) -> None:
+        """Forget expired nodes, and texts that no condition can read any more."""
+        self.run.free_expired(self.horizon)
+        texts = self.run.conditions.texts
+        if len(texts) > self._texts_bound:
+            self.run.conditions.renumber(self.run.state.payload, self.run.live_nodes())
+            self._saved = 0
+            self._texts_bound = max(LEAST_TEXTS, 2 * len(texts))
+
+    def changes(self) -> tuple[dict[str, bytes], list[str]]:
+        """Pages of the state that may have changed, and the names of pages that have not and still matter."""
+        nodes, live = node_pages(self.run, self._saved)
+        self._saved = int(self.run.control[tecs.HEAD])
+        kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
+        summary = {**self.run.summary(), "window": self.window.snapshot(), "out_of_order": self.out_of_order}
+        pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
+        if self.history is not None:
+            pages.update(history_pages(self.history))
+        return pages, kept
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from a snapshot."""
+        summary = json.loads(pages["summary"])
+        self.run.load_summary(summary)
+        self.window.restore(summary["window"])
+        self.out_of_order = summary["out_of_order"]
+        for name, page in pages.items():
+            kind, _, number = name.partition("/")
+            if kind == "nodes":
+                load_node_page(self.run, page)
+            elif kind == "rows":
+                load_row_page(self.run, int(number), page)
+        if self.history is not None:
+            load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
+        self._saved = int(self.run.control[tecs.HEAD])
+
+    def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
+        if self.window.follows_attribute:
+            exists = self.run.tables.classes[letters] != ABSENT
+            if len(slots):
+                exists &= slots >= 0
+            keys, horizons, late = self.window.keys(batch, exists)
+            if late is not None and late.any():
+                letters = np.where(late, np.int32(self.run.tables.absent_letter), letters)
+                self.out_of_order += int(late.sum())
+        else:
+            keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
+        self.horizon = int(horizons[-1])
+        if self.history is not None:
+            self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
+        payload = self.run.conditions.payload(batch, self.run.state.payload)
+        return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
+
+    def _report(self, batch: EventBatch, found: Found) -> MatchBatch:
+        return MatchBatch(
+            query=self.query.name,
+            names=self.names,
+            starts=found.starts,
+            ends=batch.ends[found.events],
+            firsts=found.firsts,
+            lasts=batch.positions[found.events],
+            offsets=found.offsets,
+            positions=found.positions,
+            labels=found.labels,
+            fields={} if self.history is None else self.history.fields(found),
+        )
+
+
+class RegularRun:
+    """All regular queries of a plan. Their matches are certain with the event that ends them."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self.queries = tuple(queries)
+        self._runs = [QueryRun(query) for query in queries if query.limit != 0]
+        self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
+        self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
+        partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
+        self._coders = {partition: KeyCoder(partition) for partition in partitions}
+        self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
+        self._store = PageStore()
+
+    def remove(self, names: Collection[str]) -> None:
+        """Let the queries of these names see nothing more."""
+        kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in names]
+        self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that end in a batch, query by query, in pieces."""
+        for run, letters, slots in self._classified(batch):
+            yield from run.push(batch, letters, slots)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query end in a batch."""
+        return {run.query.name: run.count(batch, letters, slots) for run, letters, slots in self._classified(batch)}
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """Nothing waits for time to pass."""
+        return iter(())
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """Nothing waits for the end."""
+        return iter(())
+
+    safe = None
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Events out of the order of a window attribute; steps of updates and of enumerations."""
+        return {
+            "out_of_order": sum(run.out_of_order for run in self._runs),
+            "steps": sum(int(run.run.control[tecs.STEPS]) for run in self._runs),
+            "visits": sum(int(run.run.control[tecs.VISITS]) for run in self._runs),
+        }
+
+    def sweep(self) -> None:
+        """Give up what can no longer matter: expired nodes, texts, and partitions without partial matches."""
+        for run in self._runs:
+            run.sweep()
+        for partition, coder in self._coders.items():
+            if coder.capacity <= self._sweep_at[partition]:
+                continue
+            runs = [run for run in self._runs if run.query.partition == partition]
+            live = np.zeros(coder.capacity, bool)
+            for run in runs:
+                live |= run.run.live_slots(run.horizon)[: coder.capacity]
+            dead = np.flatnonzero(~live).astype(np.int32)
+            for run in runs:
+                run.run.clear_slots(dead)
+            coder.release(dead)
+            self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        pages: dict[str, bytes] = {}
+        kept: list[str] = []
+        for number, run in zip(self._numbers, self._runs, strict=True):
+            changed, unchanged = run.changes()
+            pages.update(pages_under(f"query/{number}/", changed))
+            kept += (f"query/{number}/{name}" for name in unchanged)
+        changes = self._store.changes(pages.items(), kept)
+        for number, coder in enumerate(self._coders.values()):
+            changes.update(pages_under(f"keys/{number}/", coder.snapshot()))
+        return changes
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        for number, run in zip(self._numbers, self._runs, strict=True):
+            run.load(pages_below(f"query/{number}/", pages))
+        for number, partition in enumerate(self._coders):
+            self._coders[partition] = KeyCoder.restore(partition, pages_below(f"keys/{number}/", pages))
+        self._store.load(pages_under("query/", pages_below("query/", pages)))
+
+    def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
+        """Query by query, the letters and partitions of the events. Letters are good until the next query."""
+        if not len(batch):
+            return
+        coded = self._classifier.code(batch)
+        letters = np.empty(len(batch), np.int32)
+        slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
+        for number, run in zip(self._numbers, self._runs, strict=True):
+            self._classifier.letters_of(number, coded, letters)
+            known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
+            if count > known:
+                run.run.learn_letters([self._classifier.truths(number, letter) for letter in range(known, count)])
+            partition = run.query.partition
+            if partition:
+                run.run.reserve_slots(self._coders[partition].capacity)
+            yield run, letters, slots[partition] if partition else _ONE_PARTITION

@@ -1,0 +1,1 @@
+"""Predicates once for all queries: columns to codes, codes to letters, keys to numbers."""

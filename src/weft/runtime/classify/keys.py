@@ -1,0 +1,240 @@
+"""Partition keys to slots: each live key of a stream has a small number, the same as long as it lives.
+
+A key is known by two 64-bit hashes of its values; the table compares 96 bits of them beside the place of the entry.
+The hashes of one integer, or of a text of up to eight bytes, are one-to-one in the value, so such keys are never
+confused with each other. For others, with a million live keys and a million million events, the chance that any
+two different keys are confused is about a million million times 2**20 / 2**96, less than one in 10**10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.kernels.memory import hashing
+from weft.runtime.buffers import bits_of, text_buffers, validity_of, values_of
+from weft.runtime.events import Column, EventBatch
+
+Partition = tuple[tuple[str, ...], ...]
+Slots = npt.NDArray[np.int32]
+Hashes = npt.NDArray[np.uint64]
+Has = npt.NDArray[np.uint8]
+Dictionaries = dict[str, tuple[tuple[int, ...], pa.Array, Hashes, Hashes]]  # by attribute: addresses, texts, hashes
+PAGE = 1 << hashing.PAGE_BITS
+META = "count"
+EXACT = 2**53  # whole numbers up to here are exact as floats
+_LIVE_KEY = np.dtype([("slot", "<u2"), ("first", "<u8"), ("second", "<u8")])
+
+
+class KeyCoder:
+    """Slots of partition keys. Numbers are one key if equal in value; a text, a number and a Boolean never are."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self._state = np.zeros(3, np.int64)  # slots ever used, how many of them are free, room
+        self._first = np.zeros(0, np.uint64)
+        self._second = np.zeros(0, np.uint64)
+        self._live = np.zeros(0, np.uint8)
+        self._free = np.zeros(0, np.int32)
+        self._changed = np.zeros(0, np.uint8)
+        self._dictionaries: Dictionaries = {}
+        self._room(PAGE)
+
+    @property
+    def capacity(self) -> int:
+        """Slots ever used: every slot is below it."""
+        return int(self._state[0])
+
+    @property
+    def live(self) -> int:
+        """Keys that have a slot now."""
+        return int(self._state[0] - self._state[1])
+
+    def code(self, batch: EventBatch) -> Slots:
+        """The slot of each event's key, -1 for an event without one."""
+        has, first, second = key_hashes(batch, self.partition, self._dictionaries)
+        slots = np.empty(len(batch), np.int32)
+        row = 0
+        while True:
+            row = int(
+                hashing.find_keys(
+                    has,
+                    first,
+                    second,
+                    row,
+                    self._table,
+                    self._first,
+                    self._second,
+                    self._live,
+                    self._free,
+                    self._changed,
+                    self._state,
+                    slots,
+                )
+            )
+            if row == len(batch):
+                return slots
+            self._room(2 * len(self._first))
+
+    def release(self, slots: npt.ArrayLike) -> None:
+        """Forget the keys of these slots; they will be given to other keys."""
+        wanted = np.ascontiguousarray(slots, np.int32)
+        if len(wanted) and int(wanted.max()) >= self.capacity:
+            raise IndexError(f"no slot {int(wanted.max())}")
+        hashing.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
+
+    def hashes(self, slots: npt.ArrayLike) -> Hashes:
+        """A hash of the key of each slot, the same in every process and run; 0 for -1."""
+        places = np.asarray(slots, np.int64)
+        found: Hashes = np.where(places < 0, np.uint64(0), self._first[np.maximum(places, 0)])
+        return found
+
+    def _room(self, slots: int) -> None:
+        """Make room for that many slots, in a table at most a quarter full, so that probes rarely meet."""
+        more = slots - len(self._first)
+        self._first = np.concatenate([self._first, np.zeros(more, np.uint64)])
+        self._second = np.concatenate([self._second, np.zeros(more, np.uint64)])
+        self._live = np.concatenate([self._live, np.zeros(more, np.uint8)])
+        self._free = np.concatenate([self._free, np.zeros(more, np.int32)])
+        self._changed = np.concatenate([self._changed, np.zeros(more // PAGE, np.uint8)])
+        self._state[2] = slots
+        self._table = np.zeros(2 * 4 * slots, np.uint64)
+        hashing.place_keys(self._first, self._second, self._live, self.capacity, self._table)
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages that changed since the last snapshot; None for one without live keys."""
+        pages: dict[str, bytes | None] = {}
+        for page in np.flatnonzero(self._changed).tolist():
+            slots = np.flatnonzero(self._live[page * PAGE : (page + 1) * PAGE])
+            keys = np.empty(len(slots), _LIVE_KEY)
+            keys["slot"] = slots
+            keys["first"] = self._first[page * PAGE + slots]
+            keys["second"] = self._second[page * PAGE + slots]
+            pages[str(page)] = keys.tobytes() if len(slots) else None
+        if pages:
+            pages[META] = self.capacity.to_bytes(8, "little")
+        self._changed[:] = 0
+        return pages
+
+    @classmethod
+    def restore(cls, partition: Partition, pages: Mapping[str, bytes]) -> KeyCoder:
+        """The coder whose snapshots gave these pages."""
+        coder = cls(partition)
+        capacity = int.from_bytes(pages.get(META, b""), "little")
+        room = PAGE
+        while room < capacity:
+            room *= 2
+        coder._room(room)
+        for name, data in pages.items():
+            if name != META:
+                keys = np.frombuffer(data, _LIVE_KEY)
+                slots = int(name) * PAGE + keys["slot"].astype(np.int64)
+                coder._first[slots], coder._second[slots], coder._live[slots] = keys["first"], keys["second"], 1
+        free = np.flatnonzero(coder._live[:capacity] == 0)[::-1]
+        coder._free[: len(free)] = free
+        coder._state[:2] = capacity, len(free)
+        hashing.place_keys(coder._first, coder._second, coder._live, capacity, coder._table)
+        return coder
+
+
+def lane_of(batch: EventBatch, partition: Partition, lanes: int) -> Slots:
+    """Which of so many lanes each event belongs to by its key; -1 without one.
+
+    Numbers with the same whole part share a lane: an event that a rule defines may hand a key on as a whole number,
+    or as a float, and must stay in the lane of the events it is made of.
+    """
+    names = {name for part in partition for name in part}
+    coarse = {name: _cut_off(column) for name, column in batch.columns.items() if name in names}
+    has, first, _ = key_hashes(replace(batch, columns=coarse), partition)
+    found = np.empty(len(batch), np.int32)
+    hashing.lanes_of_hashes(has, first, lanes, found)
+    return found
+
+
+def _cut_off(column: Column) -> Column:
+    """The column with its numbers as floats can have them, without their fractions."""
+    numbers = column.numbers
+    if numbers is None or not len(numbers):
+        return column
+    values = values_of(numbers)
+    if values.dtype == np.int64 and int(values.min()) >= -EXACT and int(values.max()) <= EXACT:
+        return column
+    whole = np.trunc(values.astype(np.float64)) + 0.0  # there is one zero only
+    missing = numbers.is_null().to_numpy(zero_copy_only=False)
+    return replace(column, numbers=pa.array(whole, mask=missing))
+
+
+def key_hashes(
+    batch: EventBatch, partition: Partition, dictionaries: Dictionaries | None = None
+) -> tuple[Has, Hashes, Hashes]:
+    """Whether each event has a key, and its two hashes. The empty key, which all have, hashes to 0.
+
+    `dictionaries` keeps the hashes of dictionaries that several batches share.
+    """
+    length = len(batch)
+    if not partition:
+        return np.ones(length, np.uint8), np.zeros(length, np.uint64), np.zeros(length, np.uint64)
+    key: tuple[Has, Hashes, Hashes] | None = None
+    for part in partition:
+        hashes = np.zeros(length, np.uint8), np.empty(length, np.uint64), np.empty(length, np.uint64)
+        for name in part:
+            column = batch.columns.get(name)
+            if column is not None:
+                _hash_column(name, column, {} if dictionaries is None else dictionaries, *hashes)
+        if key is None:
+            key = hashes
+        else:
+            hashing.join_hashes(*key, *hashes)
+    assert key is not None
+    return key
+
+
+def _hash_column(
+    name: str, column: Column, dictionaries: Dictionaries, has: Has, first: Hashes, second: Hashes
+) -> None:
+    """Hash the values of a column for the events that have no value yet."""
+    numbers, texts, flags = column.numbers, column.texts, column.booleans
+    if numbers is not None:
+        values = values_of(numbers)
+        wanted = _wanted(numbers, has)
+        if values.dtype == np.int64:
+            hashing.hash_wholes(values, wanted, first, second)
+        else:
+            hashing.hash_floats(values, values.view(np.uint64), wanted, first, second)
+    if texts is not None:
+        wanted = _wanted(texts, has)
+        if pa.types.is_dictionary(texts.type) and len(texts.dictionary):
+            first_of, second_of = _hash_dictionary(name, texts.dictionary, dictionaries)
+            hashing.hash_indices(values_of(texts.indices), first_of, second_of, wanted, first, second)
+        elif not pa.types.is_dictionary(texts.type):
+            hashing.hash_texts(*text_buffers(texts), wanted, first, second)
+    if flags is not None:
+        hashing.hash_booleans(bits_of(flags), flags.offset, _wanted(flags, has), first, second)
+
+
+def _wanted(array: pa.Array, has: Has) -> Has:
+    """Mark the events that have a value here and none from before; they have one then."""
+    wanted: Has
+    if array.null_count:
+        wanted = np.empty(len(has), np.uint8)
+        validity = array.indices if pa.types.is_dictionary(array.type) else array
+        hashing.mark_wanted(validity_of(validity), validity.offset, has, wanted)
+    else:
+        wanted = 1 - has
+        has[:] = 1
+    return wanted
+
+
+def _hash_dictionary(name: str, texts: pa.Array, dictionaries: Dictionaries) -> tuple[Hashes, Hashes]:
+    """The hashes of a dictionary, worked out once while batches share it."""
+    offsets, data = text_buffers(texts)
+    address = (offsets.ctypes.data, len(offsets), data.ctypes.data, len(data))
+    if name not in dictionaries or dictionaries[name][0] != address:
+        first, second = np.empty(len(texts), np.uint64), np.empty(len(texts), np.uint64)
+        hashing.hash_texts(offsets, data, np.ones(len(texts), np.uint8), first, second)
+        dictionaries[name] = address, texts, first, second  # with the texts, so that their addresses stay their own
+    return dictionaries[name][2:]

@@ -1,0 +1,37 @@
+"""The operators of a graph, each of the class that its pattern asks for."""
+
+from __future__ import annotations
+
+from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
+from weft.runtime.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
+from weft.runtime.joins.operators import (
+    AfterOperator,
+    Build,
+    FilterOperator,
+    LongestOperator,
+    Operator,
+    SourceOperator,
+    UnionOperator,
+)
+
+_OPERATORS: dict[type[Composite], type[Operator]] = {
+    Source: SourceOperator,
+    Filter: FilterOperator,
+    After: AfterOperator,
+    Union: UnionOperator,
+    Follow: FollowOperator,
+    Overlap: OverlapOperator,
+    Without: WithoutOperator,
+}
+_REPEATS: dict[str, type[Operator]] = {"next": FollowOperator, "each": SequencesOperator, "longest": LongestOperator}
+
+
+def build_operators(build: Build) -> list[Operator]:
+    """The operators of all nodes, in their order."""
+    made: list[Operator] = []
+    for number, node in enumerate(build.graph.nodes):
+        kind = _REPEATS[node.pattern.pick] if isinstance(node.pattern, Repeat) else _OPERATORS[type(node.pattern)]
+        made.append(kind(build, number))
+    for operator in made:
+        operator.link(build)
+    return made

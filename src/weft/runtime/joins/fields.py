@@ -1,0 +1,155 @@
+"""The output fields of matches: values of the events their variables are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.predicates import Attribute, Expression
+from weft.algebra.terms import Elapsed, Previous
+from weft.plan.graph import GraphOutput
+from weft.runtime import blocks
+from weft.runtime.blocks import concat, take
+from weft.runtime.classify import vectors
+from weft.runtime.events import Column, EventBatch, Int64s
+from weft.tree import Node
+
+KINDS = ("numbers", "texts", "booleans")
+_LEAST_ROWS = 1 << 14  # smaller chunks are put together
+
+
+class Remembered:
+    """The shown attributes of past events, oldest first."""
+
+    def __init__(self, queries: Sequence[CompositeQuery]) -> None:
+        values = [field.value for query in queries for field in query.fields]
+        names = {part.name for value in values for part in value.walk() if isinstance(part, Attribute)}
+        self.attributes = sorted(names)
+        self.chunks: list[EventBatch] = []
+        self.count = 0  # events ever remembered
+
+    @property
+    def first(self) -> int:
+        """The number of the first event that is still here, counting all that ever were."""
+        return self.count - sum(map(len, self.chunks))
+
+    def add(self, batch: EventBatch, chosen: Int64s) -> None:
+        """Remember some events of a batch."""
+        if not self.attributes or not len(chosen):
+            return
+        columns = {name: batch.columns[name] for name in self.attributes if name in batch.columns}
+        whole = EventBatch(pa.nulls(len(batch)), batch.positions, batch.positions, batch.positions, columns)
+        self.chunks.append(take(whole, chosen))
+        self.count += len(chosen)
+        while len(self.chunks) > 1 and len(self.chunks[-2]) < max(_LEAST_ROWS, len(self.chunks[-1])):
+            self.chunks[-2:] = [concat(self.chunks[-2:])]
+
+    def forget(self, before: int) -> None:
+        """Drop chunks all of whose events are before a position."""
+        self.chunks = [chunk for chunk in self.chunks if chunk.positions[-1] >= before]
+
+    def rows(self, low: int, high: int) -> EventBatch:
+        """The events with these numbers."""
+        at, parts = self.first, []
+        for chunk in self.chunks:
+            if at < high and low < at + len(chunk):
+                parts.append(blocks.slice(chunk, max(low - at, 0), high - max(low, at)))
+            at += len(chunk)
+        return concat(parts)
+
+    def load(self, parts: Iterable[EventBatch], count: int) -> None:
+        """Take the events of a snapshot, the last of so many."""
+        whole = concat(parts)
+        self.chunks, self.count = [whole] if len(whole) else [], count
+
+    def columns(self, name: str, positions: Int64s) -> Column:
+        """An attribute of the events at these positions; missing where the position is negative."""
+        known = positions[positions >= 0]
+        if not len(known):
+            return Column()
+        low, high = known.min(), known.max()
+        chunks = [c for c in self.chunks if c.positions[-1] >= low and c.positions[0] <= high]
+        places = np.concatenate([chunk.positions for chunk in chunks])
+        rows = pa.array(np.searchsorted(places, positions), mask=positions < 0)
+        whole = chunks[0] if len(chunks) == 1 else concat(chunks)
+        return whole.columns.get(name, Column()).map(lambda array: array.take(rows))
+
+
+class Fields:
+    """The output fields of one query."""
+
+    def __init__(self, output: GraphOutput) -> None:
+        self.fields = [(field.name, field.value.transform(by_column)) for field in output.query.fields]
+        parts = [part for field in output.query.fields for part in field.value.walk()]
+        self.numbers = {name: number for number, name in enumerate(output.variables)}
+        self.read = sorted({(p.variable or "", p.name) for p in parts if isinstance(p, Attribute)})
+        self.elapsed = list(dict.fromkeys(part for part in parts if isinstance(part, Elapsed)))
+
+    def values(self, columns: Mapping[str, Column], count: int) -> dict[str, pa.Array]:
+        """The fields of matches, given what they read as columns."""
+        none = np.zeros(count, np.int64)
+        batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
+        return {name: _values(value, batch) for name, value in self.fields}
+
+
+def column_name(part: Node) -> str:
+    """The column that stands for an attribute of a variable, or for a time."""
+    match part:
+        case Attribute(name, variable):
+            return f"{variable}\0{name}"
+    return repr(part)
+
+
+def by_column(node: Node) -> Node:
+    """Rewrites attributes of variables and times to attributes of the match at hand."""
+    match node:
+        case Attribute() | Elapsed():
+            return Attribute(column_name(node))
+        case Previous():
+            return Attribute("\0")  # nothing came before: it is missing
+    return node
+
+
+def _values(value: Node, batch: EventBatch) -> pa.Array:
+    column = column_of(value, batch)
+    return merged(column, len(batch))
+
+
+def column_of(value: Node, batch: EventBatch) -> Column:
+    """The values of an expression for all rows of a batch."""
+    assert isinstance(value, Expression)
+    if isinstance(value, Attribute):
+        return batch.columns.get(value.name, Column())
+    found = vectors.evaluate(value, batch)
+    numbers = None if found.numbers is None else _numbers(found.numbers, len(batch))
+    texts = found.texts
+    if isinstance(texts, pa.Scalar):
+        texts = pa.array([texts.as_py()] * len(batch), pa.string())
+    flags = None
+    if found.booleans is not None:
+        truth, valid = (np.broadcast_to(part, len(batch)) for part in found.booleans)
+        flags = pa.array(truth, mask=~valid)
+    return Column(numbers, texts, flags)
+
+
+def _numbers(numbers: vectors.Numbers, count: int) -> pa.Array:
+    values, valid = np.broadcast_to(numbers.values, count), np.broadcast_to(numbers.valid, count)
+    if values.dtype == object:  # exact integers beyond 64 bits: as the JSON writer finds them
+        return pa.array([float(v) if ok else None for v, ok in zip(values, valid, strict=True)], pa.float64())
+    return pa.array(values, mask=~valid)
+
+
+def merged(column: Column, count: int) -> pa.Array:
+    """Values of several kinds as one array; a union keeps each as it is."""
+    kinds = [getattr(column, kind) for kind in KINDS]
+    present = [values for values in kinds if values is not None and values.null_count < len(values)]
+    if len(present) < 2:
+        return present[0] if present else pa.nulls(count, pa.string())
+    plain = [p.dictionary_decode() if pa.types.is_dictionary(p.type) else p for p in present]
+    valid: list[npt.NDArray[np.bool_]] = [np.asarray(values.is_valid()) for values in plain]
+    types = np.select(valid, range(len(plain)), 0).astype(np.int8)
+    return pa.UnionArray.from_sparse(pa.array(types), plain)

@@ -1,0 +1,133 @@
+"""The state of a graph as pages of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.kernels.joins import buckets, joining, occurrences
+from weft.runtime import blocks
+from weft.runtime.events import Int64s
+from weft.runtime.joins.joining import SequencesOperator
+from weft.runtime.joins.operators import Operator, Store
+from weft.runtime.state import paging
+from weft.runtime.state.paging import Growing, Pages, growing_array
+
+if TYPE_CHECKING:
+    from weft.runtime.joins.run import GraphRun
+
+
+def summary_of(run: GraphRun) -> bytes:
+    """What is small."""
+    values = {
+        "arena": run.arena.control.tolist(),
+        "events": run.arena.event_count,
+        "clock": run.running.clock,
+        "sweep_at": run.sweep_at,
+        "safe": [operator.safe for operator in run.operators],
+        "control": [operator.control.tolist() for operator in run.operators],
+        "taken": [output.taken for output in run.outputs],
+        "remembered": run.remembered.count,
+    }
+    return json.dumps(values).encode()
+
+
+def store_pages(run: GraphRun) -> Iterator[tuple[str, bytes]]:
+    """What waits in stores, a page for each range of ids: an entry stays on its page as long as it waits."""
+    for operator in run.operators:
+        for side, store in enumerate(operator.stores):
+            kept = stored(store)
+            ranges, begins = np.unique(kept[:, 0] // paging.ITEMS, return_index=True)
+            for number, part in zip(ranges.tolist(), np.split(kept, begins[1:]), strict=False):
+                yield f"node/{operator.number}/store/{side}/{number}", part.tobytes()
+
+
+def stored(store: Store) -> Int64s:
+    """The entries of a store by id, one per row: its id, the word of its key, since when it counts, its mark."""
+    live, places = store.live(), store.table.reshape(-1, buckets.PLACE)
+    words = np.repeat(places[:, buckets.WORD], places[:, buckets.TAIL] - places[:, buckets.HEAD])
+    ids, since, marks = store.used()[live][:, [buckets.ID, buckets.SINCE, buckets.MARK]].T
+    kept = np.stack([ids, words, since, marks], axis=1)[ids >= 0]
+    ordered: Int64s = kept[np.argsort(kept[:, 0], kind="stable")]
+    return ordered
+
+
+def load_store(run: GraphRun, operator: Operator, store: Store, kept: Int64s) -> None:
+    """Fill a store: entries by key and end, and a list of the keys, of which a table is made."""
+    arena = run.arena
+    ends = arena.rows[kept[:, 0] * occurrences.ROW + occurrences.END]
+    order = np.lexsort((kept[:, 0], ends, kept[:, 1]))
+    entries = np.zeros((len(kept), buckets.ENTRY), np.int64)
+    entries[:, [buckets.ID, buckets.SINCE, buckets.MARK]] = kept[order][:, [0, 2, 3]]
+    entries[:, buckets.ENDED] = ends[order]
+    words, begins = np.unique(kept[order, 1], return_index=True)
+    stops = np.append(begins[1:], len(kept))[: len(words)]
+    table = np.stack([words, begins, begins, stops, stops], axis=1)
+    store.entries, store.table = buckets.rebuild(
+        operator.tests,
+        operator.key,
+        store.side,
+        True,
+        arena.facts(),
+        arena.rows,
+        arena.slots,
+        entries.ravel(),
+        table.ravel(),
+        store.control,
+    )
+
+
+def growing_parts(run: GraphRun) -> Iterator[Growing]:
+    """What is only added to, between sweeps."""
+    arena, texts, remembered = run.arena, run.arena.texts, run.remembered
+    yield growing_array("arena/rows", arena.rows[: arena.row_count * occurrences.ROW])
+    yield growing_array("arena/slots", arena.slots[: arena.control[joining.SLOTS_USED]])
+    yield growing_array("arena/events", arena.events[: arena.event_count * occurrences.EVENT])
+    yield growing_array("arena/values", arena.values[: arena.event_count * arena.width])
+    for operator in run.operators:
+        yield growing_array(f"node/{operator.number}/out", operator.given())
+        if isinstance(operator, SequencesOperator):
+            yield growing_array(f"node/{operator.number}/members", operator.used_members().ravel())
+            yield growing_array(f"node/{operator.number}/reach", operator.used_reach().ravel())
+    yield Growing("texts", 0, len(texts), lambda low, high: json.dumps(texts.texts(low)[: high - low]).encode())
+    yield Growing("remembered", remembered.first, remembered.count, lambda *rows: blocks.pack(remembered.rows(*rows)))
+    for number, output in enumerate(run.outputs):
+        if output.reported is not None:
+            yield Growing(f"reported/{number}", 0, len(output.reported), _keys(output.reported))
+
+
+def _keys(reported: Mapping[bytes, None]) -> Callable[[int, int], bytes]:
+    return lambda low, high: json.dumps([key.hex() for key in islice(reported, low, high)]).encode()
+
+
+def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
+    """Go on from the pages of snapshots."""
+    summary, pages = json.loads(saved["summary"]), Pages(saved)
+    _load_arena(run, summary["arena"], summary["events"], pages)
+    for operator in run.operators:
+        name = f"node/{operator.number}"
+        operator.safe = summary["safe"][operator.number]
+        operator.control[:] = summary["control"][operator.number]
+        operator.out = pages.numbers(f"{name}/out")
+        for side, store in enumerate(operator.stores):
+            load_store(run, operator, store, pages.numbers(f"{name}/store/{side}").reshape(-1, 4))
+        if isinstance(operator, SequencesOperator):
+            operator.members, operator.reach = pages.numbers(f"{name}/members"), pages.numbers(f"{name}/reach")
+    for number, (output, taken) in enumerate(zip(run.outputs, summary["taken"], strict=True)):
+        output.taken = taken
+        if output.reported is not None:
+            output.reported.update(dict.fromkeys(map(bytes.fromhex, pages.texts(f"reported/{number}"))))
+    run.running.clock, run.sweep_at = summary["clock"], summary["sweep_at"]
+    run.remembered.load(map(blocks.unpack, pages.contents("remembered")), summary["remembered"])
+
+
+def _load_arena(run: GraphRun, control: list[int], events: int, pages: Pages) -> None:
+    arena = run.arena
+    arena.control[:], arena.event_count = control, events
+    arena.rows, arena.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")
+    arena.events, arena.values = pages.numbers("arena/events"), pages.numbers("arena/values").view(np.float64)
+    arena.restore_texts(pages.texts("texts"))

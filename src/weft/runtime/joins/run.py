@@ -1,0 +1,256 @@
+"""A graph at work: batches of events in, matches of all its queries out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
+from weft.algebra.predicates import Attribute
+from weft.algebra.terms import Elapsed
+from weft.kernels.joins import occurrences
+from weft.plan.graph import GraphOutput, build_graph
+from weft.runtime import blocks
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.joins.arena import Arena
+from weft.runtime.joins.build import build_operators
+from weft.runtime.joins.code import Compiler, Constants
+from weft.runtime.joins.compile import order_matters
+from weft.runtime.joins.fields import Fields, Remembered, column_name
+from weft.runtime.joins.layout import Layouts
+from weft.runtime.joins.limits import useful_spans
+from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
+from weft.runtime.joins.pages import growing_parts, load_graph, store_pages, summary_of
+from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
+from weft.runtime.matches import Int32s, MatchBatch
+from weft.runtime.state.paging import Paging
+
+PIECE = 1 << 16  # matches reported at a time
+MOST_ROWS = 1 << 18  # made at a time, if that can be helped
+FEWEST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 16  # taken at a time
+
+
+class QueryOutput:
+    """What one query reports of the occurrences of its node."""
+
+    def __init__(self, output: GraphOutput) -> None:
+        self.query = output.query
+        self.node = output.node
+        self.names = tuple((name,) for name in output.variables)
+        self.fields = Fields(output) if output.query.fields else None
+        self.taken = 0
+        # The bindings reported so far, where the same ones can come again later.
+        self.reported: dict[bytes, None] | None = {} if _binds_again(output.query.pattern) else None
+
+
+def _binds_again(pattern: Composite) -> bool:
+    """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
+    runs = [node for node in pattern.walk() if isinstance(node, Repeat)]
+    return any(
+        any(isinstance(part, Repeat) for part in run.pattern.walk())
+        and any(isinstance(part, After) for part in run.pattern.walk())
+        for run in runs
+    )
+
+
+class GraphRun:
+    """All composite queries of a plan, as one graph."""
+
+    def __init__(self, queries: Sequence[CompositeQuery]) -> None:
+        self.queries = tuple(queries)
+        self.graph = build_graph(queries)
+        constants, layouts = Constants(), Layouts(self.graph)
+        compiler = Compiler(layouts, constants)
+        build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
+        self.operators = build_operators(build)
+        codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
+        self.arena = Arena(constants.columns, constants.values, max(codes), constants.patterns)
+        self.running = Running(self.arena, self.operators, BEGINNING)
+        self.outputs = [QueryOutput(output) for output in self.graph.outputs]
+        self.remembered = Remembered(queries)
+        self.sweep_at = LEAST_ROWS
+        self.paging = Paging()
+        self._events_at_once = FEWEST_EVENTS
+        self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
+        self._classifier = Classifier([[source.predicate] for source in self._sources])
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are certain once these events are known."""
+        for _ in self._steps(batch):
+            for output in self.outputs:
+                yield from self._report(output)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query become certain."""
+        totals: Counter[str] = Counter()
+        for _ in self._steps(batch):
+            for output in self.outputs:
+                if output.reported is None:
+                    totals[output.query.name] += len(self._ready(output))
+                else:
+                    totals[output.query.name] += sum(map(len, self._report(output)))
+        return dict(totals)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event that ends before this time will come."""
+        if time > self.running.clock:
+            self._advance(time)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """The stream has ended: all time passes."""
+        self.running.finished = True
+        self._advance(ENDLESS)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    @property
+    def safe(self) -> int:
+        """Matches that come later end at this time or after it."""
+        return min(self.operators[output.node].safe for output in self.outputs)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """It counts nothing of its own."""
+        return {}
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Give up rows and events that nothing waits for, when there are many."""
+        sweep_graph(self)
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        return self.paging.changes({"summary": summary_of(self), **dict(store_pages(self))}, (), growing_parts(self))
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        load_graph(self, pages)
+        self.paging.load(pages, growing_parts(self))
+
+    # -- events in ------------------------------------------------------------------------------
+
+    def _steps(self, batch: EventBatch) -> Iterator[None]:
+        """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
+        at = 0
+        while at < len(batch):
+            before = self.arena.row_count
+            part = blocks.slice(batch, at, self._events_at_once)
+            self._take(part)
+            at += len(part)
+            made = self.arena.row_count - before
+            yield
+            sweep_graph(self)
+            if made > MOST_ROWS:
+                self._events_at_once = max(FEWEST_EVENTS, self._events_at_once // 2)
+            elif made < MOST_ROWS // 4:
+                self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
+
+    def _take(self, batch: EventBatch) -> None:
+        masks = self._masks(batch)
+        relevant = np.flatnonzero(np.logical_or.reduce(masks))
+        first = self.arena.add(batch, relevant)
+        self.remembered.add(batch, relevant)
+        numbers = np.empty(len(batch), np.int64)
+        numbers[relevant] = np.arange(first, first + len(relevant))
+        for source, mask in zip(self._sources, masks, strict=True):
+            source.chosen = numbers[mask]
+        self._advance(max(self.running.clock, int(batch.ends[-1])))
+
+    def _masks(self, batch: EventBatch) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        masks = []
+        for number, letters in enumerate(self._classifier.letters(batch)):
+            count = self._classifier.letter_count(number)
+            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
+            masks.append(truths[letters])
+        return masks
+
+    def _advance(self, clock: int) -> None:
+        self.running.clock = clock
+        for operator in self.operators:
+            operator.advance(self.running)
+
+    # -- matches out ----------------------------------------------------------------------------
+
+    def _ready(self, output: QueryOutput) -> Int64s:
+        """The rows that a query has not reported yet and that are certain."""
+        operator = self.operators[output.node]
+        waiting = operator.given()[output.taken :]
+        ends = self.arena.times(waiting, occurrences.END)
+        ready = waiting[: np.searchsorted(ends, operator.safe)]
+        output.taken += len(ready)
+        return ready
+
+    def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
+        ready = self._ready(output)
+        for begin in range(0, len(ready), PIECE):
+            batch = self._matches(output, ready[begin : begin + PIECE])
+            if len(batch):
+                yield batch
+
+    def _matches(self, output: QueryOutput, rows: Int64s) -> MatchBatch:
+        arena = self.arena
+        offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        if output.reported is not None:
+            new = _new_ones(output.reported, offsets, positions, labels)
+            if len(new) < len(rows):
+                rows = rows[new]
+                offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        return MatchBatch(
+            query=output.query.name,
+            names=output.names,
+            starts=self.arena.times(rows, occurrences.START),
+            ends=self.arena.times(rows, occurrences.END),
+            offsets=offsets,
+            positions=positions,
+            labels=labels,
+            fields={} if output.fields is None else self._fields(output.fields, rows),
+        )
+
+    def _fields(self, fields: Fields, rows: Int64s) -> dict[str, pa.Array]:
+        positions: dict[str, Int64s] = {}
+        for variable in {variable for variable, _ in fields.read}:
+            events = self._bound(rows, fields.numbers[variable], occurrences.LATER)
+            positions[variable] = np.where(events < 0, -1, self.arena.event_times(events, occurrences.POSITION))
+        columns = {
+            column_name(Attribute(name, variable)): self.remembered.columns(name, positions[variable])
+            for variable, name in fields.read
+        }
+        for term in fields.elapsed:
+            columns[column_name(term)] = self._elapsed(term, rows, fields.numbers)
+        return fields.values(columns, len(rows))
+
+    def _elapsed(self, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
+        """Ticks from the start of the first event of a variable to the end of the last of another."""
+        starts, ends = self.arena.times(rows, occurrences.START), self.arena.times(rows, occurrences.END)
+        unbound = np.zeros(len(rows), bool)
+        if term.first is not None:
+            events = self._bound(rows, numbers[term.first], occurrences.LEAST)
+            starts, unbound = self.arena.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
+        if term.last is not None:
+            events = self._bound(rows, numbers[term.last], occurrences.GREATEST)
+            ends, unbound = self.arena.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
+        return Column(numbers=pa.array(ends - starts, mask=unbound))
+
+    def _bound(self, rows: Int64s, variable: int, which: int) -> Int64s:
+        """One of the events each row binds to a variable; -1: none."""
+        found: Int64s = occurrences.variable_events(self.arena.rows, self.arena.events, rows, variable, which)
+        return found
+
+
+def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
+    """Which of the matches bind what was not bound before."""
+    new = []
+    for number in range(len(offsets) - 1):
+        part = slice(offsets[number], offsets[number + 1])
+        key = positions[part].tobytes() + labels[part].tobytes()
+        if key not in reported:
+            reported[key] = None
+            new.append(number)
+    return np.array(new, np.int64)

@@ -1,0 +1,110 @@
+"""Giving up what can no longer matter: expired occurrences, and the rows, events and texts that nothing refers to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.kernels.joins import buckets, compact, joining, occurrences
+from weft.runtime.events import Int64s
+from weft.runtime.joins.joining import SequencesOperator
+from weft.runtime.joins.operators import Operator
+
+if TYPE_CHECKING:
+    from weft.runtime.joins.run import GraphRun
+
+LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
+
+
+def sweep_graph(run: GraphRun) -> None:
+    """Give up rows, events and texts that nothing waits for, when there are many."""
+    if run.arena.row_count <= run.sweep_at:
+        return
+    _trim(run)
+    for operator in run.operators:
+        _drop_expired(run, operator)
+    places = _compact(run)
+    stores = [(operator, store) for operator in run.operators for store in operator.stores]
+    for _, store in stores:
+        entries, live = store.used(), store.live()
+        ids = entries[live, buckets.ID]
+        entries[live, buckets.ID] = np.where(ids < 0, -1, places[ids])
+    arena = run.arena
+    anew = arena.drop_texts()
+    for operator, store in stores:
+        store.entries, store.table = buckets.rebuild(
+            operator.tests,
+            operator.key,
+            store.side,
+            anew,
+            arena.facts(),
+            arena.rows,
+            arena.slots,
+            store.entries,
+            store.table,
+            store.control,
+        )
+    run.sweep_at = max(LEAST_ROWS, 3 * arena.row_count)
+    run.paging.renumbered()
+
+
+def _drop_expired(run: GraphRun, operator: Operator) -> None:
+    """Take the occurrences out of stores that have waited too long, or were decided."""
+    time = min(operator.safe, run.running.clock)
+    for store in operator.stores:
+        entries, live = store.used(), store.live()
+        gone = np.zeros(len(live), bool)
+        if store.limit >= 0:
+            gone = entries[live, buckets.SINCE] < time - store.limit
+        if store.marks:
+            gone |= entries[live, buckets.MARK] != 0
+        entries[live[gone], buckets.ID] = -1
+    if isinstance(operator, SequencesOperator) and operator.stores[0].limit >= 0:
+        operator.forget(time - operator.stores[0].limit)
+
+
+def _compact(run: GraphRun) -> Int64s:
+    """Move the rows and events that are needed down; the new ids of rows."""
+    arena = run.arena
+    live = np.zeros(arena.row_count, bool)
+    live_events = np.zeros(arena.event_count, bool)
+    held = [ids for operator in run.operators for ids in (operator.given(), *operator.roots())]
+    stored = [store.used()[store.live(), buckets.ID] for operator in run.operators for store in operator.stores]
+    for ids in (*held, *stored):
+        live[ids[ids >= 0]] = True
+    compact.mark(arena.rows, live, live_events)
+    places, event_places = np.cumsum(live) - 1, np.cumsum(live_events) - 1
+    used = int(arena.control[joining.SLOTS_USED])
+    arena.control[:] = compact.slide(arena.rows, arena.slots, used, live, places, event_places)
+    arena.event_count = int(compact.slide_events(arena.events, arena.values, arena.width, live_events))
+    for ids in held:
+        ids[:] = places[ids]
+    if arena.event_count:
+        run.remembered.forget(int(arena.events[occurrences.POSITION]))
+    else:
+        run.remembered.chunks.clear()
+    return places
+
+
+def _trim(run: GraphRun) -> None:
+    """Forget what was given out and has been taken by all."""
+    taken = [[output.taken for output in run.outputs if output.node == op.number] for op in run.operators]
+    for operator in run.operators:
+        for side, number in enumerate(operator.inputs):
+            taken[number].append(int(operator.control[operator.cursor(side)]))
+        if operator.feeds_itself:
+            taken[operator.number].append(int(operator.control[joining.LEFT_AT]))
+    for operator in run.operators:
+        gone = min(taken[operator.number])
+        operator.out = operator.given()[gone:].copy()
+        operator.control[joining.OUT] -= gone
+        for user in run.operators:
+            for side, number in enumerate(user.inputs):
+                if number == operator.number:
+                    user.control[user.cursor(side)] -= gone
+        if operator.feeds_itself:
+            operator.control[joining.LEFT_AT] -= gone
+        for output in run.outputs:
+            if output.node == operator.number:
+                output.taken -= gone

@@ -1,0 +1,1 @@
+"""From what a user gives to batches of events in stream order."""

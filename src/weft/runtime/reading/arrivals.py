@@ -1,0 +1,214 @@
+"""Sources that are still coming: each is read by a thread of its own, and all are merged into stream order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.shown import as_dicts
+from weft.runtime.reading.sources import NamedSource, with_defaults
+from weft.runtime.reading.stabilise import END, Late, Stabiliser
+
+ROOM = 65536  # events of a source that may wait to be looked at
+AHEAD = 1 << 20  # events of a source that may wait for slower ones before it is asked to pause
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """In place of an event: this source will send no event that ends before `time`."""
+
+    time: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The last that a reader sends: why its source ended, None if it was at its end."""
+
+    failure: BaseException | None = None
+
+
+class Reader:
+    """Reads one source in a thread, no further ahead than there is room."""
+
+    def __init__(self, source: NamedSource, inbox: queue.SimpleQueue[tuple[str, Any, int]]) -> None:
+        self.source = source
+        self._inbox = inbox
+        self._room = threading.Condition()
+        self._queued = 0
+        self._stopped = False
+        threading.Thread(target=self._read, name=f"weft source {source.name}", daemon=True).start()
+
+    def _read(self) -> None:
+        failure = None
+        try:
+            for item in self.source.items or ():
+                size = len(item) if hasattr(item, "__len__") and not isinstance(item, Mapping) else 1
+                with self._room:
+                    self._room.wait_for(lambda: self._queued < ROOM or self._stopped)
+                    if self._stopped:
+                        return
+                    self._queued += size
+                self._inbox.put((self.source.name, item, size))
+        except BaseException as error:  # whatever it is, it is raised where the events are read
+            failure = error
+        self._inbox.put((self.source.name, Ended(failure), 0))
+
+    def make_room(self, size: int) -> None:
+        """So many events have been taken."""
+        with self._room:
+            self._queued -= size
+            self._room.notify()
+
+    def stop(self) -> None:
+        """Read no more."""
+        with self._room:
+            self._stopped = True
+            self._room.notify()
+
+
+class LiveEvents:
+    """Named sources as one stream in stream order, batch by batch as it becomes certain; it can be read once.
+
+    A source that is all there is sorted first. What could not be read, or came late, is in `rejected`.
+    """
+
+    longest: int | None = None
+
+    def __init__(
+        self,
+        sources: Sequence[NamedSource],
+        reading: Reading,
+        *,
+        delay: int = 0,
+        idle_after: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.reading = reading
+        self.rejected: list[Rejected] = []
+        self.counters: dict[str, int] = {"events": 0, "rejected": 0}
+        self.safe: int | None = None
+        self._sources = {source.name: source for source in sources}
+        self._inputs = {name: EventSource(list, reading) for name in self._sources}
+        names = list(self._sources)
+        self._merge = Stabiliser(names, types=reading.sources, delay=delay, idle_after=idle_after, clock=clock)
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        inbox: queue.SimpleQueue[tuple[str, Any, int]] = queue.SimpleQueue()
+        readers = {name: Reader(source, inbox) for name, source in self._sources.items() if source.items is not None}
+        owed = dict.fromkeys(readers, 0)
+        open_ = set(readers)
+        try:
+            self._take_whole()
+            while open_:
+                for name, items, size in come_by_now(inbox, self._merge.patience()):
+                    owed[name] += size
+                    if isinstance(items[-1], Ended):
+                        open_.discard(name)
+                    self._take(name, items)
+                yield from self._release()
+                for name in open_:
+                    if self._merge.ahead(name) <= AHEAD:
+                        readers[name].make_room(owed[name])
+                        owed[name] = 0
+                    else:
+                        self._merge.hear(name)  # it is silent because it was asked to be
+        finally:
+            for reader in readers.values():
+                reader.stop()
+        yield from self._release()
+
+    def _take_whole(self) -> None:
+        """Give the merge the sources that are all there."""
+        for name, source in self._sources.items():
+            if source.chunks is not None:
+                whole = EventSource(source.whole, self.reading)
+                for batch in whole:
+                    self._merge.push(name, batch)
+                self._reject(whole.rejected)
+                self._merge.close(name)
+
+    def _take(self, name: str, items: Sequence[Any]) -> None:
+        for kind, group in groupby(items, type):
+            if kind is Heartbeat:
+                for beat in group:
+                    self._merge.heartbeat(name, beat.time)
+            elif kind is Ended:
+                for ended in group:
+                    self._merge.close(name)
+                    if ended.failure is not None:
+                        raise ended.failure
+            else:
+                for chunk in chunks_of_items(list(group), self.reading):
+                    self._push(name, chunk)
+
+    def _push(self, name: str, chunk: Chunk) -> None:
+        source = self._inputs[name]
+        first = source.row
+        segment = source.read(with_defaults(chunk, self._sources[name].defaults))
+        self._reject(source.rejected)
+        source.rejected.clear()
+        if len(segment):
+            rows = np.arange(len(segment)) if segment.keep is None else segment.keep
+            self._merge.push(name, replace(segment.events(self.reading), positions=rows + first))
+
+    def _release(self) -> Iterator[EventBatch]:
+        before = self._merge.safe
+        batch = self._merge.release()
+        for late in self._merge.take_late():
+            self._reject(_late(late, self.reading))
+        self.counters["events"] += len(batch)
+        if self._merge.safe > before:
+            # When all has ended there is no time any more that could be waited for.
+            self.safe = None if self._merge.safe == END else self._merge.safe
+            yield batch
+
+    def _reject(self, rejected: Iterable[Rejected]) -> None:
+        self.rejected += rejected
+        self.counters["rejected"] = len(self.rejected)
+
+
+def come_by_now(
+    inbox: queue.SimpleQueue[tuple[str, Any, int]], patience: float | None
+) -> Iterator[tuple[str, list[Any], int]]:
+    """What has come by now from each source, in its order, and how many events that is; waits for the first."""
+    came: dict[str, tuple[list[Any], list[int]]] = {}
+    try:
+        name, item, size = inbox.get(timeout=patience)
+        while True:
+            items, sizes = came.setdefault(name, ([], []))
+            items.append(item)
+            sizes.append(size)
+            name, item, size = inbox.get_nowait()
+    except queue.Empty:
+        pass
+    return ((name, items, sum(sizes)) for name, (items, sizes) in came.items())
+
+
+def chunks_of_items(items: list[Any], reading: Reading) -> Iterator[Chunk]:
+    """Items of one kind as chunks: events one by one, lists of events, or tables."""
+    if isinstance(items[0], list | tuple):
+        yield dict_chunk([event for item in items for event in item], reading.time_unit)
+    elif hasattr(items[0], "columns") or hasattr(items[0], "__arrow_c_stream__"):
+        for item in items:
+            yield from chunks_of(item, reading.batch_size, reading.time_unit)
+    else:
+        yield dict_chunk(items, reading.time_unit)
+
+
+def _late(late: Late, reading: Reading) -> Iterator[Rejected]:
+    events = late.events
+    for at, event in enumerate(as_dicts(events, reading)):
+        reason = (
+            f"late: it ends at {events.ends[at]}, and its source {late.source} had come to {late.passed[at]} already"
+        )
+        yield Rejected(int(events.positions[at]), reason, event)

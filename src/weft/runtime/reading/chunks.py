@@ -1,0 +1,158 @@
+"""Pieces of the input as they arrive: dicts, Arrow tables and streams, pandas and Polars frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
+from typing import Any
+
+import pyarrow as pa
+
+from weft.errors import InputError, UsageError
+from weft.runtime.events import Column
+from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts
+
+
+class Chunk:
+    """Some rows of the input. Columns are made when asked for, and kept."""
+
+    def __init__(
+        self,
+        length: int,
+        names: Collection[str],
+        load: Callable[[str], Column],
+        row: Callable[[int], Mapping[str, object] | None],
+        *,
+        problems: Mapping[int, str] | None = None,
+        place: Callable[[int], tuple[str, int]] | None = None,
+        tabular: bool = True,
+    ) -> None:
+        self.length = length
+        self.names = names
+        self.row = row
+        self.problems = problems or {}  # rows that are no events, and why
+        self.place = place  # file and line of a row, if it is from a file
+        self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
+        self._load = load
+        self._columns: dict[str, Column] = {}
+
+    def column(self, name: str) -> Column:
+        """The column of that name; one without values when there is none."""
+        if name not in self._columns:
+            self._columns[name] = self._load(name) if name in self.names else Column()
+        return self._columns[name]
+
+
+def chunks_of(data: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
+    """The input in pieces of about `batch_size` rows, in its own order."""
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        yield from _arrow_chunks([data], batch_size, time_unit)
+    elif _is_from(data, "pandas") and hasattr(data, "columns"):
+        yield from _pandas_chunks(data, batch_size, time_unit)
+    elif _is_from(data, "polars") and hasattr(data, "collect"):
+        yield from chunks_of(data.collect(), batch_size, time_unit)
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from _arrow_chunks(pa.RecordBatchReader.from_stream(data), batch_size, time_unit)
+    elif hasattr(data, "__arrow_c_array__"):
+        yield from _arrow_chunks([pa.record_batch(data)], batch_size, time_unit)
+    elif isinstance(data, (Mapping, str, bytes)) or not isinstance(data, Iterable):
+        raise UsageError(
+            f"events cannot be read from {_described(data)}: give an iterable of dicts, an Arrow table, "
+            "record batches, or a pandas or Polars frame"
+        )
+    else:
+        yield from _item_chunks(data, batch_size, time_unit)
+
+
+def _is_from(data: object, package: str) -> bool:
+    return type(data).__module__.partition(".")[0] == package
+
+
+def _described(data: object) -> str:
+    return f"one {type(data).__name__}" if isinstance(data, (Mapping, str, bytes)) else f"a {type(data).__name__}"
+
+
+def _arrow_chunks(data: Iterable[pa.Table | pa.RecordBatch], batch_size: int, time_unit: str) -> Iterator[Chunk]:
+    for piece in data:
+        table = pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece
+        for batch in table.to_batches(max_chunksize=batch_size):
+            yield arrow_chunk(batch, time_unit)
+
+
+def arrow_chunk(batch: pa.RecordBatch, time_unit: str) -> Chunk:
+    """A record batch as a chunk."""
+    names = batch.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"two columns of the input are called {twice!r}: rename one")
+    places = {name: i for i, name in enumerate(names)}
+    return Chunk(
+        len(batch),
+        places,
+        lambda name: column_of(batch.column(places[name]), time_unit),
+        lambda row: dict(batch.slice(row, 1).to_pylist()[0]),
+    )
+
+
+def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
+    made: dict[str, Column] = {}
+
+    def column(name: str) -> Column:
+        if name not in made:
+            made[name] = _pandas_column(frame[name], time_unit)
+        return made[name]
+
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise InputError("two columns of the frame have one name: rename one")
+    for first in range(0, len(frame), batch_size):
+        length = min(batch_size, len(frame) - first)
+        yield Chunk(
+            length,
+            names,
+            lambda name, first=first, length=length: column(name).map(lambda a: a.slice(first, length)),  # type: ignore[misc]
+            lambda row, first=first: dict(frame.iloc[first + row].to_dict()),  # type: ignore[misc]
+        )
+
+
+def _pandas_column(series: Any, time_unit: str) -> Column:
+    try:
+        array = pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return column_of_values(list(series), time_unit)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+        array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return column_of(array, time_unit)
+
+
+def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> Iterator[Chunk]:
+    """Dicts, record batches and tables, one after the other."""
+    remaining = iter(items)
+    while taken := list(islice(remaining, batch_size)):
+        if set(map(type, taken)).isdisjoint((pa.RecordBatch, pa.Table)):
+            yield dict_chunk(taken, time_unit)
+            continue
+        for is_arrow, run in groupby(taken, lambda item: isinstance(item, (pa.RecordBatch, pa.Table))):
+            if is_arrow:
+                yield from _arrow_chunks(run, batch_size, time_unit)
+            else:
+                yield dict_chunk(list(run), time_unit)
+
+
+def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
+    """Dicts as a chunk. What is not a dict is a row with a problem."""
+    problems: dict[int, str] = {}
+    events: Sequence[Mapping[str, object]] = items  # type: ignore[assignment]
+    if set(map(type, items)) != {dict}:
+        problems = {i: f"not an event: {item!r}" for i, item in enumerate(items) if not isinstance(item, Mapping)}
+        events = [item if isinstance(item, Mapping) else {} for item in items]
+    names = dict.fromkeys(chain.from_iterable(events))
+    return Chunk(
+        len(events),
+        names,
+        lambda name: columns_of_dicts(events, [name], time_unit)[name],
+        lambda row: None if row in problems else events[row],
+        problems=problems,
+        tabular=False,
+    )

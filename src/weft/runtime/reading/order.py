@@ -1,0 +1,328 @@
+"""From a user's data to batches in stream order: times read, unreadable events set aside, positions given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from weft.errors import InputError, UsageError, did_you_mean
+from weft.kernels.events.merge import order_of, words_of
+from weft.runtime import blocks
+from weft.runtime.buffers import fixed
+from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
+from weft.runtime.reading.chunks import Chunk, chunks_of
+from weft.runtime.reading.kinds import check_time_unit
+from weft.runtime.reading.readable import check_kinds, check_types
+from weft.runtime.reading.times import END, START, read_times
+from weft.schema import Catalog
+
+_NO_RANKS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How events are read from data; see `read_events`."""
+
+    time: str = "ts"
+    type: str = "type"
+    catalog: Catalog = field(default_factory=Catalog)
+    time_unit: str = "ms"
+    batch_size: int = 65536
+    columns: frozenset[str] | None = None
+    ordered: bool = False
+    sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
+    since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
+
+    def __post_init__(self) -> None:
+        check_time_unit(self.time_unit)
+        if self.batch_size < 1:
+            raise UsageError(f"batch_size must be at least 1, not {self.batch_size}")
+
+    @property
+    def needed(self) -> frozenset[str] | None:
+        """Every column that must be read to do so; None: all."""
+        if self.columns is None:
+            return None
+        declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
+        return self.columns | declared | {self.time, START, END, self.type, STREAM}
+
+
+@dataclass
+class Segment:
+    """Readable events of one chunk with their times; their columns are made when they are given out."""
+
+    chunk: Chunk
+    starts: Int64s
+    ends: Int64s
+    keep: Int64s | None  # rows that are events; None: all
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def longest(self) -> int:
+        """The length of its longest event."""
+        return 0 if self.starts is self.ends else int((self.ends - self.starts).max())
+
+    def events(self, reading: Reading) -> EventBatch:
+        """The events, with positions still to be given."""
+        names = self.chunk.names if reading.columns is None else reading.columns
+        rows = None if self.keep is None else pa.array(self.keep)
+
+        def kept(column: Column) -> Column:
+            return column if rows is None else column.map(lambda array: array.take(rows))
+
+        streams = kept(self.chunk.column(STREAM)).texts
+        types = kept(self.chunk.column(reading.type)).texts
+        return EventBatch(
+            types=pa.nulls(0, pa.string()) if types is None else types,
+            starts=self.starts,
+            ends=self.ends,
+            positions=np.zeros(len(self), np.int64),
+            columns={name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names},
+            streams=streams,
+        )
+
+    def ranks(self, reading: Reading) -> Int64s:
+        """The place of each event's source among the declared ones."""
+        ranks = ranks_of(self.chunk.column(reading.type).texts, reading.sources)
+        return ranks if self.keep is None else ranks[self.keep]
+
+
+class EventSource:
+    """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
+
+    safe: int | None = None  # how far time has come is told by the events alone
+    longest: int | None = None  # ticks of the longest event; None: it is not known ahead
+
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
+        self.reading = reading
+        self.first = 0  # the position of the first event
+        self.rejected: list[Rejected] = []
+        self.counters: dict[str, int] = {"events": 0, "rejected": 0}
+        self.row = 0  # rows of the input that have been read
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        self.rejected.clear()
+        self.counters.update(events=0, rejected=0)
+        self.row = 0
+        segments = self._segments()
+        position = self.first
+        for batch in self._streamed(segments) if self.reading.ordered else self._sorted(list(segments)):
+            positions = np.arange(position, position + len(batch))
+            position += len(positions)
+            self.counters["events"] = position - self.first
+            yield EventBatch(batch.types, batch.starts, batch.ends, positions, batch.columns, batch.streams)
+
+    def continued(self, first: int, since: tuple[int, int] | None) -> EventSource:
+        """This source as one that goes on: its first position, and the end and start of the event before."""
+        self.first, self.reading = first, replace(self.reading, since=since)
+        return self
+
+    def _segments(self) -> Iterator[Segment]:
+        for chunk in self._chunks():
+            segment = self.read(chunk)
+            if len(segment):
+                yield segment
+
+    def read(self, chunk: Chunk) -> Segment:
+        """The events of the next chunk of the input."""
+        reading = self.reading
+        if chunk.tabular:
+            _check_columns(chunk.names, reading)
+        first_row = self.row
+        self.row += chunk.length
+        starts, ends, problems = read_times(
+            chunk.column(reading.time),
+            chunk.column(START),
+            chunk.column(END),
+            chunk.length,
+            (reading.time, START, END),
+            reading.time_unit,
+        )
+        if reading.since is not None:
+            problems.update(_late(starts, ends, reading.since, problems))
+        problems.update(chunk.problems)
+        check_types(chunk, reading.type, problems)
+        check_kinds(chunk, reading.type, reading.catalog, problems)
+        if not problems:
+            return Segment(chunk, starts, ends, None)
+        for row in sorted(problems):
+            self._reject(first_row + row, problems[row], chunk, row)
+        keep = np.setdiff1d(np.arange(chunk.length), np.fromiter(problems, np.int64))
+        ends_kept = ends[keep]
+        return Segment(chunk, ends_kept if starts is ends else starts[keep], ends_kept, keep)
+
+    def _reject(self, row: int, reason: str, chunk: Chunk, place: int) -> None:
+        file, line = chunk.place(place) if chunk.place else (None, None)
+        self.rejected.append(Rejected(row, reason, chunk.row(place), file, line))
+        self.counters["rejected"] += 1
+
+    def _sorted(self, segments: list[Segment]) -> Iterator[EventBatch]:
+        """All events in stream order; those that came in it are not copied."""
+        self.longest = max((s.longest for s in segments), default=0)
+        in_time = all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments))
+        ranks = self._ranks(segments, in_time) if self.reading.sources else None
+        if in_time and ranks is None:
+            segments.reverse()
+            yield from self._sized(segments.pop().events(self.reading) for _ in range(len(segments)))
+            return
+        batch = blocks.concat(segment.events(self.reading) for segment in segments)
+        segments.clear()
+        order = stream_order(batch.starts, batch.ends, ranks)
+        for first in range(0, len(order), self.reading.batch_size):
+            yield blocks.take(batch, order[first : first + self.reading.batch_size])
+
+    def _ranks(self, segments: list[Segment], in_time: bool) -> Int64s | None:
+        """The place of each event's source among the declared ones; None when it changes nothing."""
+        if not segments:
+            return None
+        starts = np.concatenate([segment.starts for segment in segments])
+        ends = np.concatenate([segment.ends for segment in segments])
+        ties = (starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])
+        if in_time and not ties.any():
+            return None
+        ranks = np.concatenate([segment.ranks(self.reading) for segment in segments])
+        return None if in_time and not (ties & (ranks[1:] < ranks[:-1])).any() else ranks
+
+    def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
+        """Small batches joined, and large ones cut, to about the wanted size."""
+        pending: list[EventBatch] = []
+        count = 0
+        for batch in (piece for whole in batches for piece in self._cut(whole)):
+            if pending and count + len(batch) > self.reading.batch_size:
+                yield blocks.concat(pending)
+                pending, count = [], 0
+            pending.append(batch)
+            count += len(batch)
+        if pending:
+            yield blocks.concat(pending)
+
+    def _cut(self, batch: EventBatch) -> Iterator[EventBatch]:
+        size = self.reading.batch_size
+        return (blocks.slice(batch, first, size) for first in range(0, len(batch), size))
+
+    def _streamed(self, segments: Iterable[Segment]) -> Iterator[EventBatch]:
+        """Events as they come, from an input that promises to be in stream order."""
+        last = None
+        for segment in segments:
+            if not ordered(segment.starts, segment.ends) or (last is not None and not _after(segment, last)):
+                raise InputError(
+                    "the events are not in stream order (by end, then start), as ordered=True promises: "
+                    "leave it out to have them sorted"
+                )
+            last = segment
+            yield from self._cut(segment.events(self.reading))
+
+
+def read_events(
+    data: Any,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    catalog: Catalog | None = None,
+    time_unit: str = "ms",
+    batch_size: int = 65536,
+    columns: Collection[str] | None = None,
+    ordered: bool = False,
+    sources: Sequence[str] = (),
+) -> EventSource:
+    """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
+
+    The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of
+    `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
+    rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
+    sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
+    first whose type stands first in `sources`.
+    """
+    reading = Reading(
+        time,
+        type,
+        catalog or Catalog(),
+        time_unit,
+        batch_size,
+        None if columns is None else frozenset(columns),
+        ordered,
+        tuple(sources),
+    )
+    if isinstance(data, EventSource):
+        return data
+    spent = False
+
+    def chunks() -> Iterator[Chunk]:
+        nonlocal spent
+        if spent:
+            raise UsageError("these events have been read already: an iterator gives them only once")
+        spent = isinstance(data, (Iterator, pa.RecordBatchReader))
+        return chunks_of(data, batch_size, time_unit)
+
+    return EventSource(chunks, reading)
+
+
+def _check_columns(names: Collection[str], reading: Reading) -> None:
+    missing = None
+    if reading.type not in names:
+        missing = f"no column {reading.type!r} for the type of events"
+        wanted = reading.type
+    elif reading.time not in names and not (START in names and END in names):
+        missing = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
+        wanted = reading.time
+    if missing:
+        hint = did_you_mean(wanted, names) or ""
+        there = f"the columns are {', '.join(names)}" if names else "there are no columns"
+        raise InputError(f"{missing}; {there}" + (f"; {hint}" if hint.startswith("did") else ""))
+
+
+def ordered(starts: Int64s, ends: Int64s) -> bool:
+    """Whether these times are in stream order."""
+    if starts is ends:
+        return bool((ends[1:] >= ends[:-1]).all())
+    tied = (ends[1:] == ends[:-1]) & (starts[1:] >= starts[:-1])
+    return bool(((ends[1:] > ends[:-1]) | tied).all())
+
+
+def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collection[int]) -> dict[int, str]:
+    """The rows that come too late, and why; those without a time are known as unread."""
+    end, start = since
+    late = np.flatnonzero((ends < end) | ((ends == end) & (starts < start)))
+    return {int(row): f"late: it ends at {ends[row]}, and time has come to {end}" for row in late if row not in unread}
+
+
+def _after(later: Segment, earlier: Segment) -> bool:
+    return (int(later.ends[0]), int(later.starts[0])) >= (int(earlier.ends[-1]), int(earlier.starts[-1]))
+
+
+def ranks_of(types: pa.Array, sources: Sequence[str]) -> Int64s:
+    """The place of each event's type among those of the declared sources; other types come last."""
+    coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
+    places = {name: place for place, name in reversed(list(enumerate(sources)))}
+    known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
+    ranks: Int64s = known[np.asarray(coded.indices.fill_null(len(known) - 1))]
+    return ranks
+
+
+def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> Int64s:
+    """The order by end, start, rank of the source, and arrival."""
+    return merged_order(starts, ends, ranks, [0], [len(ends)])
+
+
+def merged_order(
+    starts: Int64s, ends: Int64s, ranks: Int64s | None, begins: Sequence[int], stops: Sequence[int]
+) -> Int64s:
+    """The places of the events in some ranges, which ascend, in stream order."""
+    ranges = np.array([begins, stops])
+    if not len(ends):
+        return np.empty(0, np.int64)
+    known = _NO_RANKS if ranks is None else ranks
+    words, place_bits, bits = words_of(fixed(ends), fixed(starts), known, ranges[0], ranges[1])
+    if len(words):
+        return order_of(words, place_bits, bits)
+    places = np.concatenate([np.arange(begin, stop) for begin, stop in zip(begins, stops, strict=True)])
+    keys = (starts, ends) if ranks is None else (ranks, starts, ends)
+    return places[np.lexsort([key[places] for key in keys])]

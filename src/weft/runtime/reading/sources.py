@@ -1,0 +1,93 @@
+"""Named sources of events: what an event does not say of itself, its source does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.algebra.query import Program
+from weft.runtime.events import STREAM, Column
+from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.order import EventSource, Reading
+from weft.runtime.reading.times import valid_mask
+
+
+@dataclass(frozen=True)
+class NamedSource:
+    """Events from one place: all there are as chunks, or items as they come.
+
+    `defaults` are texts for columns in which an event has no value: its stream, perhaps its type.
+    """
+
+    name: str
+    chunks: Callable[[], Iterable[Chunk]] | None = None
+    items: Iterator[Any] | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    def whole(self) -> Iterator[Chunk]:
+        """All chunks, with the defaults."""
+        return (with_defaults(chunk, self.defaults) for chunk in (self.chunks() if self.chunks else ()))
+
+
+def defaults_of(name: str, count: int, program: Program, type: str) -> dict[str, str]:
+    """What a source's name says of events that do not say it themselves, when there are so many sources.
+
+    It is their stream if there are several sources or the program declares such a stream, and their type (whose
+    column is called `type`) if the program declares such a type.
+    """
+    streams = {stream.name for stream in program.catalog.streams}
+    declared = {source.type for source in program.inputs}
+    return ({STREAM: name} if count > 1 or name in streams else {}) | ({type: name} if name in declared else {})
+
+
+def whole_source(sources: Sequence[NamedSource], reading: Reading) -> EventSource:
+    """Sources that are all there as one input, sorted; of equal times the source named first comes first."""
+
+    def chunks() -> Iterator[Chunk]:
+        for source in sources:
+            yield from source.whole()
+
+    return EventSource(chunks, reading)
+
+
+def with_defaults(chunk: Chunk, defaults: Mapping[str, str]) -> Chunk:
+    """The same rows, with a text in these columns where a row has no value."""
+    if not defaults:
+        return chunk
+    return Chunk(
+        chunk.length,
+        dict.fromkeys([*chunk.names, *defaults]),
+        partial(_filled, chunk, defaults),
+        partial(_row, chunk, defaults),
+        problems=chunk.problems,
+        place=chunk.place,
+        tabular=chunk.tabular,
+    )
+
+
+def _filled(chunk: Chunk, defaults: Mapping[str, str], name: str) -> Column:
+    column = chunk.column(name)
+    if name not in defaults:
+        return column
+    text = defaults[name]
+    present = [
+        values for values in (column.texts, column.numbers, column.booleans, column.others) if values is not None
+    ]
+    if all(values.null_count == len(values) for values in present):
+        return Column(texts=pa.array([text]).dictionary_encode().take(pa.array(np.zeros(chunk.length, np.int32))))
+    missing = ~np.logical_or.reduce([valid_mask(values) for values in present])
+    if not missing.any():
+        return column
+    texts = pa.nulls(chunk.length, pa.string()) if column.texts is None else column.texts.cast(pa.string())
+    return Column(column.numbers, pc.if_else(pa.array(missing), text, texts), column.booleans, column.others)
+
+
+def _row(chunk: Chunk, defaults: Mapping[str, str], row: int) -> Mapping[str, object] | None:
+    known = chunk.row(row)
+    return None if known is None else {**defaults, **known}

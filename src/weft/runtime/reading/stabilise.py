@@ -1,0 +1,249 @@
+"""Stabilisation: several sources, each in its own time order, become one stream in stream order (STEP 5.2.2, 5.5.2).
+
+The first phase keeps batches as they come, which costs the same for a batch of any size. The second takes all events
+whose turn has come at once: one sort by radix for the order, and one gather for each column.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+import numpy as np
+
+from weft.errors import UsageError, did_you_mean
+from weft.kernels.events.merge import pass_of
+from weft.runtime import blocks
+from weft.runtime.buffers import fixed
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.reading.order import merged_order, ranks_of
+
+BEGINNING, END = -(1 << 63), 1 << 63  # before and after all times
+IN_VAIN = 2048
+
+
+@dataclass(frozen=True)
+class Late:
+    """Events of a source that came when it had passed their times, and what it had passed when each came."""
+
+    source: str
+    events: EventBatch
+    passed: Int64s
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A batch by ascending end, some of whose events may have gone on already."""
+
+    events: EventBatch
+    first: int  # what its source had passed before: no event ends earlier
+    last: int
+    size: int
+    begin: int = 0
+
+
+@dataclass(slots=True)
+class Share:
+    """Events of a batch whose turn has come: those from `begin` to `stop`, of `size`."""
+
+    events: EventBatch
+    begin: int
+    stop: int
+    size: int
+
+
+@dataclass(slots=True)
+class Source:
+    """One source: what it has passed, when it was last heard of, and its batches that wait."""
+
+    name: str
+    heard: float
+    passed: int = BEGINNING  # no event comes that ends before
+    ended: bool = False
+    waiting: deque[Waiting] = field(default_factory=deque)
+    count: int = 0  # events that wait
+
+    def share(self, bound: int) -> Iterator[Share]:
+        """The events that end before the bound, batch by batch as they came."""
+        used = 0
+        for batch in self.waiting:
+            if batch.first >= bound:
+                break
+            stop = batch.size if batch.last < bound else int(batch.events.ends.searchsorted(bound))
+            if stop > batch.begin:
+                yield share_of(batch, stop)
+                self.count -= stop - batch.begin
+                batch.begin = stop
+            used += stop == batch.size
+        if used:
+            self.waiting = deque(batch for batch in self.waiting if batch.begin < batch.size)
+
+
+def share_of(batch: Waiting, stop: int) -> Share:
+    """The events of a batch that are next. To slice all columns costs more than to copy some events in vain."""
+    size = stop - batch.begin
+    if batch.size - size < IN_VAIN:
+        return Share(batch.events, batch.begin, stop, batch.size)
+    return Share(blocks.slice(batch.events, batch.begin, size), 0, size, size)
+
+
+class Stabiliser:
+    """Merges named sources: an event goes on when every other source has passed its time.
+
+    A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`).
+    One that has been silent for `idle_after` seconds of the clock is not waited for; when all are silent, the largest
+    time seen has passed. What comes when its own source has passed its time is late: it takes no part, and is counted.
+    Of equal times the event comes first whose type stands first in `types`, then whose source does, then the older.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        *,
+        types: Sequence[str] = (),
+        delay: int = 0,
+        idle_after: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not sources or len(set(sources)) < len(sources):
+            raise UsageError("the sources of a merge need names, and each its own")
+        if delay < 0 or (idle_after is not None and idle_after < 0):
+            raise UsageError("neither `delay` nor `idle_after` can be negative")
+        self.types = tuple(types)
+        self.delay = delay
+        self.idle_after = idle_after
+        self.counters: dict[str, int] = {"given": 0, "released": 0, "late": 0}
+        self.safe = BEGINNING  # every event that ends before has been released
+        self._clock = clock
+        self._largest = BEGINNING
+        self._late: list[Late] = []
+        self._sources = {name: Source(name, clock()) for name in sources}
+
+    # -- the first phase --------------------------------------------------------------------------
+
+    def push(self, source: str, events: EventBatch) -> None:
+        """Take what a source sends next."""
+        origin = self._heard(source)
+        size = len(events.ends)
+        if not size:
+            return
+        self.counters["given"] += size
+        first = origin.passed
+        origin.passed, late, ascending = pass_of(fixed(events.ends), first, self.delay)
+        if late or not ascending:
+            events = self._in_order(origin.name, events, first)
+            size = len(events.ends)
+        if size:
+            last = int(events.ends[-1])
+            self._largest = max(self._largest, last)
+            origin.waiting.append(Waiting(events, first, last, size))
+            origin.count += size
+
+    def heartbeat(self, source: str, time: int) -> None:
+        """A source says that it will send no event that ends before `time`."""
+        origin = self._heard(source)
+        origin.passed = max(origin.passed, time)
+
+    def close(self, source: str) -> None:
+        """A source has ended."""
+        self._heard(source).ended = True
+
+    def hear(self, source: str) -> None:
+        """A source is there, though it sends nothing."""
+        self._heard(source)
+
+    def _heard(self, name: str) -> Source:
+        source = self._sources.get(name)
+        if source is None:
+            raise UsageError(f"there is no source {name!r} to merge; {did_you_mean(name, self._sources)}")
+        if source.ended:
+            raise UsageError(f"the source {name!r} has ended: it cannot send more")
+        if self.idle_after is not None:
+            source.heard = self._clock()
+        return source
+
+    def _in_order(self, source: str, events: EventBatch, first: int) -> EventBatch:
+        """The events by ascending end, without the late ones, which are set aside."""
+        passed = np.full(len(events), first)
+        passed[1:] = np.maximum(np.maximum.accumulate(events.ends)[:-1] - self.delay, first)
+        late = events.ends < passed
+        if late.any():
+            self._late.append(Late(source, blocks.take(events, np.flatnonzero(late)), passed[late]))
+            self.counters["late"] += int(late.sum())
+        timely = np.flatnonzero(~late)
+        return blocks.take(events, timely[np.argsort(events.ends[timely], kind="stable")])
+
+    # -- the second phase -------------------------------------------------------------------------
+
+    def release(self) -> EventBatch:
+        """All events whose turn has come, in stream order, with their positions."""
+        bound = self._bound()
+        if bound <= self.safe:
+            return blocks.empty()
+        self.safe = bound
+        merged = self._merged([share for source in self._sources.values() for share in source.share(bound)])
+        begin = self.counters["released"]
+        self.counters["released"] = begin + len(merged)
+        return replace(merged, positions=np.arange(begin, begin + len(merged)))
+
+    def _merged(self, shares: list[Share]) -> EventBatch:
+        """The events of all shares in stream order, by one gather: a slice of each batch would cost more."""
+        if not shares:
+            return blocks.empty()
+        everything = blocks.concat([share.events for share in shares])
+        before = accumulate((share.size for share in shares), initial=0)
+        ranges = [(first + share.begin, first + share.stop) for share, first in zip(shares, before, strict=False)]
+        ranks = ranks_of(everything.types, self.types) if self.types else None
+        begins, stops = zip(*ranges, strict=True)
+        return blocks.take(everything, merged_order(everything.starts, everything.ends, ranks, begins, stops))
+
+    def flush(self) -> EventBatch:
+        """All sources have ended: the rest."""
+        for source in self._sources.values():
+            source.ended = True
+        return self.release()
+
+    def take_late(self) -> list[Late]:
+        """The late events since this was last asked for."""
+        late, self._late = self._late, []
+        return late
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait."""
+        return sum(source.count for source in self._sources.values())
+
+    def ahead(self, source: str) -> int:
+        """How many events of a source wait for slower ones."""
+        origin = self._sources[source]
+        return origin.count if origin.passed > self.safe else 0
+
+    def patience(self) -> float | None:
+        """How many seconds it takes until one more source is idle; None: for ever."""
+        if self.idle_after is None:
+            return None
+        since = self._clock() - self.idle_after
+        left = [s.heard - since for s in self._sources.values() if not s.ended and s.heard > since]
+        return min(left, default=None)
+
+    def _bound(self) -> int:
+        """The time that all sources have passed, the idle ones aside."""
+        there = [source for source in self._sources.values() if not source.ended]
+        if not there:
+            return END
+        if self.idle_after is None:
+            return min(source.passed for source in there)
+        since = self._clock() - self.idle_after
+        bound = min((source.passed for source in there if source.heard > since), default=None)
+        if bound is None:
+            bound = max(source.passed for source in there)
+            if self._largest > BEGINNING:
+                bound = max(bound, self._largest + 1 - self.delay)
+        for source in there:
+            # An idle source may come back, and is late only where the others have gone on without it.
+            if source.heard <= since:
+                source.passed = max(source.passed, bound)
+        return bound

@@ -1,0 +1,103 @@
+"""When events happen: one time or a start and an end, read from columns as integer ticks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.runtime.events import Column, Int64s
+from weft.runtime.reading.kinds import NANOSECONDS
+
+START, END = "start", "end"  # the columns of an interval event
+MISSING, GOOD, BAD = 0, 1, 2
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+States = npt.NDArray[np.uint8]
+
+
+def int64_view(array: pa.Array) -> Int64s:
+    """The values of an int64 array without a copy; what stands for null is arbitrary."""
+    if not len(array):
+        return np.empty(0, np.int64)
+    return np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array)]
+
+
+def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """True where the array has a value."""
+    mask: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def read_times(
+    times: Column, starts: Column, ends: Column, length: int, names: tuple[str, str, str], time_unit: str
+) -> tuple[Int64s, Int64s, dict[int, str]]:
+    """Start and end of each event, and why some have none (by row). One array twice when all are instantaneous."""
+    if times.numbers is not None and times.numbers.null_count == 0 and pa.types.is_int64(times.numbers.type):
+        ticks = int64_view(times.numbers)
+        return ticks, ticks, {}
+    problems: dict[int, str] = {}
+    time, state = _ticks(times, length, names[0], time_unit, problems)
+    if bool((state == GOOD).all()):
+        return time, time, problems
+    start, start_state = _ticks(starts, length, names[1], time_unit, problems, state == MISSING)
+    end, end_state = _ticks(ends, length, names[2], time_unit, problems, state == MISSING)
+    lone = state == MISSING
+    for row in np.flatnonzero(lone & (start_state == MISSING) & (end_state == MISSING)):
+        problems[int(row)] = f"no time: no value in {names[0]!r}, nor in {names[1]!r} and {names[2]!r}"
+    for row in np.flatnonzero(lone & ((start_state == MISSING) != (end_state == MISSING))):
+        have, lack = (names[2], names[1]) if start_state[row] == MISSING else (names[1], names[2])
+        problems.setdefault(int(row), f"no time: {have!r} but no {lack!r}")
+    for row in np.flatnonzero(lone & (start_state == GOOD) & (end_state == GOOD) & (start > end)):
+        problems[int(row)] = f"starts after it ends: {names[1]!r} is {start[row]}, {names[2]!r} is {end[row]}"
+    return np.where(lone, start, time), np.where(lone, end, time), problems
+
+
+def _ticks(
+    column: Column,
+    length: int,
+    name: str,
+    time_unit: str,
+    problems: dict[int, str],
+    wanted: npt.NDArray[np.bool_] | None = None,
+) -> tuple[Int64s, States]:
+    """One time column as ticks, with the state of each row. Problems of rows that are not wanted do not count."""
+    ticks = np.zeros(length, np.int64)
+    state = np.zeros(length, np.uint8)
+    if column.numbers is not None:
+        _read_numbers(column.numbers, ticks, state)
+    if column.texts is not None:
+        for row in np.flatnonzero(valid_mask(column.texts)):
+            time = parse_time(column.texts[int(row)].as_py(), time_unit)
+            ticks[row], state[row] = (0, BAD) if time is None else (time, GOOD)
+    if column.booleans is not None:
+        state[valid_mask(column.booleans)] = BAD
+    bad = state == BAD if wanted is None else (state == BAD) & wanted
+    for row in np.flatnonzero(bad):
+        problems.setdefault(int(row), f"{name!r} is not a time: {column.value(int(row))!r}")
+    return ticks, state
+
+
+def _read_numbers(numbers: pa.Array, ticks: Int64s, state: States) -> None:
+    valid = valid_mask(numbers)
+    if pa.types.is_int64(numbers.type):
+        np.copyto(ticks, int64_view(numbers), where=valid)
+        state[valid] = GOOD
+        return
+    values = numbers.fill_null(0.5).to_numpy(zero_copy_only=False)
+    whole = (np.floor(values) == values) & (np.abs(values) < 2.0**63)
+    np.copyto(ticks, np.where(whole, values, 0).astype(np.int64), where=whole)
+    state[valid] = BAD
+    state[whole] = GOOD
+
+
+def parse_time(text: str, time_unit: str) -> int | None:
+    """An ISO 8601 date or time as ticks (UTC unless it says otherwise), None when it is none."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH
+    microseconds = (since.days * 86400 + since.seconds) * 10**6 + since.microseconds
+    return microseconds * 1000 // NANOSECONDS[time_unit]

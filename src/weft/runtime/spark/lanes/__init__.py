@@ -1,0 +1,1 @@
+"""What a lane is given, what it does, what it keeps."""

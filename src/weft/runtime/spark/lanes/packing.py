@@ -1,0 +1,161 @@
+"""From chunks of the input to runs for the lanes: read, sort, drop what does not matter, split by key, pack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.runtime import blocks
+from weft.runtime.classify.keys import lane_of
+from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.reading.order import EventSource, ranks_of
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes.lanes import Lane
+from weft.runtime.spark.lanes.times import encode_times
+from weft.runtime.spark.lanes.wire import narrow, pack_events
+from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA, record_bytes
+
+CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several
+
+
+def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
+    """Record batches joined to larger ones, of about that many rows."""
+    pending: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if pending and count + batch.num_rows > rows:
+            yield pa.concat_batches(pending)
+            pending, count = [], 0
+        pending.append(batch)
+        count += batch.num_rows
+    if count:
+        yield pa.concat_batches(pending)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk is in the input: the number of its source, of its part (task or file) and its own in that."""
+
+    source: int
+    part: int
+    chunk: int
+
+
+def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
+    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
+    everything = blocks.concat(list(events))
+    ranks = ranks_of(everything.types, job.reading.sources) if len(job.reading.sources) > 1 else 0
+    times = encode_times(everything.ends, everything.starts, ranks)
+    first = int(everything.ends[0]) if len(everything) else None
+    rejects = pack_rejects(events.rejected) if events.rejected else None
+    split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
+    others = pack_events(narrow(_others(everything, split, job))) if job.streaming else None
+    packed = [pack_events(share) for share in split]
+    return run_rows(job.lanes, place, first, times, packed, rejects, others)
+
+
+def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> EventBatch:
+    """The events that no lane of the first group has."""
+    missed = np.ones(len(everything), bool)
+    for lane, share in zip(job.lanes, split, strict=True):
+        if job.reports_late(lane):
+            missed[share.positions] = False
+    return blocks.take(everything, np.flatnonzero(missed))
+
+
+def run_rows(
+    lanes: Sequence[Lane],
+    place: Place,
+    first: int | None,
+    times: bytes,
+    events: Sequence[bytes],
+    rejects: bytes | None,
+    others: bytes | None = None,
+) -> pa.RecordBatch:
+    """One row for each lane; rejects and others go with the first."""
+    count = len(lanes)
+    columns = [
+        pa.array([lane.id for lane in lanes], pa.int32()),
+        pa.array([first] * count, pa.int64()),
+        pa.array([place.source] * count, pa.int32()),
+        pa.array([place.part] * count, pa.int32()),
+        pa.array([place.chunk] * count, pa.int32()),
+        pa.array([times] * count, pa.binary()),
+        pa.array(events, pa.binary()),
+        pa.array([rejects, *[None] * (count - 1)], pa.binary()),
+        pa.array([others, *[None] * (count - 1)], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
+
+
+def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
+    """The events of these types (None: all); they keep the positions they have."""
+    if types is None or not len(events):
+        return events
+    wanted = pa.array(sorted(types), pa.string())
+    if pa.types.is_dictionary(events.types.type):
+        mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)
+    else:
+        mask = pc.is_in(events.types, wanted)
+    chosen = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+    return events if len(chosen) == len(events) else blocks.take(events, chosen)
+
+
+def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
+    """The events of each lane, in the lanes' order. Events without the key of a group are in none of its lanes."""
+    slim = narrow(events)
+    for (key, _queries), group in groupby(lanes, lambda lane: (lane.key, lane.queries)):
+        count = len(list(group))
+        if not key:
+            yield slim
+            continue
+        yield from _split(slim, lane_of(events, key, count), count)
+
+
+def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int) -> Iterator[EventBatch]:
+    if count == 1 and (not len(places) or int(places.min()) == 0):
+        yield events
+        return
+    # Small integers are sorted by radix, in linear time.
+    order = np.argsort((places + 1).astype(np.uint16), kind="stable")
+    sizes = np.bincount(places + 1, minlength=count + 1)
+    together = blocks.take(events, order[sizes[0] :])
+    first = 0
+    for size in sizes[1:]:
+        yield blocks.slice(together, first, int(size))
+        first += int(size)
+
+
+def pack_rejects(rejected: Sequence[Rejected]) -> bytes:
+    """Unreadable events as bytes."""
+    rows = [(place_text(item), None, None, event_text(item.event), item.reason) for item in rejected]
+    return record_bytes(reject_rows(rows))
+
+
+def place_text(item: Rejected) -> str:
+    """Where an unreadable event is: FILE:LINE, or its row in the chunk."""
+    return str(item.row) if item.file is None else f"{item.file}:{item.line}"
+
+
+def reject_rows(rows: Sequence[tuple[str | None, int | None, int | None, str | None, str]]) -> pa.RecordBatch:
+    """Rows of REJECT_SCHEMA."""
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECT_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=REJECT_SCHEMA)
+
+
+def event_text(event: object) -> str | None:
+    """An event as JSON; values that JSON has no word for as text."""
+    return None if event is None else json.dumps(event, default=_plain, ensure_ascii=False)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)

@@ -1,0 +1,123 @@
+"""The stateful operator of a stream: one lane per key, its pages in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.schema import record_batch_of, record_bytes
+from weft.runtime.spark.watermark import Lateness
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.lanes.runs import RunRow
+    from weft.runtime.spark.lanes.state import LaneState
+
+PACKED_DDL = "data binary"  # rows of the output, many to a row
+
+
+class MapPages:
+    """Pages in a map state of Spark's."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, name: str) -> bytes | None:
+        """The page of that name, None when there is none."""
+        found = self._state.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def items(self) -> Iterable[tuple[str, bytes]]:
+        """All pages."""
+        return ((key[0], bytes(page[0])) for key, page in self._state.iterator())
+
+    def put(self, name: str, page: bytes) -> None:
+        """Write a page."""
+        self._state.updateValue((name,), (page,))
+
+    def remove(self, name: str) -> None:
+        """Forget a page."""
+        self._state.removeKey((name,))
+
+
+class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not checked
+    """Takes a lane's runs trigger by trigger and gives packed rows of the output.
+
+    Spark calls its methods by their parameters' names.
+    """
+
+    def __init__(self, job: Job, lateness: Lateness) -> None:
+        self._job = job
+        self._lateness = lateness
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Before anything else."""
+        self._handle = handle
+        self._pages = MapPages(handle.getMapState("pages", "name string", "page binary"))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """All rows of one trigger for this lane."""
+        state = self._load(key[0])
+        self._follow_spark(state, timerValues)
+        rejects = state.take([run_row(row) for row in rows], self._lateness)
+        yield from self._finish(state, rejects)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        """Spark's watermark has passed what was waited for here."""
+        state = self._load(key[0])
+        self._follow_spark(state, timerValues)
+        if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():
+            state.head.timer = None
+        yield from self._finish(state, ())
+
+    def close(self) -> None:
+        """After a trigger."""
+
+    def _load(self, lane_id: int) -> LaneState:
+        # Spark also starts a process that only asks which states there are: it can do without the kernels.
+        from weft.runtime.spark.lanes.state import LaneState
+
+        return LaneState.load(self._pages, self._job, lane_id)
+
+    def _follow_spark(self, state: LaneState, timer_values: Any) -> None:
+        if self._lateness.by_spark:
+            state.head.watermark = self._lateness.from_spark(timer_values.getCurrentWatermarkInMs())
+
+    def _finish(self, state: LaneState, rejects: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        output = list(chain(rejects, state.go_on()))
+        if self._lateness.by_spark:
+            self._set_timer(state)
+        state.store(self._pages)
+        for batch in output:
+            yield Row(data=record_bytes(batch))
+
+    def _set_timer(self, state: LaneState) -> None:
+        """Be called again when the watermark passes what is waited for, even if no more events come."""
+        due = state.due
+        timer = None if due is None else self._lateness.passed_at(due)
+        if timer == state.head.timer:
+            return
+        if state.head.timer is not None:
+            self._handle.deleteTimer(state.head.timer)
+        if timer is not None:
+            self._handle.registerTimer(timer)
+        state.head.timer = timer
+
+
+def run_row(row: Row) -> RunRow:
+    """A row of Spark's as one of ours."""
+    from weft.runtime.spark.lanes.runs import RunRow
+
+    return RunRow(**row.asDict())
+
+
+def unpack_output(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: packed rows of the output as rows."""
+    for batch in batches:
+        for data in batch.column(0):
+            yield record_batch_of(data.as_buffer())

@@ -1,0 +1,91 @@
+"""Runs in, the lane's events in stream order out, each at its position in the whole stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.reading.order import stream_order
+from weft.runtime.spark.lanes.runs import Origin, Run, cut_run, move
+
+
+class Sequencer:
+    """Holds runs until event time has passed their events.
+
+    All lanes are given the times of all events and the same bounds, so they count the same positions
+    without a word between them. Equal times are ordered by the rank of the source, then by origin, then by place in
+    the run.
+    """
+
+    def __init__(self, released: int = 0, held: Iterable[Run] = ()) -> None:
+        self.released = released  # events of the whole stream that have their position
+        self.held: dict[Origin, Run] = {run.origin: run for run in held}
+
+    def add(self, run: Run) -> None:
+        """Take a run, none of whose events is before a bound already passed."""
+        if len(run):
+            self.held[run.origin] = run
+
+    def release(self, bound: int | None) -> EventBatch:
+        """The lane's events that end before the bound (None: all there are), in stream order."""
+        shares: list[tuple[Run, int]] = []
+        for origin in sorted(self.held):
+            run = self.held[origin]
+            count = len(run) if bound is None else int(np.searchsorted(run.ends, bound, side="left"))
+            if count:
+                shares.append((run, count))
+                if count == len(run):
+                    del self.held[origin]
+                else:
+                    self.held[origin] = cut_run(run, count)
+        batches = []
+        for (run, count), places in zip(shares, _places(shares), strict=True):
+            events = blocks.slice(run.events, 0, int(np.searchsorted(run.events.positions, count, side="left")))
+            if len(events):
+                batches.append(move(events, self.released + places[events.positions]))
+        self.released += sum(count for _, count in shares)
+        return _in_position_order(batches)
+
+    @property
+    def first_held(self) -> int | None:
+        """The earliest end of any event that waits."""
+        return min((int(run.ends[0]) for run in self.held.values()), default=None)
+
+    @property
+    def waiting(self) -> int:
+        """How many events of the whole stream wait."""
+        return sum(len(run) for run in self.held.values())
+
+
+def _places(shares: list[tuple[Run, int]]) -> list[Int64s]:
+    """For each share (the first `count` events of a run) the places of its events in the order of them all."""
+    counts = [count for _, count in shares]
+    if len(shares) <= 1:
+        return [np.arange(count) for count in counts]
+    ends = np.concatenate([run.ends[:count] for run, count in shares])
+    instant = all(run.starts is run.ends for run, _ in shares)
+    starts = ends if instant else np.concatenate([run.starts[:count] for run, count in shares])
+    order = stream_order(starts, ends, _ranks(shares))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return np.split(places, np.cumsum(counts)[:-1])
+
+
+def _ranks(shares: list[tuple[Run, int]]) -> Int64s | None:
+    """The ranks of the events' sources; None when they are all the same."""
+    ranks = [run.ranks for run, _ in shares]
+    if all(isinstance(rank, int) and rank == ranks[0] for rank in ranks):
+        return None
+    return np.concatenate([np.broadcast_to(run.ranks, len(run))[:count] for run, count in shares])
+
+
+def _in_position_order(batches: list[EventBatch]) -> EventBatch:
+    batches.sort(key=lambda batch: int(batch.positions[0]))
+    together = blocks.concat(batches)
+    steps = np.diff(together.positions)
+    if len(steps) and int(steps.min()) < 0:
+        return blocks.take(together, np.argsort(together.positions, kind="stable"))
+    return together

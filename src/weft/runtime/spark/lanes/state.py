@@ -1,0 +1,191 @@
+"""One lane of a stream between triggers: what it holds, and the pages that this is kept as."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from weft.runtime.matcher import Matcher
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes.late import late_rows
+from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
+from weft.runtime.spark.lanes.sequencer import Sequencer
+from weft.runtime.spark.lanes.worker import match_rows, pieces
+from weft.runtime.spark.schema import counters_as_output, record_batch_of, rejects_as_output
+from weft.runtime.spark.watermark import END_OF_TIME, Lateness
+
+HEAD, RUN, MATCHER = "head", "run/", "matcher/"
+# Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
+END_OF_STREAM, SILENCE = -1, -2
+_REMEMBERED = 16
+
+
+class Pages(Protocol):
+    """A store of named pages: one lane's part of Spark's state store."""
+
+    def get(self, name: str) -> bytes | None:
+        """The page of that name, None when there is none."""
+
+    def items(self) -> Iterable[tuple[str, bytes]]:
+        """All pages."""
+
+    def put(self, name: str, page: bytes) -> None:
+        """Write a page."""
+
+    def remove(self, name: str) -> None:
+        """Forget a page."""
+
+
+@dataclass
+class Head:
+    """The small part of the state, written at every trigger."""
+
+    trigger: int = 0
+    taken: int = 0  # events of the whole stream that were not late
+    released: int = 0  # those that have a position
+    reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
+    watermark: int | None = None
+    finished: bool = False  # the matcher has been told of the end
+    timer: int | None = None
+    used: dict[str, int] = field(default_factory=dict)  # how many events of a stored run have gone on
+    stamp: str = ""  # made new at every trigger
+
+
+# States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
+# remembers was never committed, the stamp in the store is another one and the memory is not used.
+_remembered: OrderedDict[str, LaneState] = OrderedDict()
+
+
+class LaneState:
+    """A lane's sequencer and matcher."""
+
+    def __init__(self, job: Job, head: Head, sequencer: Sequencer, matcher: Matcher) -> None:
+        self.job = job
+        self.head = head
+        self.sequencer = sequencer
+        self.matcher = matcher
+        self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
+
+    @classmethod
+    def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
+        """The lane as the pages have it; a new one if there are none."""
+        queries = job.lane_named(lane_id).queries
+        stored = pages.get(HEAD)
+        if stored is None:
+            return cls(job, Head(), Sequencer(), Matcher(job.plan, queries))
+        head = Head(**json.loads(stored))
+        remembered = _remembered.pop(head.stamp, None)
+        if remembered is not None:
+            remembered.job = job
+            return remembered
+        everything = dict(pages.items())
+        runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
+        held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
+        kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
+        return cls(job, head, Sequencer(head.released, held), Matcher.restore(job.plan, kept, queries))
+
+    def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
+        """Hold the runs of one trigger; give what is late or could not be read as rejects.
+
+        With a delay the watermark follows the slowest source; without one it is set from outside.
+        """
+        head = self.head
+        before = head.taken
+        for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
+            if row.rejects is not None:
+                yield rejects_as_output(record_batch_of(row.rejects))
+            if row.chunk >= 0 and row.first is not None:
+                yield from self._hold(row)
+        head.trigger += 1
+        self._pass_silence([row for row in rows if row.chunk == SILENCE])
+        if lateness.delay is not None and head.watermark != END_OF_TIME and len(head.reached) >= lateness.sources:
+            head.watermark = min(head.reached.values()) - lateness.delay
+        if any(row.chunk == END_OF_STREAM for row in rows):
+            head.watermark = END_OF_TIME
+        if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
+            yield counters_as_output({"events": head.taken - before})
+
+    def _hold(self, row: RunRow) -> Iterator[pa.RecordBatch]:
+        head = self.head
+        run = row.run(head.trigger)
+        self._reach(row.source, int(run.ends[-1]))
+        if head.watermark is not None:
+            late = int(np.searchsorted(run.ends, head.watermark, side="left"))
+            rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
+            if rejects is not None:
+                yield rejects_as_output(rejects)
+            run = cut_run(run, late)
+        head.taken += len(run)
+        self.sequencer.add(run)
+
+    def _reach(self, source: int, time: int) -> None:
+        reached = self.head.reached
+        reached[str(source)] = max(time, reached.get(str(source), time))
+
+    def _pass_silence(self, rows: Sequence[RunRow]) -> None:
+        """A silent source has come as far as the others, and further by the time that it was silent."""
+        reached = dict(self.head.reached)
+        furthest = max(reached.values(), default=None)
+        if furthest is not None:
+            for row in rows:
+                own = reached.get(str(row.source), furthest) + (row.first or 0)
+                self._reach(row.source, max(own, furthest))
+
+    def go_on(self) -> Iterator[pa.RecordBatch]:
+        """Match the events that the watermark has passed, and what waited for time to pass.
+
+        Every lane is given the watermark of the whole stream, so no key waits for events of its own.
+        """
+        watermark = self.head.watermark
+        if watermark is None:
+            return
+        ended = watermark == END_OF_TIME
+        for events in pieces(self.sequencer.release(None if ended else watermark)):
+            if not self.job.empty:
+                yield from match_rows(self.matcher.push(events), self.job)
+        if not ended:
+            yield from match_rows(self.matcher.advance(watermark), self.job)
+        elif not self.head.finished:
+            self.head.finished = True
+            yield from match_rows(self.matcher.finish(), self.job)
+
+    @property
+    def due(self) -> int | None:
+        """The time that must pass for something to happen here: any, when matches may wait for it."""
+        if self.head.watermark is not None and self.matcher.safe is not None:
+            return self.head.watermark
+        return self.sequencer.first_held
+
+    def store(self, pages: Pages) -> None:
+        """Write the pages that changed. A run is written once; how much of it has been used is in the head."""
+        head, held = self.head, self.sequencer.held
+        for origin in [origin for origin in self._stored if origin not in held]:
+            pages.remove(_name(origin))
+            del self._stored[origin]
+        for origin, run in held.items():
+            if origin not in self._stored:
+                pages.put(_name(origin), pack_run(run))
+                self._stored[origin] = run.used
+        head.used = {_name(origin): held[origin].used - base for origin, base in self._stored.items()}
+        for name, page in self.matcher.snapshot().items():
+            if page is None:
+                pages.remove(MATCHER + name)
+            else:
+                pages.put(MATCHER + name, page)
+        head.released = self.sequencer.released
+        head.stamp = uuid.uuid4().hex
+        pages.put(HEAD, json.dumps(asdict(head)).encode())
+        _remembered[head.stamp] = self
+        while len(_remembered) > _REMEMBERED:
+            _remembered.popitem(last=False)
+
+
+def _name(origin: Origin) -> str:
+    return RUN + "/".join(map(str, origin))

@@ -1,0 +1,100 @@
+"""What one lane does: runs in, put into stream order, matched; matches and rejects out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+
+import pyarrow as pa
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes.runs import RunRow, run_rows_of
+from weft.runtime.spark.lanes.sequencer import Sequencer
+from weft.runtime.spark.schema import (
+    counters_as_output,
+    counts_as_output,
+    record_batch_of,
+    rejects_as_output,
+    with_reason,
+)
+from weft.runtime.writing.match_rows import to_record_batches
+
+PUSHED = 65536  # events given to the kernels at a time
+
+
+class WholeLane:
+    """A lane of a whole input, whose runs come ordered by their first event."""
+
+    def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
+        self.matcher = Matcher(job.plan, job.lane_named(lane_id).queries)
+        self._first = lane_id == job.lanes[0].id
+        self._rows = rows
+        self._rejects: list[pa.RecordBatch] = []
+        self._sequencer = Sequencer()
+
+    def events(self) -> Iterator[EventBatch]:
+        """The lane's events in stream order, some at a time."""
+        if self.matcher.looks_back:
+            self._rows = list(self._rows)
+            self.matcher.expect(max((row.longest for row in self._rows), default=0))
+        for row in self._rows:
+            if row.rejects is not None:
+                self._rejects.append(rejects_as_output(record_batch_of(row.rejects)))
+            if row.first is not None:
+                yield from pieces(self._sequencer.release(row.first))
+                self._sequencer.add(row.run())
+        yield from pieces(self._sequencer.release(None))
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What comes after all events: rejects and counters."""
+        yield from self._rejects
+        # Events of the whole input, as all lanes count them: one is enough.
+        events = self._sequencer.released if self._first else 0
+        yield counters_as_output({**self.matcher.counters, "events": events})
+
+
+def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:
+    """The lanes that a task was given, almost always one."""
+    rows = chain.from_iterable(map(run_rows_of, batches))
+    for lane_id, mine in groupby(rows, lambda row: row.lane):
+        yield WholeLane(lane_id, mine, job)
+
+
+def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """In a task: the matches of its lanes, their rejects and counters."""
+    for lane in lanes_in(batches, job):
+        for events in lane.events():
+            if not job.empty:
+                yield from match_rows(lane.matcher.push(events), job)
+        yield from match_rows(lane.matcher.finish(), job)
+        yield from lane.rest()
+
+
+def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """In a task: the numbers of matches of its lanes, their rejects and counters."""
+    for lane in lanes_in(batches, job):
+        totals: Counter[str] = Counter()
+        for events in lane.events():
+            totals.update(lane.matcher.count(events))
+        for last in lane.matcher.finish():
+            totals.update(last.counts)
+        yield counts_as_output(totals)
+        yield from lane.rest()
+
+
+def pieces(events: EventBatch) -> Iterator[EventBatch]:
+    """A batch cut to the size that kernels like."""
+    for first in range(0, len(events), PUSHED):
+        yield blocks.slice(events, first, PUSHED)
+
+
+def match_rows(matches: Iterable[MatchBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """Matches as rows of the output, piece by piece: there may be more than fit into memory."""
+    for piece in matches:
+        for rows in to_record_batches([piece], job.query_names):
+            yield with_reason(rows)

@@ -1,0 +1,255 @@
+"""Matches as rows: Arrow tables in match order, with ids and with fields as JSON; and objects made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.kernels.matches.bindings import bind
+from weft.kernels.matches.identify import identify, write_hex
+from weft.kernels.matches.order import is_ordered, match_order
+from weft.runtime.buffers import fixed, names_by_number, room, strings
+from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch
+from weft.runtime.writing.json_texts import json_objects
+
+UInt64s = npt.NDArray[np.uint64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+Name = TypeVar("Name")
+
+MATCH_SCHEMA = pa.schema(
+    [
+        pa.field("query", pa.string(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("positions", pa.list_(pa.field("element", pa.int64(), nullable=False)), nullable=False),
+        pa.field(
+            "bindings",
+            pa.map_(pa.string(), pa.field("value", pa.list_(pa.field("element", pa.int64(), nullable=False)))),
+            nullable=False,
+        ),
+        pa.field("event", pa.string(), nullable=False),  # a JSON object
+    ]
+)
+_POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
+# Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
+ROWS = 1 << 17
+
+
+def match_ids(batch: MatchBatch) -> pa.Array:
+    """The ids of a batch's matches: 32 hexadecimal digits each, the same in every process."""
+    return _hex(*_id_words(batch))
+
+
+def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None) -> pa.Table:
+    """All matches of the batches in match order: end, start, positions, query (in the given order), id."""
+    return pa.Table.from_batches(to_record_batches(batches, query_order), schema=MATCH_SCHEMA)
+
+
+def to_record_batches(
+    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Like `to_arrow`, a bounded number of rows at a time."""
+    present = [batch for batch in batches if len(batch)]
+    if not present:
+        return
+    words = [_id_words(batch) for batch in present]
+    high, low = _one([high for high, _ in words]), _one([low for _, low in words])
+    whole = _joined(present)
+    ranks = _ranks(whole.query_names, tuple(query_order or whole.query_names)).take(whole.query_codes)
+    columns: list[Any] = [whole.ends, whole.starts, whole.offsets, whole.positions, ranks, high, low]
+    columns = list(map(fixed, columns))
+    if not is_ordered(*columns):
+        order = match_order(*columns)
+        whole, high, low = whole.take(order), high[order], low[order]
+    for begin in range(0, len(whole), ROWS):
+        end = min(begin + ROWS, len(whole))
+        yield _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
+
+
+def to_matches(batches: MatchBatch | Iterable[MatchBatch]) -> Iterator[Match]:
+    """The matches of the batches as objects, in match order."""
+    single = [batches] if isinstance(batches, MatchBatch) else batches
+    for rows in to_record_batches(single):
+        yield from rows_to_matches(rows)
+
+
+def rows_to_matches(rows: pa.RecordBatch | pa.Table) -> Iterator[Match]:
+    """The rows of a table with MATCH_SCHEMA as objects, in their order."""
+    for part in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+        plain = (part.column(name).to_pylist() for name in ("query", "id", "start", "end"))
+        events = json.loads(f"[{','.join(part.column('event').to_pylist())}]")
+        positions = _tuples(part.column("positions"))
+        yield from map(Match, *plain, positions, _bindings(part.column("bindings")), events)
+
+
+def _tuples(lists: pa.ListArray) -> Iterator[tuple[int, ...]]:
+    """Lists of whole numbers, taken apart at once: one by one they would cost more than the rest of a match."""
+    values, offsets = lists.values.to_pylist(), lists.offsets.to_pylist()
+    return (tuple(values[begin:end]) for begin, end in pairwise(offsets))
+
+
+def _bindings(maps: pa.MapArray) -> Iterator[dict[str, tuple[int, ...]]]:
+    names, places, offsets = maps.keys.to_pylist(), list(_tuples(maps.items)), maps.offsets.to_pylist()
+    return (dict(zip(names[begin:end], places[begin:end], strict=True)) for begin, end in pairwise(offsets))
+
+
+def _joined(batches: Sequence[MatchBatch]) -> MatchBatch:
+    """Several batches as one, in which nothing is left of what only matters for ids."""
+    if len(batches) == 1:
+        return batches[0]
+    names, labels = _united([(batch.names, batch.labels) for batch in batches])
+    queries, codes = _united([(batch.query_names, batch.query_codes) for batch in batches])
+    bases = accumulate((len(batch.positions) for batch in batches), initial=0)
+    offsets = [batch.offsets[1:] + base for batch, base in zip(batches, bases, strict=False)]
+    return MatchBatch(
+        query="",
+        names=names,
+        starts=np.concatenate([batch.starts for batch in batches]),
+        ends=np.concatenate([batch.ends for batch in batches]),
+        offsets=np.concatenate([np.zeros(1, np.int64), *offsets]),
+        positions=np.concatenate([batch.positions for batch in batches]),
+        labels=labels,
+        events=pa.concat_arrays([_event_texts(batch) for batch in batches]),
+        queries=queries,
+        codes=codes,
+    )
+
+
+def _united(parts: Sequence[tuple[tuple[Name, ...], Labels]]) -> tuple[tuple[Name, ...], Int32s]:
+    """Numbers of names in tables of their own as numbers in one table."""
+    bases: dict[tuple[Name, ...], int] = {}
+    for table, _ in parts:
+        bases.setdefault(table, sum(map(len, bases)))
+    numbers = [numbers.astype(np.int32, copy=False) + np.int32(bases[table]) for table, numbers in parts]
+    return tuple(name for table in bases for name in table), np.concatenate(numbers)
+
+
+def _one(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
+    """Matches as a record batch, in their order."""
+    columns = [
+        names_by_number(batch.query_codes, pa.array(batch.query_names, pa.string())),
+        _hex(high, low),
+        pa.array(batch.starts),
+        pa.array(batch.ends),
+        _lists(batch.offsets.astype(np.int32), batch.positions, _POSITIONS),
+        _bindings_of(batch),
+        _event_texts(batch),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=MATCH_SCHEMA)
+
+
+def _bindings_of(batch: MatchBatch) -> pa.MapArray:
+    table = _label_table(batch.names)
+    labels = batch.labels.astype(np.int32, copy=False)
+    most = len(labels) * table.most
+    entry_offsets, entry_names = room(len(batch) + 1, np.int32), room(most, np.int32)
+    value_offsets, values = room(most + 1, np.int32), room(most, np.int64)
+    entries = bind(
+        fixed(batch.offsets),
+        fixed(batch.positions),
+        fixed(labels),
+        table.offsets,
+        table.codes,
+        np.full(len(table.names), -1, np.int64),
+        entry_offsets,
+        entry_names,
+        value_offsets,
+        values,
+    )
+    bound = _lists(value_offsets[: entries + 1], values, _BINDINGS.item_type)
+    names = names_by_number(entry_names[:entries], table.names)
+    return pa.MapArray.from_arrays(pa.array(entry_offsets), names, bound, _BINDINGS)
+
+
+def _lists(offsets: Int32s, values: Int64s, kind: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), kind)
+
+
+def _event_texts(batch: MatchBatch) -> pa.Array:
+    """The JSON object of each match's selected fields."""
+    return json_objects(batch.fields, len(batch)) if batch.events is None else batch.events
+
+
+class _LabelTable(NamedTuple):
+    """Label l has the names `names[codes[offsets[l]:offsets[l+1]]]`, and a word for ids made of them."""
+
+    words: UInt64s
+    offsets: Int64s
+    codes: Int32s
+    names: pa.Array
+    most: int  # names of a label
+
+
+@lru_cache(maxsize=256)
+def _label_table(labels: tuple[tuple[str, ...], ...]) -> _LabelTable:
+    codes: dict[str, int] = {}
+    numbers = [codes.setdefault(name, len(codes)) for names in labels for name in names]
+    return _LabelTable(
+        np.array([_word(*sorted(names))[0] for names in labels] or [0], np.uint64),
+        np.cumsum([0, *map(len, labels)], dtype=np.int64),
+        np.array(numbers, np.int32),
+        pa.array(list(codes), pa.string()),
+        max(map(len, labels), default=0),
+    )
+
+
+@lru_cache(maxsize=256)
+def _ranks(names: tuple[str, ...], order: tuple[str, ...]) -> Int32s:
+    """The place of each name in an order, at its end if it is not there."""
+    rank = {name: at for at, name in reversed(list(enumerate(order)))}
+    return np.array([rank.get(name, len(rank)) for name in names], np.int32)
+
+
+@lru_cache(maxsize=256)
+def _seeds(names: tuple[str, ...]) -> UInt64s:
+    return np.array([_word(name) for name in names], np.uint64).ravel()
+
+
+def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
+    """The two halves of each id.
+
+    The partition key needs no part in it: a position belongs to one key only.
+    """
+    high, low = room(len(batch), np.uint64), room(len(batch), np.uint64)
+    none = np.empty(0, np.int64)
+    identify(
+        _seeds(batch.query_names),
+        fixed(batch.query_codes),
+        fixed(batch.starts),
+        fixed(batch.ends),
+        fixed(none if batch.firsts is None else batch.firsts),
+        fixed(none if batch.lasts is None else batch.lasts),
+        fixed(batch.offsets),
+        fixed(batch.positions),
+        fixed(batch.labels.astype(np.int32, copy=False)),
+        _label_table(batch.names).words,
+        high,
+        low,
+    )
+    return high, low
+
+
+@lru_cache(maxsize=1 << 16)
+def _word(*texts: str) -> tuple[int, int]:
+    digest = hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+
+
+def _hex(high: UInt64s, low: UInt64s) -> pa.Array:
+    text = room(16 * len(high), np.uint16)
+    write_hex(fixed(high), fixed(low), text)
+    offsets = np.arange(0, 32 * len(high) + 1, 32, dtype=np.int32)
+    return strings(offsets, text, 32 * len(high))
