@@ -43,7 +43,7 @@ def compile(
     schema: Schema | None = None,
     time_unit: str = "ms",
 ) -> Program:
-    """Compile a program from its text or its file.
+    """Compile a program from its text or its file: a `Path`, or a text that ends like one (`fire.ceql`).
 
     The language is told by the file's ending or a leading keyword. `schema` declares event types that the
     text does not declare itself. One tick of event time is a `time_unit` (ns, us, ms, s, min, h or d).
@@ -199,11 +199,8 @@ def _as_path(text_or_path: str | Path) -> Path | None:
         return text_or_path
     if "\n" in text_or_path:
         return None
-    try:
-        path = Path(text_or_path)
-        return path if path.suffix in PROGRAM_SUFFIXES or path.is_file() else None
-    except (OSError, ValueError):  # too long for a file's name, or no name at all
-        return None
+    path = Path(text_or_path)
+    return path if path.suffix in PROGRAM_SUFFIXES else None
 
 
 def _read(path: Path) -> str:

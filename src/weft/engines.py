@@ -12,6 +12,7 @@ import pyarrow as pa
 from weft.algebra import meaning
 from weft.algebra.query import Program
 from weft.connectors.files import ENDINGS, READERS
+from weft.connectors.places import check_folders
 from weft.errors import UsageError, did_you_mean
 from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import optimize
@@ -79,7 +80,10 @@ def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: 
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
     from weft.runtime.spark.run import ContinuousRun, RunOptions
 
-    return ContinuousRun(optimize(program), sources, RunOptions(**options), ENDINGS, READERS)
+    run = ContinuousRun(optimize(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
+    written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
+    check_folders(written, [uri.removeprefix("file://") for _, uri in sources])
+    return run
 
 
 def is_spark_frame(events: Any) -> bool:

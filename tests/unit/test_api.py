@@ -195,3 +195,11 @@ def test_a_pattern_is_given_before_those_that_look_at_it() -> None:
     assert weft.count([{"type": "A", "ts": 1}], [made, looking]) == {"P": 1, "Q": 1}
     with pytest.raises(weft.UsageError, match="'Q' looks at 'P', which comes after it: give the program of 'P' first"):
         weft.count([{"type": "A", "ts": 1}], [looking, made])
+
+
+def test_a_text_is_never_opened_as_a_file_unless_it_ends_like_a_program(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("root:x:0:0")
+    with pytest.raises(weft.ProgramError) as error:
+        weft.compile(str(secret))
+    assert "root" not in str(error.value)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from weft.api import compile_with_findings
 from weft.cli import options
+from weft.cli.render import sources_of
 from weft.errors import Diagnostic, InputError, ProgramError
 
 
 def check(
-    programs: options.Programs,
+    programs: options.Programs = None,
+    queries: options.Queries = None,
     language: options.Language = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per finding, on stdout.")] = False,
 ) -> None:
@@ -30,9 +31,10 @@ def check(
     """
     findings: list[Diagnostic] = []
     unreadable = 0
-    for path in programs:
+    given = sources_of(programs, queries)
+    for text_or_path, stem in given:
         try:
-            found = compile_with_findings(Path(path), language)[1]
+            found = compile_with_findings(text_or_path, language, stem=stem)[1]
         except ProgramError as error:
             found = error.diagnostics
         except InputError as error:
@@ -45,7 +47,8 @@ def check(
     if not as_json:
         warnings = len(findings) - errors
         rest = f", {unreadable} could not be read" if unreadable else ""
-        files = f"{len(programs)} file{'s' * (len(programs) != 1)}"
+        what = "program" if queries else "file"
+        files = f"{len(given)} {what}{'s' * (len(given) != 1)}"
         typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}{rest}")
     if errors or unreadable:
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,11 +9,18 @@ import typer
 from weft.api import compile_with_findings
 from weft.api import explain as explain_program
 from weft.cli import options
+from weft.cli.render import sources_of
+from weft.errors import UsageError
 from weft.stages import Format, Stage
 
 
 def explain(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file with queries.")],
+    program: Annotated[
+        str | None, typer.Argument(metavar="PROGRAM", show_default=False, help="A file with queries.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", metavar="TEXT", help="A query itself, in place of a file.")
+    ] = None,
     stage: Annotated[Stage, typer.Option(help="How far on its way to show the program.")] = "plan",
     output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
     language: options.Language = None,
@@ -29,5 +35,8 @@ def explain(
 
         weft explain fire.ceql --stage plan --format dot | dot -Tsvg > plan.svg
     """
-    compiled, _ = compile_with_findings(Path(program), language, time_unit=time_unit)
+    (text_or_path, stem), *more = sources_of(program and [program], query and [query])
+    if more:
+        raise UsageError("one program is explained at a time: give a file or --query, not both")
+    compiled, _ = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
     typer.echo(explain_program(compiled, stage=stage, format=output_format))

@@ -29,7 +29,9 @@ class QuietGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         try:
-            return super().invoke(ctx)
+            done = super().invoke(ctx)
+            sys.stdout.flush()
+            return done
         except UsageError as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(2) from None
@@ -37,11 +39,23 @@ class QuietGroup(TyperGroup):
             typer.echo(str(error), err=True)
             raise typer.Exit(1) from None
         except BrokenPipeError:
-            # The reader has what it wanted (`weft match … | head`); what Python would flush at exit goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except KeyboardInterrupt:
+            raise typer.Exit(0) from None  # the reader has what it wanted: `weft match … | head`
+        except OSError as problem:
+            typer.echo(f"cannot write to standard output: {problem.strerror or problem}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt as stopped:
+            typer.echo("; ".join(["interrupted", *map(str, stopped.args)]), err=True)
             raise typer.Exit(INTERRUPTED) from None
+        finally:
+            _forget_unwritable_output()
+
+
+def _forget_unwritable_output() -> None:
+    """What standard output did not take goes nowhere, or Python would try once more at exit and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

@@ -19,7 +19,8 @@ from weft.algebra.query import Program
 from weft.api import PROGRAM_SUFFIXES, together
 from weft.cli import options
 from weft.cli.render import compile_all, compiling_told, progress, show_stats, write_rejects
-from weft.connectors.files import write_matches, write_to_sinks
+from weft.connectors.files import find_files, write_matches, write_to_sinks
+from weft.connectors.places import check_places, opened
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
 
@@ -65,7 +66,8 @@ def spread_events(args: Sequence[str]) -> list[str]:
 
 
 def match(
-    programs: options.Programs,
+    programs: options.Programs = None,
+    queries: options.Queries = None,
     events: Events = None,
     engine: Annotated[
         Engine,
@@ -108,10 +110,13 @@ def match(
     Events that cannot be read are counted and never silently dropped; see --rejects.
     """
     started = clock.perf_counter()
-    program = together(compile_all(programs, language, time_unit))
-    run = engines.start(events_of(events or [], program), program, engine, time=time, type=type_)
+    program = together(compile_all(programs, queries, language, time_unit))
+    given = events_of(events or [], program)
     sinks = {} if events or out or count else sinks_of(program)
     out = out or "-"
+    shared = dict.fromkeys(path for paths in sinks.values() for path in paths)
+    check_places([*shared, out, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
+    run = engines.start(given, program, engine, time=time, type=type_)
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count
@@ -129,6 +134,8 @@ def match(
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}
         show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})
+    if run.rejected and not run.counters.get("events"):
+        raise InputError("no event could be read")
 
 
 def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, list[str]]:
@@ -147,6 +154,12 @@ def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, l
     return inputs.declared_input(program, given)
 
 
+def files_of(events: list[str] | dict[str, list[str]]) -> list[str]:
+    """All files that will be read."""
+    places = [events] if isinstance(events, list) else events.values()
+    return [path for paths in places for path in find_files(paths)]
+
+
 def sinks_of(program: Program) -> dict[str, list[str]]:
     """The files that the program sends matches to, by query."""
     sinks: dict[str, list[str]] = {}
@@ -161,11 +174,5 @@ def _format_of(out: str) -> OutputFormat:
 
 def _write_counts(counts: dict[str, int], out: str) -> None:
     lines = "".join(json.dumps({"query": name, "count": n}, ensure_ascii=False) + "\n" for name, n in counts.items())
-    if out == "-":
-        sys.stdout.write(lines)
-        sys.stdout.flush()
-        return
-    try:
-        Path(out).write_text(lines, encoding="utf-8")
-    except OSError as problem:
-        raise InputError(f"cannot write {out}: {problem.strerror}") from None
+    with opened(out) as sink:
+        sink.write(lines.encode())

@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-Programs = Annotated[list[str], typer.Argument(metavar="PROGRAM", help="Files with queries.")]
+Programs = Annotated[
+    list[str] | None, typer.Argument(metavar="PROGRAM", show_default=False, help="Files with queries.")
+]
+Queries = Annotated[
+    list[str] | None,
+    typer.Option("--query", "-q", metavar="TEXT", help="A query itself, in place of a file; repeatable."),
+]
 Language = Annotated[
     str | None, typer.Option(metavar="NAME", help="The query language; told by the file's ending if not given.")
 ]

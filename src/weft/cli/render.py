@@ -12,17 +12,19 @@ import typer
 from weft.algebra.query import Program
 from weft.api import compile_with_findings
 from weft.connectors.files import write_rejected
-from weft.errors import ProgramError
+from weft.errors import ProgramError, UsageError
 from weft.runtime.events import Rejected
 
 
-def compile_all(paths: Sequence[str], language: str | None, time_unit: str) -> list[Program]:
-    """Compile every file; warnings go to stderr, and all errors of all files are raised together."""
+def compile_all(
+    paths: Sequence[str] | None, queries: Sequence[str] | None, language: str | None, time_unit: str
+) -> list[Program]:
+    """Compile files and texts; warnings go to stderr, and all errors of all of them are raised together."""
     programs: list[Program] = []
     wrong: list[ProgramError] = []
-    for path in paths:
+    for text_or_path, stem in sources_of(paths, queries):
         try:
-            program, findings = compile_with_findings(Path(path), language, time_unit=time_unit)
+            program, findings = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
         except ProgramError as error:
             wrong.append(error)
             continue
@@ -32,6 +34,15 @@ def compile_all(paths: Sequence[str], language: str | None, time_unit: str) -> l
     if wrong:
         raise ProgramError([diagnostic for error in wrong for diagnostic in error.diagnostics])
     return programs
+
+
+def sources_of(paths: Sequence[str] | None, queries: Sequence[str] | None) -> list[tuple[Path, None] | tuple[str, str]]:
+    """The programs that are given as files or as texts, and what a nameless query of a text is called."""
+    texts = queries or ()
+    named = [(text, "q" if len(texts) == 1 else f"q{number}") for number, text in enumerate(texts, 1)]
+    if not (paths or named):
+        raise UsageError('there is no program: give a file, or a query itself as -q "SELECT * WHERE A AS a"')
+    return [*((Path(path), None) for path in paths or ()), *named]
 
 
 @contextmanager

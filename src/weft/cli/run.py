@@ -29,13 +29,14 @@ GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
 
 def run(
-    programs: options.Programs,
     source: Annotated[
         list[str],
         typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
     ],
     sink: Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")],
     checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")],
+    programs: options.Programs = None,
+    queries: options.Queries = None,
     time: options.Time = "ts",
     type_: options.Type = "type",
     time_unit: options.TimeUnit = "ms",
@@ -66,7 +67,7 @@ def run(
 
     An event waits until none that belongs before it can come any more: --delay says how late one may be.
     """
-    program = together(compile_all(programs, language, time_unit))
+    program = together(compile_all(programs, queries, language, time_unit))
     continuous = engines.continuous(
         program,
         [named_source(item) for item in source],

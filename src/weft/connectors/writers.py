@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from weft.connectors.places import opened
 from weft.errors import InputError, UsageError
 from weft.runtime.events import Rejected
 from weft.runtime.writing.match_lines import json_lines
@@ -30,7 +31,7 @@ def write_matches(matches: Rows, path: str | Path, format: str = "jsonl") -> int
     """Write matches (dicts, or rows of MATCH_SCHEMA) to a file, `-` being standard output; returns how many."""
     make = _writer_of(format)
     count = 0
-    with _opened(path) as sink, closing(make(sink)) as writer:
+    with opened(path) as sink, closing(make(sink)) as writer:
         for rows in _batches(matches):
             writer.write(rows)
             count += len(rows)
@@ -42,25 +43,41 @@ def write_to_sinks(matches: Iterable[pa.RecordBatch], sinks: Mapping[str, Sequen
     count = 0
     with ExitStack() as stack:
         paths = dict.fromkeys(path for places in sinks.values() for path in places)
-        files = {path: stack.enter_context(closing(MatchFile(path))) for path in paths}
-        shown = stack.enter_context(closing(JsonLines(stack.enter_context(_opened("-")))))
+        files = {path: stack.enter_context(_whole(path)) for path in paths}
+        shown = stack.enter_context(closing(JsonLines(stack.enter_context(opened("-")))))
         for rows in matches:
             count += len(rows)
             for query in rows["query"].unique().to_pylist():
                 own = rows.filter(pc.equal(rows["query"], query))
-                targets: list[MatchFile | JsonLines] = [files[path] for path in sinks.get(query, ())]
+                targets: list[Writer] = [files[path] for path in sinks.get(query, ())]
                 for target in targets or [shown]:
                     target.write(own)
     return count
+
+
+@contextmanager
+def _whole(path: str | Path) -> Iterator[Writer]:
+    """A file of matches by its ending, which is there when all are."""
+    make = _writer_of_ending(path)
+    with opened(path) as sink, closing(make(sink)) as writer:
+        yield writer
+
+
+def _emptied(path: str | Path) -> BinaryIO:
+    """A file that others may read while it grows."""
+    try:
+        return Path(path).open("wb")
+    except OSError as problem:
+        raise InputError(f"cannot write {path}: {problem.strerror}") from None
 
 
 class MatchFile:
     """A file that matches are added to as they are found; the format is told by the path's ending."""
 
     def __init__(self, path: str | Path) -> None:
-        make = _writer_of(Path(path).suffix.removeprefix(".").lower())
+        make = _writer_of_ending(path)
         self._open = ExitStack()
-        self._sink = self._open.enter_context(_opened(path))
+        self._sink = self._open.enter_context(_emptied(path))
         self._writer = self._open.enter_context(closing(make(self._sink)))
         self._complete = finalize(self, self._open.close)  # also when it is forgotten
 
@@ -77,26 +94,13 @@ class MatchFile:
 def write_rejected(rejected: Iterable[Rejected], path: str | Path) -> int:
     """Write events that could not be read as JSON lines, each with its place and the reason; returns how many."""
     count = 0
-    with _opened(path) as sink:
+    with opened(path) as sink:
         for one in rejected:
             fields = {"file": one.file, "line": one.line, "row": one.row, "reason": one.reason, "event": one.event}
             shown = {name: value for name, value in fields.items() if value is not None}
             sink.write((json.dumps(shown, ensure_ascii=False, default=str) + "\n").encode())
             count += 1
     return count
-
-
-@contextmanager
-def _opened(path: str | Path) -> Iterator[BinaryIO]:
-    if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with Path(path).open("wb") as sink:
-            yield sink
-    except OSError as problem:
-        raise InputError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def _batches(matches: Rows) -> Iterator[pa.RecordBatch]:
@@ -132,6 +136,10 @@ def _writer_of(format: str) -> Callable[[BinaryIO], Writer]:
     if format not in writers:
         raise UsageError(f"unknown format {format!r}; known are {', '.join(writers)}")
     return writers[format]
+
+
+def _writer_of_ending(path: str | Path) -> Callable[[BinaryIO], Writer]:
+    return _writer_of(Path(path).suffix.removeprefix(".").lower())
 
 
 class Writer(Protocol):
