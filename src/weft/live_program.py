@@ -17,8 +17,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import pyarrow as pa
 
 from weft import inputs
-from weft.algebra.outputs import field_kinds
-from weft.algebra.query import Program, is_called
+from weft.algebra.query import Program
 from weft.api import Programs, Schema, compile_with_findings, report_rejected, together, warn_of
 from weft.connectors.writers import MatchFile
 from weft.errors import UsageError, did_you_mean
@@ -206,7 +205,7 @@ class LiveProgram:
                 if not own:
                     raise UsageError(f"{item!r} is removed already")
             else:
-                own = [deployed for deployed in present if is_called(deployed.query, item)]
+                own = [deployed for deployed in present if deployed.query.is_called(item)]
                 if not own:
                     self.program.without(item)  # says which names there are
             meant += own
@@ -248,7 +247,7 @@ class LiveProgram:
         fields: dict[str, Any] = {}
         for query in self.program.queries:
             if query.name == type:
-                for name, kind in field_kinds(query).items():
+                for name, kind in query.field_kinds.items():
                     fields[name] = kind if fields.get(name, kind) == kind else None
         return fields
 

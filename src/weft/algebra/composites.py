@@ -13,12 +13,14 @@ bound to the variable, and is missing when there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from weft.algebra.definition import Definition
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.terms import mentioned
+from weft.schema import Kind
 from weft.tree import Node
 
 Conditions = tuple[Predicate, ...]
@@ -224,16 +226,25 @@ class Field(Node):
 
 
 @dataclass(frozen=True)
-class CompositeQuery(Node):
+class CompositeQuery(Definition):
     """A named pattern and the output fields of its matches: one match for each different binding of variables."""
 
-    name: str
     pattern: Composite
     fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         _require_known((field.value for field in self.fields), self.pattern.variables)
         _require_distinct(tuple(field.name for field in self.fields))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The types of its sources, wanted or not."""
+        return tuple(dict.fromkeys(node.type for node in self.pattern.walk(Composite) if isinstance(node, Source)))
+
+    @property
+    def field_kinds(self) -> Mapping[str, Kind | None]:
+        """The fields, of kinds that the events decide."""
+        return dict.fromkeys(field.name for field in self.fields)
 
 
 def _require_distinct(names: tuple[str, ...]) -> None:

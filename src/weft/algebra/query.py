@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal as OneOf
 
 from weft.algebra.composites import CompositeQuery
+from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
-from weft.algebra.patterns import Pattern
+from weft.algebra.patterns import Event, Other, Pattern
 from weft.algebra.rule_graph import behind, instant_cycles
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
-from weft.schema import Catalog
+from weft.schema import Catalog, Kind
 from weft.tree import Node
 
 
@@ -58,7 +60,7 @@ class Window(Node):
 
 
 @dataclass(frozen=True)
-class Query(Node):
+class Query(Definition):
     """One CEQL query. `selected` None is `*`; the empty tuple is NONE.
 
     `universe` lists the (stream, type) pairs that exist for the query; None: all events do. An event
@@ -67,7 +69,6 @@ class Query(Node):
     `partition` is a tuple of key parts, each the tuple of attributes of which the first present counts.
     """
 
-    name: str
     pattern: Pattern
     strategy: Strategy = Strategy.ALL
     selected: tuple[Selected, ...] | None = None
@@ -76,6 +77,18 @@ class Query(Node):
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: int | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The types that the pattern names, in NOT too."""
+        return tuple(dict.fromkeys(node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)))
+
+    @property
+    def field_kinds(self) -> Mapping[str, Kind | None]:
+        """The selected attributes, of kinds that the events decide; `x.a` where several variables show an `a`."""
+        shown = dict.fromkeys((item.name, name) for item in self.selected or () for name in item.attributes)
+        names = [name for _, name in shown]
+        return dict.fromkeys(name if names.count(name) == 1 else f"{variable}.{name}" for variable, name in shown)
 
 
 AnyQuery = Query | CompositeQuery | SituationQuery | Rule
@@ -120,28 +133,23 @@ class Program:
     def without(self, *names: str) -> Program:
         """This program without the queries of these names; rules go by the type they define, or by their label."""
         for name in names:
-            if not any(is_called(query, name) for query in self.queries):
-                labels = [query.label for query in self.queries if isinstance(query, Rule) and query.label]
+            if not any(query.is_called(name) for query in self.queries):
+                labels = [query.label for query in self.queries if query.label]
                 hint = did_you_mean(str(name), (*self.names, *labels)) or "it is empty"
                 raise UsageError(f"the program has no query called {name!r}; {hint}")
-        kept = tuple(query for query in self.queries if not any(is_called(query, name) for name in names))
+        kept = tuple(query for query in self.queries if not any(query.is_called(name) for name in names))
         return replace(self, queries=kept)
 
 
-def is_called(query: AnyQuery, name: str | None) -> bool:
-    """Whether a query has this name; a rule also has its label."""
-    return name is not None and (query.name == name or (isinstance(query, Rule) and query.label == name))
-
-
 def _check_names(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
-    names: dict[str, bool] = {query.name: isinstance(query, Rule) for query in own}
-    labels = {query.label for query in own if isinstance(query, Rule) and query.label}
+    names: dict[str, bool] = {query.name: query.is_rule for query in own}
+    labels = {query.label for query in own if query.label}
     for query in others:
-        if query.name in names and not (names[query.name] and isinstance(query, Rule)):
+        if query.name in names and not (names[query.name] and query.is_rule):
             raise UsageError(
                 f"two programs have a query called {query.name!r}: rename one (a nameless query has its file's name)"
             )
-        if isinstance(query, Rule) and query.label in labels:
+        if query.label in labels:
             raise UsageError(f"two programs have a rule {query.label!r}: rename one, or leave its name out")
 
 

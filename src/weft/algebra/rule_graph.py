@@ -47,7 +47,7 @@ def _cycles(defined: dict[str, list[str]], dependencies: Iterable[tuple[str, str
     left = _without_dead_ends(defined)
     found: list[tuple[str, ...]] = []
     for name in left:
-        cycle = None if any(name in known for known in found) else _shortest_cycle(name, left)
+        cycle = None if any(name in known for known in found) else shortest_cycle(name, left)
         if cycle is not None:
             found.append(cycle)
     return found
@@ -69,7 +69,8 @@ def _without_dead_ends(edges: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {name: edges[name] for name, count in remaining.items() if count}
 
 
-def _shortest_cycle(start: str, edges: Edges) -> tuple[str, ...] | None:
+def shortest_cycle(start: str, edges: Edges) -> tuple[str, ...] | None:
+    """The shortest way along edges from a type back to it, without its end; None: there is no such way."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
     while waiting:

@@ -11,11 +11,13 @@ An attribute that is missing has no value, and a comparison with it is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 from typing import Literal as OneOf
 
+from weft.algebra.definition import Definition
 from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
 from weft.schema import Kind
 from weft.tree import Node
@@ -153,7 +155,7 @@ class DefinedField(Node):
 
 
 @dataclass(frozen=True)
-class Rule(Node):
+class Rule(Definition):
     """Defines events of the type `name`.
 
     The look-backs are taken in their order. A combination that binds all variables fires if all `conditions`
@@ -165,7 +167,7 @@ class Rule(Node):
     one rule in the order of the events taken, look-back by look-back.
     """
 
-    name: str
+    is_rule: ClassVar[bool] = True
     terminator: Terminator
     lookbacks: tuple[LookBack, ...] = ()
     conditions: Conditions = ()
@@ -203,6 +205,16 @@ class Rule(Node):
     def types(self) -> tuple[str, ...]:
         """The types of events it looks at, each once, the terminator's first."""
         return tuple(dict.fromkeys(node.type for node in self.walk() if isinstance(node, Events)))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The types of events it looks at."""
+        return self.types
+
+    @property
+    def field_kinds(self) -> Mapping[str, Kind | None]:
+        """The fields, with the kinds that the rule gives them."""
+        return {field.name: field.kind for field in self.fields}
 
 
 def mentioned(node: Node) -> frozenset[str]:

@@ -9,12 +9,14 @@ input, then situations in the order of the program) and arrival (derived ones: i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from weft import schema
 from weft.algebra.composites import Conditions, Field
 from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil
+from weft.algebra.definition import Definition
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import Attribute
 from weft.algebra.terms import mentioned
@@ -91,14 +93,13 @@ class Situation(Node):
 
 
 @dataclass(frozen=True)
-class SituationQuery(Node):
+class SituationQuery(Definition):
     """A named situation and the fields of its matches, which are those of the derived event too.
 
     A field reads the events in the slots, and by an attribute without a variable the values that the partition is
     divided `by`. In an absence there are no events to read.
     """
 
-    name: str
     situation: Situation
     fields: tuple[Field, ...] = ()
 
@@ -109,6 +110,16 @@ class SituationQuery(Node):
         read = {node.name for node in self.walk() if isinstance(node, Attribute) and node.variable is None}
         if not read <= set(self.situation.context.by):
             raise ValueError(f"not what the partitions are divided by: {', '.join(sorted(read))}")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The types that the situation looks at."""
+        return tuple(sorted(self.situation.types))
+
+    @property
+    def field_kinds(self) -> Mapping[str, schema.Kind | None]:
+        """The fields, of kinds that the events decide."""
+        return dict.fromkeys(field.name for field in self.fields)
 
 
 def _require_distinct(names: tuple[str, ...]) -> None:

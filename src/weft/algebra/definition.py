@@ -1,0 +1,46 @@
+"""What every query is, whatever its language: it reads events of some types and defines events of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.schema import Kind
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class Definition(Node):
+    """A named query. Its matches are events of the type that it defines, for all queries that read that type.
+
+    A derived event has the fields of the match as its attributes, and the match's interval as its times.
+    """
+
+    name: str
+    is_rule: ClassVar[bool] = False
+    """Rules differ: several may define one type, which may be made of itself, and what they define is an instant."""
+
+    @property
+    def defines(self) -> str:
+        """The type of events that it defines."""
+        return self.name
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The types of events that it names, each once."""
+        raise NotImplementedError
+
+    @property
+    def field_kinds(self) -> Mapping[str, Kind | None]:
+        """The fields of its matches, each with its kind where the query says it."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str | None:
+        """Its own name, where that is not the type it defines."""
+        return None
+
+    def is_called(self, name: str | None) -> bool:
+        """Whether it has this name, or this label."""
+        return name is not None and name in (self.name, self.label)

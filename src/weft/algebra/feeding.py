@@ -1,0 +1,89 @@
+"""Who feeds whom in a program: a query is fed by all that define a type it reads, wherever they stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from weft.algebra.definition import Definition
+from weft.algebra.rule_graph import shortest_cycle
+
+Edges = Mapping[str, Sequence[str]]
+
+
+def feeders(queries: Sequence[Definition]) -> list[tuple[int, ...]]:
+    """For each query the numbers of those that define what it reads, in program order."""
+    makers: dict[str, list[int]] = {}
+    for number, query in enumerate(queries):
+        makers.setdefault(query.defines, []).append(number)
+    return [tuple(sorted({at for type_ in query.reads for at in makers.get(type_, ())})) for query in queries]
+
+
+def depths(queries: Sequence[Definition]) -> list[int]:
+    """For each query: 0 over input, else one more than the deepest that it reads.
+
+    Types that are made of each other (only rules may do so) are equally deep, and reading them adds nothing there.
+    """
+    by_type: dict[str, list[Definition]] = {}
+    for query in queries:
+        by_type.setdefault(query.defines, []).append(query)
+    deep: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for group in _groups(_dependencies(queries)):
+        members = [query for type_ in group for query in by_type[type_]]
+        for query in members:
+            below = (deep[type_] + 1 for type_ in query.reads if type_ in deep)
+            found[id(query)] = max(below, default=0)
+        deep |= dict.fromkeys(group, max(found[id(query)] for query in members))
+    return [found[id(query)] for query in queries]
+
+
+def cycles_beyond_rules(queries: Sequence[Definition]) -> list[tuple[str, ...]]:
+    """Cycles through a query that is no rule, each from a type over those it is made of, without the first repeated."""
+    edges = _dependencies(queries)
+    found: list[tuple[str, ...]] = []
+    for query in queries:
+        if not query.is_rule and not any(query.defines in cycle for cycle in found):
+            cycle = shortest_cycle(query.defines, edges)
+            found += [cycle] if cycle is not None else []
+    return found
+
+
+def _dependencies(queries: Iterable[Definition]) -> dict[str, list[str]]:
+    """For each defined type the defined types that its events are made of."""
+    queries = list(queries)
+    edges: dict[str, list[str]] = {query.defines: [] for query in queries}
+    for query in queries:
+        edges[query.defines] += (type_ for type_ in query.reads if type_ in edges)
+    return {type_: list(dict.fromkeys(others)) for type_, others in edges.items()}
+
+
+def _groups(edges: Edges) -> list[list[str]]:
+    """The types in groups that are made of each other, each group after those it is made of (Tarjan)."""
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_: dict[str, None] = {}
+    groups: list[list[str]] = []
+    for root in edges:
+        waiting = [(root, iter(edges[root]))] if root not in numbers else []
+        while waiting:
+            type_, others = waiting[-1]
+            if type_ not in numbers:
+                numbers[type_] = lowest[type_] = len(numbers)
+                open_[type_] = None
+            other = next(others, None)
+            if other is not None:
+                if other not in numbers:
+                    waiting.append((other, iter(edges[other])))
+                elif other in open_:
+                    lowest[type_] = min(lowest[type_], numbers[other])
+                continue
+            waiting.pop()
+            if waiting:
+                above = waiting[-1][0]
+                lowest[above] = min(lowest[above], lowest[type_])
+            if lowest[type_] == numbers[type_]:
+                group = [open_.popitem()[0]]
+                while group[-1] != type_:
+                    group.append(open_.popitem()[0])
+                groups.append(group)
+    return groups
