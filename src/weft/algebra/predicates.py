@@ -97,7 +97,7 @@ class Like(Predicate):
 
 @dataclass(frozen=True)
 class Matches(Predicate):
-    """A regular expression found anywhere in the value (Python's `re.search`)."""
+    """A regular expression found anywhere in the value (RE2's syntax)."""
 
     operand: Expression
     pattern: str

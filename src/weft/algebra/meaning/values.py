@@ -33,6 +33,7 @@ from weft.algebra.predicates import (
     Predicate,
     Value,
 )
+from weft.regexes import finder
 
 EventDict = Mapping[str, object]
 
@@ -113,7 +114,7 @@ def holds(predicate: Predicate, scope: Scope) -> bool:
             return isinstance(text, str) and re.fullmatch(_like_to_regex(pattern), text, re.DOTALL) is not None
         case Matches(operand, pattern):
             text = evaluate(operand, scope)
-            return isinstance(text, str) and re.search(pattern, text) is not None
+            return isinstance(text, str) and finder(pattern)(text)
         case In(operand, values):
             return any(compare("=", evaluate(operand, scope), value) for value in values)
         case And(operands):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -14,6 +13,7 @@ from weft.languages.ceql.scope import Occurrence, Scope
 from weft.languages.conditions import BOOLEAN, FAMILY_OF, NUMBER, TEXT, Families, Typed, say
 from weft.languages.expressions import parts_of
 from weft.languages.findings import Findings
+from weft.regexes import RegexError, finder, hint
 
 MONOTONE = ("INCREASING", "DECREASING")
 
@@ -110,12 +110,10 @@ class Expressions:
         if node.operator == "LIKE":
             return algebra.Like(operand.value, node.pattern)
         try:
-            re.compile(node.pattern)
-        except re.error as fault:
-            place = "" if fault.pos is None else f" at character {fault.pos + 1}"
-            message = f"not a regular expression: {fault.msg}{place}"
-            hint = "put a backslash before a character that stands for itself, as in '\\('"
-            self._findings.error("bad-regex", message, node.pattern_span, hint)
+            finder(node.pattern)
+        except RegexError as fault:
+            message = f"not a regular expression: {fault}"
+            self._findings.error("bad-regex", message, node.pattern_span, hint(node.pattern))
         return algebra.Matches(operand.value, node.pattern)
 
     def _in(self, node: syntax.In, operand: Typed) -> algebra.Predicate:

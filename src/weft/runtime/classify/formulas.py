@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from weft.algebra.predicates import (
     Value,
 )
 from weft.plan.atoms import IsStream, IsType
+from weft.regexes import finder, liker
 from weft.runtime.classify import vectors
 from weft.runtime.classify.codes import BooleanCoder, Coder, NumberCoder, TruthCoder
 from weft.runtime.classify.text_codes import TextCoder
@@ -216,9 +216,4 @@ def _ordered(compare: Callable[[Any, Any], Any], constant: str, text: str) -> bo
 
 def text_test(predicate: Like | Matches) -> Callable[[str], bool]:
     """What the predicate asks of a text."""
-    if isinstance(predicate, Matches):
-        expression = re.compile(predicate.pattern)
-        return lambda text: expression.search(text) is not None
-    parts = (".*" if char == "%" else "." if char == "_" else re.escape(char) for char in predicate.pattern)
-    whole = re.compile("".join(parts), re.DOTALL)
-    return lambda text: whole.fullmatch(text) is not None
+    return finder(predicate.pattern) if isinstance(predicate, Matches) else liker(predicate.pattern)
