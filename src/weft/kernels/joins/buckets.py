@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.automaton.conditions import EQUAL, TEXT
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import bare, inlined, kernel, spliced
 from weft.kernels.joins.joint import Facts, attribute_of, borrow, compare_values, key_of
 from weft.kernels.joins.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
 
@@ -56,7 +56,7 @@ def _widened(table: Int64s) -> Int64s:
     return larger
 
 
-@inlined
+@spliced
 def _move(entries: Int64s, source: Any, target: Any, others: Int64s) -> None:
     """Copy an entry."""
     for field in range(ENTRY):
@@ -84,13 +84,11 @@ def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int
     return larger
 
 
-@inlined
-def with_room(
-    entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int
-) -> tuple[Int64s, Int64s]:
-    """The same store with a place for the key, and room in its segment; what has expired at its head is gone."""
+@bare
+def make_room(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int) -> bool:
+    """Give a key a place, and room in its segment; what has expired at its head is gone. False: an array is full."""
     if 2 * (store[KEYS] + 1) * PLACE >= len(table):
-        table = _widened(table)
+        return False
     at = find(table, word)
     if table[at + WORD] == 0:
         table[at + WORD] = np.int64(word | np.uint64(1))
@@ -103,13 +101,27 @@ def with_room(
     if table[at + HEAD] - begin <= used:  # else it moves down within its segment
         room = 2 * used + 2
         if (store[USED] + room) * ENTRY > len(entries):
-            entries = _repacked(entries, table, store, room)
+            return False
         begin = store[USED]
         store[USED] += room
         table[at + BEGIN], table[at + CLOSE] = begin, store[USED]
     for k in range(used):
         _move(entries, table[at + HEAD] + k, begin + k, entries)
     table[at + HEAD], table[at + TAIL] = begin, begin + used
+    return True
+
+
+@inlined
+def with_room(
+    entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int
+) -> tuple[Int64s, Int64s]:
+    """The same store after `make_room`, with larger arrays if there must be."""
+    if 2 * (store[KEYS] + 1) * PLACE >= len(table):
+        table = _widened(table)
+    if not make_room(entries, table, store, word, time, limit):
+        at = find(table, word)
+        entries = _repacked(entries, table, store, 2 * (table[at + TAIL] - table[at + HEAD]) + 2)
+        make_room(entries, table, store, word, time, limit)
     return entries, table
 
 
@@ -128,7 +140,7 @@ def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: A
     return at
 
 
-@inlined
+@bare
 def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
     """Take out of the entries from `low` to `high` those without an occurrence; the new end, or beginning, of them."""
     to = high if upwards else low

@@ -5,12 +5,44 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import kernel
+from weft.kernels.jit import bare_kernel, kernel
+from weft.kernels.joins.buckets import ENTRY, HEAD, ID, MARK, PLACE, SINCE, TAIL
 from weft.kernels.joins.occurrences import EVENT, KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+
+@bare_kernel
+def sift(entries: Int64s, table: Int64s, oldest: int, marks: bool, live: Mask) -> tuple[int, int]:
+    """Take entries that count since before `oldest`, or are marked where `marks`, out of a store, and mark the rows of
+    the others; how many entries and keys are left."""
+    count = keys = 0
+    for place in range(0, len(table), PLACE):
+        head, tail = table[place + HEAD], table[place + TAIL]
+        to = head
+        for k in range(head, tail):
+            at = k * ENTRY
+            if entries[at + ID] < 0 or entries[at + SINCE] < oldest or (marks and entries[at + MARK] != 0):
+                continue
+            live[entries[at + ID]] = True
+            if k > to:
+                for field in range(ENTRY):
+                    entries[to * ENTRY + field] = entries[at + field]
+            to += 1
+        table[place + TAIL] = to
+        count += to - head
+        keys += 1 if to > head else 0
+    return count, keys
+
+
+@bare_kernel
+def renumber(entries: Int64s, table: Int64s, places: Int64s) -> None:
+    """Give the entries of a store the new ids of their rows."""
+    for place in range(0, len(table), PLACE):
+        for k in range(table[place + HEAD], table[place + TAIL]):
+            entries[k * ENTRY + ID] = places[entries[k * ENTRY + ID]]
 
 
 @kernel

@@ -65,12 +65,14 @@ class Arena:
 
     def drop_texts(self) -> bool:
         """Give up texts that no event and no constant has, when they are most; whether the others have new ids."""
+        if len(self.texts) < _MANY_TEXTS:
+            return False
         used = np.zeros(len(self.texts), bool)
         pairs = [self._constants, self.values[: self.event_count * self.width]]
         places = [np.flatnonzero((part[1::2] == TEXT) & ~np.isnan(part[::2])) for part in pairs]
         for part, where in zip(pairs, places, strict=True):
             used[part[::2][where].astype(np.int64)] = True
-        if 2 * np.count_nonzero(used) > len(used) or len(used) < _MANY_TEXTS:
+        if 2 * np.count_nonzero(used) > len(used):
             return False
         self.texts = self.texts.only(used)
         self._looks = self._looks[used[: len(self._looks)]]
@@ -157,8 +159,8 @@ class Arena:
 
     # -- events ---------------------------------------------------------------------------------
 
-    def add(self, batch: EventBatch, chosen: Int64s) -> int:
-        """Remember some events of a batch; the number of the first."""
+    def add(self, batch: EventBatch, chosen: Int64s, truths: Int64s | int = 0) -> int:
+        """Remember some events of a batch, and what is true of them; the number of the first."""
         first, count = self.event_count, len(chosen)
         self.event_count += count
         fields, width = occurrences.EVENT, self.width
@@ -167,6 +169,7 @@ class Arena:
         block[:, occurrences.POSITION] = batch.positions[chosen]
         block[:, occurrences.EVENT_START] = batch.starts[chosen]
         block[:, occurrences.EVENT_END] = batch.ends[chosen]
+        block[:, occurrences.TRUTHS] = truths
         self.values = with_room(self.values, first * width, count * width)
         values = self.values[first * width : (first + count) * width].reshape(count, width)
         every = count == len(batch)

@@ -71,6 +71,17 @@ def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]
     return And((IsType(source.type), *map(_at_hand, easy))), rest
 
 
+def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
+    """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
+    if not isinstance(operand, Source) or not _is_of_one_event(test) or _variables(test) != {operand.variable}:
+        return None
+    return _at_hand(test)
+
+
+def _variables(predicate: Predicate) -> set[str | None]:
+    return {node.variable for node in predicate.walk() if isinstance(node, Attribute)}
+
+
 def _is_of_one_event(predicate: Predicate) -> bool:
     for node in predicate.walk():
         if not isinstance(node, _OF_ONE_EVENT):

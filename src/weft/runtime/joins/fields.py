@@ -43,7 +43,7 @@ class Remembered:
             return
         columns = {name: batch.columns[name] for name in self.attributes if name in batch.columns}
         whole = EventBatch(pa.nulls(len(batch)), batch.positions, batch.positions, batch.positions, columns)
-        self.chunks.append(take(whole, chosen))
+        self.chunks.append(whole if len(chosen) == len(whole) else take(whole, chosen))
         self.count += len(chosen)
         while len(self.chunks) > 1 and len(self.chunks[-2]) < max(_LEAST_ROWS, len(self.chunks[-1])):
             self.chunks[-2:] = [concat(self.chunks[-2:])]

@@ -11,7 +11,7 @@ from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
 from weft.plan.graph import source_types
 from weft.runtime.events import Int64s
-from weft.runtime.joins.compile import key_columns, operands_of, start_view
+from weft.runtime.joins.compile import key_columns, operands_of, own_predicate, start_view
 from weft.runtime.joins.limits import Span, is_implied, waiting_limit
 from weft.runtime.joins.operators import NOTHING, Build, Operator, Running, Store
 
@@ -52,18 +52,30 @@ class FollowOperator(JoinOperator):
         _, node, place = view.find(variable) if variable else (0, 0, 0)
         slot = build.layouts.slot(node, "start", place) if variable else -1
         implied = limit if variable is None and not runs else None
+        needed, where = (0, pattern.where) if runs else self._needed(build, pattern.where)
         if pattern.pick == "next":
             self.among = self.compile(build, pattern.among, implied)
-            self.where = compiler.conditions(pattern.where, view)
+            self.where = compiler.conditions(where, view)
         else:
-            self.among, self.where = NOTHING, self.compile(build, pattern.where, implied)
+            self.among, self.where = NOTHING, self.compile(build, where, implied)
         self.first = compiler.conditions((*pattern.among, *pattern.where), start_view(view)) if runs else NOTHING
         kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
         store = Store(0, -1 if limit is None else limit, pattern.pick == "next")
-        self.parameters = np.array([_PICKS[pattern.pick], kind, shift, store.limit, slot, runs], np.int64)
+        self.parameters = np.array([_PICKS[pattern.pick], kind, shift, store.limit, slot, runs, needed], np.int64)
         self.stores = [store]
         self.feeds_itself = runs
         self.repeats = runs and repeats_itself(self.operands[0])
+
+    def _needed(self, build: Build, where: tuple[Predicate, ...]) -> tuple[int, tuple[Predicate, ...]]:
+        """The truths that the right one's event must have, as bits, and the conditions that are left."""
+        needed, rest = 0, []
+        for test in conjuncts(where):
+            own = own_predicate(self.operands[1], test)
+            bit = None if own is None else build.truths.bit(own)
+            needed |= bit or 0
+            if bit is None:
+                rest.append(test)
+        return needed, tuple(rest)
 
     def cursor(self, side: int) -> int:
         """See `Operator.cursor`."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.composites import After, Filter, Repeat, Source
+from weft.algebra.predicates import Predicate
 from weft.kernels.joins import buckets, joining, occurrences
 from weft.plan.graph import Graph
 from weft.runtime.events import Int64s
@@ -25,6 +26,7 @@ from weft.runtime.joins.limits import Span
 ENDLESS = int(occurrences.MOST)
 BEGINNING = int(occurrences.FEWEST)
 NOTHING: Int64s = np.empty(0, np.int64)
+_MOST_TRUTHS = 62  # bits of a word, without its sign
 # Fields of the control block of `LongestOperator`: the open run's first and last member and its length.
 RUN_FIRST, RUN_LAST, RUN_LENGTH = range(joining.OWN, joining.OWN + 3)
 
@@ -105,6 +107,19 @@ class Operator:
         return []
 
 
+class Truths:
+    """The predicates on one event that operators ask about when an occurrence is joined; an event has a bit for each."""
+
+    def __init__(self) -> None:
+        self.predicates: list[Predicate] = []
+
+    def bit(self, predicate: Predicate) -> int | None:
+        """The bit of a predicate; None: there are no more."""
+        if predicate not in self.predicates and len(self.predicates) < _MOST_TRUTHS:
+            self.predicates.append(predicate)
+        return 1 << self.predicates.index(predicate) if predicate in self.predicates else None
+
+
 @dataclass
 class Build:
     """What is made of a graph before it runs."""
@@ -114,6 +129,7 @@ class Build:
     compiler: Compiler
     ordered: Sequence[bool]  # for each node, whether the order of what it gives out at one time matters
     spans: Sequence[Span]  # for each node, the greatest span with which an occurrence is of use
+    truths: Truths = field(default_factory=Truths)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
@@ -76,7 +77,8 @@ class GraphRun:
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
-        self._classifier = Classifier([[source.predicate] for source in self._sources])
+        asked = [*(source.predicate for source in self._sources), *build.truths.predicates]
+        self._classifier = Classifier([[predicate] for predicate in asked])
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain once these events are known."""
@@ -153,9 +155,13 @@ class GraphRun:
                 self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
 
     def _take(self, batch: EventBatch) -> None:
-        masks = self._masks(batch)
+        truths = self._truths(batch)
+        masks = truths[: len(self._sources)]
         relevant = np.flatnonzero(np.logical_or.reduce(masks))
-        first = self.arena.add(batch, relevant)
+        bits = np.zeros(len(relevant), np.int64)
+        for number, truth in enumerate(truths[len(masks) :]):
+            bits |= truth[relevant].astype(np.int64) << number
+        first = self.arena.add(batch, relevant, bits)
         self.remembered.add(batch, relevant)
         numbers = np.empty(len(batch), np.int64)
         numbers[relevant] = np.arange(first, first + len(relevant))
@@ -163,13 +169,14 @@ class GraphRun:
             source.chosen = numbers[mask]
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
-    def _masks(self, batch: EventBatch) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-        masks = []
+    def _truths(self, batch: EventBatch) -> list[npt.NDArray[np.bool_]]:
+        """For each predicate of the classifier, of which events it is true."""
+        found = []
         for number, letters in enumerate(self._classifier.letters(batch)):
             count = self._classifier.letter_count(number)
             truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
-            masks.append(truths[letters])
-        return masks
+            found.append(truths[letters])
+        return found
 
     def _advance(self, clock: int) -> None:
         self.running.clock = clock

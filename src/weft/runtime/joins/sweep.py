@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from weft.kernels.joins import buckets, compact, joining, occurrences
 from weft.runtime.events import Int64s
 from weft.runtime.joins.joining import SequencesOperator
-from weft.runtime.joins.operators import Operator
+from weft.runtime.joins.operators import BEGINNING, Operator, Store
 
 if TYPE_CHECKING:
     from weft.runtime.joins.run import GraphRun
 
+Mask = npt.NDArray[np.bool_]
 LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
+_FEW, _MUCH = 256, 6  # a store is made anew when it has room for so many, and so many times what is left
 
 
 def sweep_graph(run: GraphRun) -> None:
@@ -22,17 +25,17 @@ def sweep_graph(run: GraphRun) -> None:
     if run.arena.row_count <= run.sweep_at:
         return
     _trim(run)
-    for operator in run.operators:
-        _drop_expired(run, operator)
-    places = _compact(run)
-    stores = [(operator, store) for operator in run.operators for store in operator.stores]
-    for _, store in stores:
-        entries, live = store.used(), store.live()
-        ids = entries[live, buckets.ID]
-        entries[live, buckets.ID] = np.where(ids < 0, -1, places[ids])
     arena = run.arena
+    live = np.zeros(arena.row_count, bool)
+    stores = [(operator, store) for operator in run.operators for store in operator.stores]
+    sparse = [_drop_expired(run, operator, store, live) for operator, store in stores]
+    places = _compact(run, live)
+    for _, store in stores:
+        compact.renumber(store.entries, store.table, places)
     anew = arena.drop_texts()
-    for operator, store in stores:
+    for (operator, store), is_sparse in zip(stores, sparse, strict=True):
+        if not (anew or is_sparse):
+            continue
         store.entries, store.table = buckets.rebuild(
             operator.tests,
             operator.key,
@@ -49,29 +52,22 @@ def sweep_graph(run: GraphRun) -> None:
     run.paging.renumbered()
 
 
-def _drop_expired(run: GraphRun, operator: Operator) -> None:
-    """Take the occurrences out of stores that have waited too long, or were decided."""
-    time = min(operator.safe, run.running.clock)
-    for store in operator.stores:
-        entries, live = store.used(), store.live()
-        gone = np.zeros(len(live), bool)
-        if store.limit >= 0:
-            gone = entries[live, buckets.SINCE] < time - store.limit
-        if store.marks:
-            gone |= entries[live, buckets.MARK] != 0
-        entries[live[gone], buckets.ID] = -1
-    if isinstance(operator, SequencesOperator) and operator.stores[0].limit >= 0:
-        operator.forget(time - operator.stores[0].limit)
+def _drop_expired(run: GraphRun, operator: Operator, store: Store, live: Mask) -> bool:
+    """Take occurrences that have waited too long, or were decided, out of a store; whether little of it is left."""
+    oldest = BEGINNING if store.limit < 0 else min(operator.safe, run.running.clock) - store.limit
+    count, keys = compact.sift(store.entries, store.table, oldest, store.marks, live)
+    if isinstance(operator, SequencesOperator) and store.limit >= 0:
+        operator.forget(oldest)
+    entries_used, keys_used = store.control[[buckets.USED, buckets.KEYS]].tolist()
+    return bool(entries_used > _FEW + _MUCH * count or keys_used > _FEW + _MUCH * keys)
 
 
-def _compact(run: GraphRun) -> Int64s:
+def _compact(run: GraphRun, live: Mask) -> Int64s:
     """Move the rows and events that are needed down; the new ids of rows."""
     arena = run.arena
-    live = np.zeros(arena.row_count, bool)
     live_events = np.zeros(arena.event_count, bool)
     held = [ids for operator in run.operators for ids in (operator.given(), *operator.roots())]
-    stored = [store.used()[store.live(), buckets.ID] for operator in run.operators for store in operator.stores]
-    for ids in (*held, *stored):
+    for ids in held:
         live[ids[ids >= 0]] = True
     compact.mark(arena.rows, live, live_events)
     places, event_places = np.cumsum(live) - 1, np.cumsum(live_events) - 1
