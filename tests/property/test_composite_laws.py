@@ -20,7 +20,8 @@ from weft.algebra.composites import After, CompositeQuery, Follow, Lengths, Over
 from weft.algebra.composites import Composite as Pattern
 from weft.algebra.meaning import Match, matches
 from weft.algebra.meaning.composites import occurrences
-from weft.algebra.meaning.occurrences import Occurrence, history_key
+from weft.algebra.meaning.match import bindings_of
+from weft.algebra.meaning.occurrences import Occurrence, history_key, joined
 from weft.algebra.meaning.stream import place
 from weft.algebra.query import Program
 from weft.algebra.renaming import canonical, rename
@@ -214,5 +215,6 @@ def test_next_takes_the_immediate_successors(p: Pattern, q: Pattern, events: lis
         rivals = [r for r in rights if one.is_before(r)]
         return one.is_before(other) and not any(is_smaller(times(r), times(other)) for r in rivals)
 
-    expected = {frozenset({*one.bound, *other.bound}) for one, other in product(lefts, rights) if succeeds(one, other)}
+    successors = [joined(one, other) for one, other in product(lefts, rights) if succeeds(one, other)]
+    expected = {frozenset(bindings_of(dict(one.bound)).items()) for one in successors}
     assert {frozenset(m.bindings.items()) for m in run(Follow(left, right, "next"), events)} == expected

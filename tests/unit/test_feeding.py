@@ -87,7 +87,7 @@ def test_what_is_made_of_itself_is_as_deep_as_what_feeds_it() -> None:
         Recursive("S", ("R",)),
         Plain("Q", ("S",)),
     ]
-    assert depths(queries) == [0, 1, 1, 0, 2]
+    assert depths(queries) == [0, 1, 1, 1, 2]
 
 
 def test_a_chain_may_be_long() -> None:

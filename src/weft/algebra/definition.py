@@ -41,6 +41,11 @@ class Definition(Node):
         """Its own name, where that is not the type it defines."""
         return None
 
+    @property
+    def origin(self) -> tuple[str | int, ...]:
+        """What the ids of its matches begin with: different for any two queries of a program."""
+        return (self.name,)
+
     def is_called(self, name: str | None) -> bool:
         """Whether it has this name, or this label."""
         return name is not None and name in (self.name, self.label)

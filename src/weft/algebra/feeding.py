@@ -21,19 +21,23 @@ def feeders(queries: Sequence[Definition]) -> list[tuple[int, ...]]:
 def depths(queries: Sequence[Definition]) -> list[int]:
     """For each query: 0 over input, else one more than the deepest that it reads.
 
-    Types that are made of each other (only rules may do so) are equally deep, and reading them adds nothing there.
+    Queries of types that are made of each other (only rules may do so) are equally deep.
     """
     by_type: dict[str, list[Definition]] = {}
     for query in queries:
         by_type.setdefault(query.defines, []).append(query)
     deep: dict[str, int] = {}
     found: dict[int, int] = {}
-    for group in _groups(_dependencies(queries)):
+    edges = _dependencies(queries)
+    for group in _groups(edges):
         members = [query for type_ in group for query in by_type[type_]]
         for query in members:
             below = (deep[type_] + 1 for type_ in query.reads if type_ in deep)
             found[id(query)] = max(below, default=0)
-        deep |= dict.fromkeys(group, max(found[id(query)] for query in members))
+        deepest = max(found[id(query)] for query in members)
+        deep |= dict.fromkeys(group, deepest)
+        if any(type_ in edges[type_] or len(group) > 1 for type_ in group):
+            found |= {id(query): deepest for query in members}
     return [found[id(query)] for query in queries]
 
 

@@ -1,10 +1,10 @@
 """Situations: patterns over the events of a partition, with policies that choose among the candidates (EPN).
 
-A program's situations form a network. The matches of each are events of the type it is called, for the situations
-after it in the program: such a *derived* event has the times of its match (earliest start, latest end of its
-members; an absence: start and end of the partition) and the fields of the query as its only attributes. What a
-situation sees are the input and the derived events of those before it, in stream order: by end, start, source (the
-input, then situations in the order of the program) and arrival (derived ones: in match order).
+A program's situations form a network. The matches of each are events of the type it is called, for those that read
+it: such a *derived* event has the times of its match (earliest start, latest end of its members; an absence: start
+and end of the partition) and the fields of the query as its only attributes. What a situation sees are the input and
+the derived events of the types it names: those of situations in stream order by end, start, source (the input, then
+situations in the order of the program) and arrival (in match order), those of other queries after all of the same end.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _groups(queries: Sequence[SituationQuery]) -> list[list[int]]:
     group_of = list(range(len(queries)))
     for target, query in enumerate(queries):
         for source, maker in enumerate(queries[:target]):
-            if counts_time(query) or maker.name in query.situation.types:
+            if maker.name in query.situation.types:
                 joined, other = group_of[target], group_of[source]
                 group_of = [joined if group == other else group for group in group_of]
     return [[at for at, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]

@@ -18,6 +18,7 @@ from weft.algebra.composites import (
     Without,
 )
 from weft.algebra.meaning.conditions import NOTHING, View, all_hold, alone, value_of
+from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.occurrences import (
     Occurrence,
     history_key,
@@ -26,28 +27,25 @@ from weft.algebra.meaning.occurrences import (
     later,
     occurrence_of,
 )
-from weft.algebra.meaning.query import Match
-from weft.algebra.meaning.stream import Placed
-
-Stream = Sequence[Placed]
+from weft.algebra.meaning.stream import Stream
 
 
 def composite_matches(query: CompositeQuery, stream: Stream) -> list[Match]:
     """One match for each different binding of the query's variables, in processing order."""
     found = {one.bound: one for one in reversed(occurrences(query.pattern, stream))}
-    return [_match(query, one, stream) for one in in_processing_order(found.values())]
+    return [_match(query, one) for one in in_processing_order(found.values())]
 
 
-def _match(query: CompositeQuery, found: Occurrence, stream: Stream) -> Match:
+def _match(query: CompositeQuery, found: Occurrence) -> Match:
     return Match(
         query=query.name,
         start=found.start,
         end=found.end,
-        first=min(found.positions),
-        last=max(found.positions),
+        first=min(found.positions, default=found.start),
+        last=max(found.positions, default=found.end),
         positions=found.positions,
-        bindings=dict(found.bound),
-        event={field.name: value_of(field.value, alone(found, stream)) for field in query.fields},
+        bindings=bindings_of(dict(found.bound)),
+        event={field.name: value_of(field.value, alone(found)) for field in query.fields},
     )
 
 
@@ -60,52 +58,52 @@ def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
     match pattern:
         case Source(type_, variable, where):
             found = [occurrence_of(event, variable) for event in stream if event.type == type_]
-            yield from (one for one in found if all_hold(where, alone(one, stream)))
+            yield from (one for one in found if all_hold(where, alone(one)))
         case Union(left, right):
             yield from occurrences(left, stream)
             yield from occurrences(right, stream)
         case Filter(inner, where):
-            yield from (one for one in occurrences(inner, stream) if all_hold(where, alone(one, stream)))
+            yield from (one for one in occurrences(inner, stream) if all_hold(where, alone(one)))
         case Follow(left, right):
             rights = occurrences(right, stream)
             for one in occurrences(left, stream):
-                yield from _followed(one, [right for right in rights if one.is_before(right)], pattern, stream)
+                yield from _followed(one, [right for right in rights if one.is_before(right)], pattern)
         case Overlap(left, right):
             for pair in product(occurrences(left, stream), occurrences(right, stream)):
-                if _overlap(*pair) and all_hold(pattern.where, _after(*pair, stream)):
+                if _overlap(*pair) and all_hold(pattern.where, _after(*pair)):
                     yield joined(*pair)
         case Repeat(inner):
             repeated = {"next": _runs, "each": _sequences, "longest": _longest}[pattern.pick]
-            yield from repeated(occurrences(inner, stream), pattern, stream)
+            yield from repeated(occurrences(inner, stream), pattern)
         case Without(inner, unwanted):
             others = occurrences(unwanted, stream)
-            yield from (c for c in occurrences(inner, stream) if not _is_spoilt(c, others, pattern, stream))
+            yield from (c for c in occurrences(inner, stream) if not _is_spoilt(c, others, pattern))
         case After(inner, ticks):
             yield from (later(one, ticks) for one in occurrences(inner, stream))
         case _:
             raise TypeError(f"not a composite pattern: {pattern!r}")
 
 
-def _after(one: Occurrence, other: Occurrence, stream: Stream) -> View:
+def _after(one: Occurrence, other: Occurrence) -> View:
     """What a condition on two operands sees: both, of which the first came before."""
     both = joined(one, other)
-    return View(stream, now=both, before=one, every=both, whole=both)
+    return View(now=both, before=one, every=both, whole=both)
 
 
-def _in_run(run: Occurrence, candidate: Occurrence, stream: Stream) -> View:
+def _in_run(run: Occurrence, candidate: Occurrence) -> View:
     """What a condition on a run and a candidate for its next member sees."""
-    return View(stream, now=joined(run, candidate), before=run, every=run, whole=candidate)
+    return View(now=joined(run, candidate), before=run, every=run, whole=candidate)
 
 
 # ---------------------------------------------------------------- one after the other
 
 
-def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: Follow, stream: Stream) -> list[Occurrence]:
+def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: Follow) -> list[Occurrence]:
     """The left occurrence joined with those that `pick` takes of the right ones it is before."""
     if follow.pick == "next":
-        views = {right: _after(left, right, stream) for right in rights}
+        views = {right: _after(left, right) for right in rights}
         return [joined(left, right) for right in _successors(views, follow)]
-    fitting = [right for right in rights if all_hold(follow.where, _after(left, right, stream))]
+    fitting = [right for right in rights if all_hold(follow.where, _after(left, right))]
     return [joined(left, right) for right in (fitting[:1] if follow.pick == "first" else fitting)]
 
 
@@ -121,25 +119,23 @@ def _successors(views: dict[Occurrence, View], pattern: Follow | Repeat) -> list
 # ---------------------------------------------------------------- repetitions
 
 
-def _runs(members: Sequence[Occurrence], pattern: Repeat, stream: Stream) -> Iterator[Occurrence]:
+def _runs(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
     """EQL: every run from every member, each as it grows."""
     wanted = (*pattern.among, *pattern.where)
-    new = [one for one in members if all_hold(wanted, View(stream, one, NOTHING, NOTHING, one))]
+    new = [one for one in members if all_hold(wanted, View(one, NOTHING, NOTHING, one))]
     while new:
         yield from new
         grown = []
         for run in dict.fromkeys(new):
-            views = {one: _in_run(run, one, stream) for one in members if run.is_before(one)}
+            views = {one: _in_run(run, one) for one in members if run.is_before(one)}
             grown += [joined(run, one) for one in _successors(views, pattern)]
         new = grown
 
 
-def _sequences(members: Sequence[Occurrence], pattern: Repeat, stream: Stream) -> Iterator[Occurrence]:
+def _sequences(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
     """Step's any iteration: the first and last member of every sub-sequence."""
     after = {
-        one: [
-            other for other in members if one.is_before(other) and all_hold(pattern.where, _in_run(one, other, stream))
-        ]
+        one: [other for other in members if one.is_before(other) and all_hold(pattern.where, _in_run(one, other))]
         for one in members
     }
     for first in members:
@@ -150,11 +146,11 @@ def _sequences(members: Sequence[Occurrence], pattern: Repeat, stream: Stream) -
             reached = list(dict.fromkeys(other for one in reached for other in after[one]))
 
 
-def _longest(members: Sequence[Occurrence], pattern: Repeat, stream: Stream) -> Iterator[Occurrence]:
+def _longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
     """Step's greedy iteration: one run at a time."""
     run: list[Occurrence] = []
     for one in [*members, None]:
-        if one is not None and run and _extends(run, one, pattern, stream):
+        if one is not None and run and _extends(run, one, pattern):
             run.append(one)
             continue
         if pattern.lengths.allow(len(run)):
@@ -162,11 +158,11 @@ def _longest(members: Sequence[Occurrence], pattern: Repeat, stream: Stream) -> 
         run = [one] if one is not None else []
 
 
-def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: Repeat, stream: Stream) -> bool:
+def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: Repeat) -> bool:
     return (
         run[-1].is_before(one)
         and pattern.lengths.allow_above(len(run))
-        and all_hold(pattern.where, _in_run(run[-1], one, stream))
+        and all_hold(pattern.where, _in_run(run[-1], one))
     )
 
 
@@ -178,12 +174,13 @@ def _ends(first: Occurrence, last: Occurrence) -> Occurrence:
 
 
 def _overlap(one: Occurrence, other: Occurrence) -> bool:
-    """Whether the intervals share a time and the two share no event."""
-    return one.start <= other.end and other.start <= one.end and not {*one.positions} & {*other.positions}
+    """Whether the intervals share a time and the two share neither an event nor an input event they are made of."""
+    is_shared = one.events & other.events or {*one.positions} & {*other.positions}
+    return one.start <= other.end and other.start <= one.end and not is_shared
 
 
-def _is_spoilt(one: Occurrence, others: Sequence[Occurrence], pattern: Without, stream: Stream) -> bool:
-    return any(_stands(u, one, pattern.when) and all_hold(pattern.where, _after(one, u, stream)) for u in others)
+def _is_spoilt(one: Occurrence, others: Sequence[Occurrence], pattern: Without) -> bool:
+    return any(_stands(u, one, pattern.when) and all_hold(pattern.where, _after(one, u)) for u in others)
 
 
 def _stands(unwanted: Occurrence, one: Occurrence, when: str) -> bool:
@@ -193,7 +190,7 @@ def _stands(unwanted: Occurrence, one: Occurrence, when: str) -> bool:
             return unwanted.is_before(one)
         case "during":
             inside = one.start <= unwanted.start and unwanted.end <= one.end
-            return inside and not {*unwanted.positions} <= {*one.positions}
+            return inside and not unwanted.events <= one.events
         case "between":
             (_, first_end), (last_start, _) = one.times[0], one.times[-1]
             return first_end < unwanted.start and unwanted.end < last_start

@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 
 from weft.algebra.meaning import values
 from weft.algebra.meaning.occurrences import Occurrence
-from weft.algebra.meaning.stream import Placed
 from weft.algebra.meaning.values import EventDict, Scope
 from weft.algebra.predicates import And, Attribute, Expression, Not, Or, Predicate, Value
 from weft.algebra.terms import Contains, Elapsed, Every, Previous, mentioned
@@ -27,7 +26,6 @@ class View:
     whose length `Elapsed` without variables is.
     """
 
-    stream: Sequence[Placed]
     now: Occurrence
     before: Occurrence
     every: Occurrence
@@ -35,12 +33,12 @@ class View:
 
     def events(self, occurrence: Occurrence, variable: str | None) -> list[EventDict]:
         """The attributes of the events an occurrence binds to a variable."""
-        return [self.stream[position].attributes for position in occurrence.of(variable or "")]
+        return [event.attributes for event in occurrence.of(variable or "")]
 
 
-def alone(occurrence: Occurrence, stream: Sequence[Placed]) -> View:
+def alone(occurrence: Occurrence) -> View:
     """An occurrence before which there was nothing."""
-    return View(stream, occurrence, NOTHING, occurrence, occurrence)
+    return View(occurrence, NOTHING, occurrence, occurrence)
 
 
 def all_hold(conditions: Iterable[Predicate], view: View) -> bool:
@@ -111,8 +109,8 @@ def _scope(node: Node, view: View, chosen: Mapping[Every, EventDict]) -> Scope:
 
 
 def _elapsed(term: Elapsed, view: View) -> int | None:
-    firsts = [view.stream[i].start for i in view.now.of(term.first)] if term.first else [view.whole.start]
-    lasts = [view.stream[i].end for i in view.now.of(term.last)] if term.last else [view.whole.end]
+    firsts = [event.start for event in view.now.of(term.first)] if term.first else [view.whole.start]
+    lasts = [event.end for event in view.now.of(term.last)] if term.last else [view.whole.end]
     return max(lasts) - min(firsts) if firsts and lasts else None
 
 

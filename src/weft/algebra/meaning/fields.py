@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.meaning.values import attribute_of
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Where
@@ -15,7 +15,7 @@ from weft.algebra.query import Query
 MANY = 2
 
 
-def fields_of(query: Query, valuation: Valuation, stream: Sequence[Placed]) -> dict[str, object]:
+def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -> dict[str, object]:
     """The selected attributes: a list where the variable can be bound to several events, else a value or None."""
     selected = [(item.name, attribute) for item in query.selected or () for attribute in item.attributes]
     uses = Counter(attribute for _, attribute in dict.fromkeys(selected))

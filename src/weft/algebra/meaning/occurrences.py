@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening, positions_of
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """The times (start, end) of each constituent, by end and start, and what each variable is bound to."""
+    """The times (start, end) of each constituent, by end and start, and the events that each variable is bound to."""
 
     times: tuple[tuple[int, int], ...]
-    bound: tuple[tuple[str, tuple[int, ...]], ...]
+    bound: tuple[tuple[str, tuple[Happening, ...]], ...]
 
     @cached_property
     def start(self) -> int:
@@ -29,11 +29,16 @@ class Occurrence:
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
-        """The positions of its events, ascending."""
-        return tuple(sorted({position for _, positions in self.bound for position in positions}))
+        """The positions of the input events that it is made of, ascending."""
+        return positions_of(self.events)
 
-    def of(self, variable: str) -> tuple[int, ...]:
-        """The positions bound to a variable."""
+    @cached_property
+    def events(self) -> frozenset[Happening]:
+        """Its events, in no order."""
+        return frozenset(event for _, events in self.bound for event in events)
+
+    def of(self, variable: str) -> tuple[Happening, ...]:
+        """The events bound to a variable, in order."""
         return dict(self.bound).get(variable, ())
 
     def is_before(self, other: Occurrence) -> bool:
@@ -41,19 +46,19 @@ class Occurrence:
         return self.end < other.start
 
 
-def occurrence_of(event: Placed, variable: str) -> Occurrence:
+def occurrence_of(event: Happening, variable: str) -> Occurrence:
     """An event alone."""
-    return Occurrence(((event.start, event.end),), ((variable, (event.position,)),))
+    return Occurrence(((event.start, event.end),), ((variable, (event,)),))
 
 
 def joined(*parts: Occurrence) -> Occurrence:
     """One occurrence made of several: all their constituents, and their bindings one after the other."""
-    bound: dict[str, tuple[int, ...]] = {}
+    bound: dict[str, tuple[Happening, ...]] = {}
     for part in parts:
-        for variable, positions in part.bound:
-            bound[variable] = bound.get(variable, ()) + positions
+        for variable, events in part.bound:
+            bound[variable] = bound.get(variable, ()) + events
     times = sorted((time for part in parts for time in part.times), key=lambda time: (time[1], time[0]))
-    return Occurrence(tuple(times), tuple(sorted(bound.items())))
+    return Occurrence(tuple(times), tuple(sorted(bound.items(), key=lambda pair: pair[0])))
 
 
 def later(occurrence: Occurrence, ticks: int) -> Occurrence:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
-from weft.algebra.meaning.happenings import Happening, Key
+from weft.algebra.meaning.stream import Happening
+from weft.algebra.meaning.values import attribute_of, family
+from weft.algebra.predicates import Value
+
+Key = tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,22 @@ def partitions(context: Context, seen: Sequence[Happening], last: int) -> list[P
     """All partitions, of all keys; `last` is the last time of the input."""
     by_key: defaultdict[Key, list[Happening]] = defaultdict(list)
     for event in seen:
-        key = event.key(context.by)
+        key = key_of(event, context.by)
         if key is not None:
             by_key[key].append(event)
     return [part for key, events in by_key.items() for part in _of_key(context, key, events, last)]
+
+
+def key_of(event: Happening, attributes: Sequence[str]) -> Key | None:
+    """The kinds and values of attributes, None when one is missing."""
+    values = [attribute_of(event.attributes, name) for name in attributes]
+    present = [(family(value), value) for value in values if value is not None]
+    return tuple(present) if len(present) == len(values) else None
+
+
+def key_values(attributes: Sequence[str], key: Key) -> Mapping[str, Value]:
+    """A key as attributes."""
+    return {name: value for name, (_, value) in zip(attributes, key, strict=True)}
 
 
 def _of_key(context: Context, key: Key, events: Sequence[Happening], last: int) -> Iterator[Partition]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from weft.algebra.meaning.fields import fields_of
+from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.selection import Candidate, choose, project
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Fits, valuations
 from weft.algebra.meaning.values import attribute_of, family, number_of
 from weft.algebra.query import Consume, Query, Window
@@ -16,69 +16,63 @@ from weft.algebra.query import Consume, Query, Window
 Key = tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Match:
-    """A match: `start` and `end` are times, all else are positions in the whole stream."""
-
-    query: str
-    start: int
-    end: int
-    first: int
-    last: int
-    positions: tuple[int, ...]
-    bindings: dict[str, tuple[int, ...]]
-    event: dict[str, object]
-
-
-def query_matches(query: Query, stream: Sequence[Placed]) -> list[Match]:
+def query_matches(query: Query, stream: Sequence[Happening]) -> list[Match]:
     """The matches of the query, by completing event."""
     existing = [event for event in stream if _exists(event, query.universe) and _key(event, query) is not None]
-    partitions: defaultdict[Key, list[Placed]] = defaultdict(list)
+    partitions: defaultdict[Key, list[Happening]] = defaultdict(list)
     for event in _in_order(existing, query.window):
         partitions[_key(event, query) or ()].append(event)
     candidates: dict[int, list[Candidate]] = {}
-    homes: dict[int, tuple[Key, list[Placed]]] = {}
+    homes: dict[int, tuple[Key, list[Happening]]] = {}
     for key, members in partitions.items():
         candidates |= _candidates(query, members)
-        homes |= {event.position: (key, members) for event in members}
+        homes |= {event.place: (key, members) for event in members}
     return _consume(query, candidates, homes)
 
 
 def _consume(
-    query: Query, candidates: dict[int, list[Candidate]], homes: dict[int, tuple[Key, list[Placed]]]
+    query: Query, candidates: dict[int, list[Candidate]], homes: dict[int, tuple[Key, list[Happening]]]
 ) -> list[Match]:
     """Event by event: what ends there, of the runs that began after the last event that consumed them."""
     consumed: defaultdict[Key, int] = defaultdict(lambda: -1)
     matches: list[Match] = []
-    for position in sorted(candidates):
-        key, members = homes[position]
+    for place in sorted(candidates):
+        key, members = homes[place]
         scope = key if query.consume is Consume.PARTITION else ()
-        alive = [c for c in candidates[position] if members[c.first].position > consumed[scope]]
+        alive = [c for c in candidates[place] if members[c.first].place > consumed[scope]]
         kept = choose(alive, query)
         if kept and query.consume is not Consume.NONE:
-            consumed[scope] = position
+            consumed[scope] = place
         matches += (_match(query, candidate, members) for candidate in kept)
     return matches
 
 
-def _candidates(query: Query, members: Sequence[Placed]) -> dict[int, list[Candidate]]:
-    """What the pattern shows inside the window, by the position of the completing event."""
+def _candidates(query: Query, members: Sequence[Happening]) -> dict[int, list[Candidate]]:
+    """What the pattern shows inside the window, by the place of the completing event."""
     found = valuations(query.pattern, members, _may_fit(query.window, members))
     inside = [v for v in found if _fits(query.window, members[v.start], members[v.end])]
     by_end: defaultdict[int, list[Candidate]] = defaultdict(list)
     for candidate in project(inside, query.selected, members):
-        by_end[members[candidate.last].position].append(candidate)
+        by_end[members[candidate.last].place].append(candidate)
     return by_end
 
 
-def _exists(event: Placed, universe: tuple[tuple[str, str], ...] | None) -> bool:
-    """Whether the event is of a stream and type of the query; an event that names no stream may be of any."""
-    return universe is None or any(
-        event.type == type_name and (stream == "*" or event.stream in (None, stream)) for stream, type_name in universe
+def _exists(event: Happening, universe: tuple[tuple[str, str], ...] | None) -> bool:
+    """Whether the event is of a stream and type of the query; an event that names no stream may be of any.
+
+    Derived events are here because the query names their type, and exist.
+    """
+    return (
+        universe is None
+        or event.is_derived
+        or any(
+            event.type == type_name and (stream == "*" or event.stream in (None, stream))
+            for stream, type_name in universe
+        )
     )
 
 
-def _key(event: Placed, query: Query) -> Key | None:
+def _key(event: Happening, query: Query) -> Key | None:
     """The kinds and values of the first attribute present of each part; None when a part has none."""
     key: list[object] = []
     for part in query.partition:
@@ -90,11 +84,11 @@ def _key(event: Placed, query: Query) -> Key | None:
     return tuple(key)
 
 
-def _in_order(events: Sequence[Placed], window: Window | None) -> list[Placed]:
+def _in_order(events: Sequence[Happening], window: Window | None) -> list[Happening]:
     """Without the events whose window attribute is below one seen before, in whatever partition."""
     if window is None or window.attribute is None:
         return list(events)
-    kept: list[Placed] = []
+    kept: list[Happening] = []
     largest: int | float | None = None
     for event in events:
         value = number_of(event.attributes, window.attribute)
@@ -104,7 +98,7 @@ def _in_order(events: Sequence[Placed], window: Window | None) -> list[Placed]:
     return kept
 
 
-def _fits(window: Window | None, first: Placed, last: Placed) -> bool:
+def _fits(window: Window | None, first: Happening, last: Happening) -> bool:
     """Whether a run from the first to the last event is inside the window; both bounds are inclusive."""
     if window is None:
         return True
@@ -120,7 +114,7 @@ def _fits(window: Window | None, first: Placed, last: Placed) -> bool:
             return low is not None and high is not None and high - window.amount <= low
 
 
-def _may_fit(window: Window | None, members: Sequence[Placed]) -> Fits:
+def _may_fit(window: Window | None, members: Sequence[Happening]) -> Fits:
     """Whether an interval is part of one inside the window. This only saves work: the window is applied at the end."""
     count = len(members)
     fitting: set[tuple[int, int]] = set()
@@ -131,19 +125,19 @@ def _may_fit(window: Window | None, members: Sequence[Placed]) -> Fits:
     return lambda first, last: (first, last) in fitting
 
 
-def _match(query: Query, candidate: Candidate, members: Sequence[Placed]) -> Match:
+def _match(query: Query, candidate: Candidate, members: Sequence[Happening]) -> Match:
     first, last = members[candidate.first], members[candidate.last]
-    bindings: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
+    bound: defaultdict[str, list[Happening]] = defaultdict(list)
     for index, names in candidate.names:
         for name in names:
-            bindings[name] += (members[index].position,)
+            bound[name].append(members[index])
     return Match(
         query=query.name,
         start=first.start,
         end=last.end,
-        first=first.position,
-        last=last.position,
-        positions=tuple(members[index].position for index, _ in candidate.names),
-        bindings=dict(bindings),
+        first=first.first,
+        last=last.last,
+        positions=positions_of(members[index] for index, _ in candidate.names),
+        bindings=bindings_of(bound),
         event=fields_of(query, candidate.valuation, members),
     )

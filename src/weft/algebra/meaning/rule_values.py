@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
 
-from weft.algebra.meaning.values import EventDict, Scope, attribute_of, evaluate, is_number, number_of
+from weft.algebra.meaning.values import EventDict, Scope, as_held, attribute_of, evaluate, is_number, number_of
 from weft.algebra.predicates import Attribute, Expression, Value
 from weft.algebra.rules import Summary
 from weft.schema import Kind
@@ -47,14 +47,15 @@ def _summary(summary: Summary, events: Sequence[EventDict]) -> Value | None:
         case "MAX":
             return max(numbers)
         case "SUM":
-            return _sum(numbers)
+            total = _sum(numbers)
+            return None if total is None else as_held(total)
         case "AVG":
             total = _sum(numbers)
             return None if total is None else total / len(numbers)
 
 
 def _sum(numbers: Sequence[int | float]) -> int | float | None:
-    """The exact sum, rounded once; of integers an integer. None when it is beyond all numbers."""
+    """The exact sum, rounded once; of integers an integer, however long. None when it is beyond all numbers."""
     integers = [number for number in numbers if isinstance(number, int)]
     if len(integers) == len(numbers):
         return sum(integers)
@@ -75,7 +76,7 @@ def as_kind(value: Value | None, kind: Kind) -> Value | None:
             return _float(value) if is_number(value) else None
         case Kind.INT:
             is_finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-            return math.trunc(value) if is_number(value) and is_finite else None
+            return as_held(math.trunc(value)) if is_number(value) and is_finite else None
 
 
 def _float(value: int | float) -> float | None:

@@ -1,37 +1,26 @@
-"""What a set of rules makes of a finite stream: event by event, each rule tried over everything that came before."""
+"""What a set of rules makes of a finite stream: event by event, each rule tried over everything that came before.
+
+An event has one time for rules, its end. What rules define they see as made of all it is made of, with that start.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from weft.algebra.meaning.query import Match
+from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.rule_values import as_kind, value_of, without_summaries
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening, Stream, positions_of
 from weft.algebra.meaning.values import EventDict, Scope, holds
 from weft.algebra.predicates import Expression, Predicate, Value
 from weft.algebra.rule_graph import instant_cycles
 from weft.algebra.rules import Absence, Between, Events, Extent, LookBack, Rule, Summary, Within, summaries
 
-
-@dataclass(frozen=True)
-class Happening:
-    """An event as rules see it: given, or defined by a rule, and then made of the given events at `positions`."""
-
-    number: int  # its place among all events, in the order in which rules see them
-    type: str | None
-    time: int
-    start: int  # the earliest start of what it is made of
-    positions: tuple[int, ...]
-    attributes: EventDict
-
-
 Combination = Mapping[str, Happening]  # what each variable is bound to
-Consumed = set[tuple[str, int]]  # variables, and numbers of the events consumed from them
+Consumed = set[tuple[str, Happening]]  # variables, and the events consumed from them
 
 
-def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed]) -> list[tuple[int, Match]]:
+def rule_matches(rules: Sequence[Rule], stream: Stream) -> list[tuple[int, Match]]:
     """All firings of the rules, each with the number of its rule."""
     cycles = instant_cycles(rules)
     if cycles:
@@ -40,31 +29,23 @@ def rule_matches(rules: Sequence[Rule], stream: Sequence[Placed]) -> list[tuple[
     consumed: list[Consumed] = [set() for _ in rules]
     found: list[tuple[int, Match]] = []
     for event in stream:
-        waiting = deque([_given(event)])
+        waiting = deque([event])
         while waiting:
             now = waiting.popleft()
             for rank, rule in enumerate(rules):
                 firings = list(_firings(rule, now, history, consumed[rank]))
-                consumed[rank] |= {(name, firing[name].number) for firing in firings for name in rule.consumes}
+                consumed[rank] |= {(name, firing[name]) for firing in firings for name in rule.consumes}
                 for firing in firings:
                     match = _match(rule, firing, history)
                     found.append((rank, match))
                     waiting.append(_defined(match))
-            history.append(_numbered(now, len(history)))
+            history.append(now)
     return found
-
-
-def _given(event: Placed) -> Happening:
-    return Happening(-1, event.type, event.end, event.start, (event.position,), event.attributes)
 
 
 def _defined(match: Match) -> Happening:
     attributes = {"ts": match.end, "type": match.query, **match.event}
-    return Happening(-1, match.query, match.end, match.start, match.positions, attributes)
-
-
-def _numbered(event: Happening, number: int) -> Happening:
-    return Happening(number, event.type, event.time, event.start, event.positions, event.attributes)
+    return Happening(match.query, None, match.start, match.end, match.positions, attributes, is_derived=True)
 
 
 # ---------------------------------------------------------------- selection
@@ -99,7 +80,7 @@ def _taken(
     candidates = [
         event
         for event in _such(lookback.events, lookback.within, bound, history)
-        if (lookback.variable, event.number) not in consumed
+        if (lookback.variable, event) not in consumed
         and _are_absent(lookback.absences, {**bound, lookback.variable: event}, history)
     ]
     match lookback.pick, lookback.count:
@@ -116,15 +97,15 @@ def _are_absent(absences: Iterable[Absence], bound: Combination, history: Sequen
 
 def _such(wanted: Events, extent: Extent, bound: Combination, history: Sequence[Happening]) -> list[Happening]:
     """The events of the history that are in the extent and as wanted, in the order in which they came."""
-    return [event for event in history if _is_inside(event.time, extent, bound) and _fits(event, wanted, bound)]
+    return [event for event in history if _is_inside(event.end, extent, bound) and _fits(event, wanted, bound)]
 
 
 def _is_inside(time: int, extent: Extent, bound: Combination) -> bool:
     match extent:
         case Within(anchor, ticks):
-            return 0 < bound[anchor].time - time <= ticks
+            return 0 < bound[anchor].end - time <= ticks
         case Between(first, second):
-            earlier, later = sorted((bound[first].time, bound[second].time))
+            earlier, later = sorted((bound[first].end, bound[second].end))
             return earlier < time < later
     raise TypeError(f"not an extent: {extent!r}")
 
@@ -161,18 +142,20 @@ def _summaries(
 
 
 def _match(rule: Rule, firing: Combination, history: Sequence[Happening]) -> Match:
-    positions = tuple(sorted({position for event in firing.values() for position in event.positions}))
+    positions = positions_of(firing.values())
+    start = min(event.start for event in firing.values())
+    end = firing[rule.terminator.variable].end
     values: dict[str, object] = {
         field.name: None if field.value is None else as_kind(_value(field.value, firing, history), field.kind)
         for field in rule.fields
     }
     return Match(
         query=rule.name,
-        start=min(event.start for event in firing.values()),
-        end=firing[rule.terminator.variable].time,
-        first=positions[0],
-        last=positions[-1],
+        start=start,
+        end=end,
+        first=min(positions, default=start),
+        last=max(positions, default=end),
         positions=positions,
-        bindings={name: event.positions for name, event in firing.items()},
+        bindings=bindings_of({name: [event] for name, event in firing.items()}),
         event=values,
     )

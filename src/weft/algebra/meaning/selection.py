@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.query import Query, Selected, Strategy
 
@@ -35,7 +35,7 @@ class Candidate:
 
 
 def project(
-    found: Iterable[Valuation], selected: Sequence[Selected] | None, stream: Sequence[Placed]
+    found: Iterable[Valuation], selected: Sequence[Selected] | None, stream: Sequence[Happening]
 ) -> list[Candidate]:
     """Drop the names that are not selected, hide those not to be shown, and give equal results once."""
     candidates: dict[tuple[object, ...], Candidate] = {}
@@ -47,7 +47,7 @@ def project(
     return list(candidates.values())
 
 
-def _shown(valuation: Valuation, index: int, selected: Sequence[Selected] | None, event: Placed) -> tuple[str, ...]:
+def _shown(valuation: Valuation, index: int, selected: Sequence[Selected] | None, event: Happening) -> tuple[str, ...]:
     """The AS-variables of an event; its type only if there are none, `stream>type` only if there is no other."""
     names = {name for name, i in valuation.bound if i == index}
     if selected is not None:

@@ -1,13 +1,12 @@
-"""The matches of a network of situations over a finite stream: all candidates, and what the policies select of them."""
+"""The matches of a situation over a finite stream: all candidates, and what the policies select of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.algebra.meaning.happenings import Happening, happenings, in_stream_order, key_values
-from weft.algebra.meaning.partitions import Partition, partitions
-from weft.algebra.meaning.query import Match
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.match import Match, bindings_of
+from weft.algebra.meaning.partitions import Partition, key_values, partitions
+from weft.algebra.meaning.stream import Happening, Stream, positions_of
 from weft.algebra.meaning.values import EventDict, Scope, evaluate, holds
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Participant, Situation, SituationQuery
@@ -15,18 +14,9 @@ from weft.algebra.situations import Participant, Situation, SituationQuery
 Candidate = tuple[Happening | None, ...]  # the event in each slot; in `any` all slots but one are empty
 
 
-def network_matches(queries: Sequence[SituationQuery], stream: Sequence[Placed]) -> list[list[Match]]:
-    """The matches of each situation, in match order. Those of earlier ones are events for the later ones."""
-    seen = happenings(stream)
-    last = max((event.end for event in stream), default=0)
-    found: list[list[Match]] = []
-    for number, query in enumerate(queries):
-        found.append(_matches(query, in_stream_order(seen), last))
-        seen += [Happening(m.query, m.start, m.end, m.positions, m.event, number) for m in found[-1]]
-    return found
-
-
-def _matches(query: SituationQuery, seen: Sequence[Happening], last: int) -> list[Match]:
+def situation_matches(query: SituationQuery, seen: Stream) -> list[Match]:
+    """The matches of a situation, in match order."""
+    last = max((event.end for event in seen if not event.is_derived), default=0)
     parts = partitions(query.situation.context, seen, last)
     if query.situation.kind == "absence":
         matches = [_absence(query, part) for part in parts if _is_absent(query.situation, part)]
@@ -180,7 +170,7 @@ def _choose_alternatives(slots: Sequence[Participant], candidates: Sequence[Cand
 
 def _match(query: SituationQuery, candidate: Candidate, part: Partition) -> Match:
     members = [event for event in candidate if event is not None]
-    positions = sorted({position for event in members for position in event.positions})
+    positions = positions_of(members)
     bound = zip(query.situation.variables, candidate, strict=True)
     start, end = min(event.start for event in members), max(event.end for event in members)
     return Match(
@@ -190,8 +180,8 @@ def _match(query: SituationQuery, candidate: Candidate, part: Partition) -> Matc
         # Sets of absences alone have no positions and are told apart by their times.
         first=min(positions, default=start),
         last=max(positions, default=end),
-        positions=tuple(positions),
-        bindings={variable: event.positions for variable, event in bound if event is not None},
+        positions=positions,
+        bindings=bindings_of({variable: [event] for variable, event in bound if event is not None}),
         event=_fields(query, _chosen_events(query.situation, candidate), part),
     )
 

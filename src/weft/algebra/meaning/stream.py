@@ -1,10 +1,10 @@
-"""From dictionaries in arrival order to a stream: which events can be read, and in which order they stand."""
+"""What happens: the events of the input, and those that queries derive; and the order in which a query sees them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.algebra.meaning.values import EventDict, attribute_of, is_number
 from weft.schema import Catalog, EventType, Kind
@@ -12,26 +12,61 @@ from weft.schema import Catalog, EventType, Kind
 STREAM = "stream"
 
 
-@dataclass(frozen=True)
-class Placed:
-    """An event with its times and its position in the whole stream."""
+@dataclass(frozen=True, eq=False)
+class Happening:
+    """An event of the input, or a derived one. Two happenings are never the same, whatever they are made of.
 
-    position: int
-    start: int
-    end: int
+    `positions` are those of the input events it is made of: of an input event its own. `position` is where it stands
+    in the input: a derived event at the last input event that ends when it ends or before. `place` is its place among
+    all that the query at hand sees.
+    """
+
     type: str | None
     stream: str | None
+    start: int
+    end: int
+    positions: tuple[int, ...]
     attributes: EventDict
+    position: int = 0
+    place: int = 0
+    is_derived: bool = False
+
+    @property
+    def first(self) -> int:
+        """The first position it is made of; what is made of no events (an absence) is told apart by its times."""
+        return min(self.positions, default=self.start)
+
+    @property
+    def last(self) -> int:
+        """The last position it is made of, else its end."""
+        return max(self.positions, default=self.end)
+
+    def is_before(self, other: Happening) -> bool:
+        """Whether it has ended when the other starts."""
+        return self.end < other.start
 
 
-def place(events: Sequence[EventDict], catalog: Catalog, time: str, type_name: str) -> list[Placed]:
-    """The readable events in stream order: by end, then start, then arrival."""
+def in_places(seen: Iterable[Happening]) -> list[Happening]:
+    """What a query sees, in the order given."""
+    return [replace(event, place=place) for place, event in enumerate(seen)]
+
+
+def positions_of(events: Iterable[Happening]) -> tuple[int, ...]:
+    """The positions of the input events that some are made of, ascending."""
+    return tuple(sorted({position for event in events for position in event.positions}))
+
+
+Stream = Sequence[Happening]
+
+
+def place(events: Sequence[EventDict], catalog: Catalog, time: str, type_name: str) -> list[Happening]:
+    """The readable events of the input in stream order: by end, then start, then arrival."""
     timed = [(times, event) for event in events if (times := times_of(event, time)) is not None]
     typed = [(times, event) for times, event in timed if _text(event, type_name) is not None]
     readable = [(times, event) for times, event in typed if _fits(event, catalog, type_name)]
     ordered = sorted(readable, key=lambda pair: (pair[0][1], pair[0][0]))
     return [
-        Placed(position, start, end, _text(event, type_name), _text(event, STREAM), event)
+        Happening(_text(event, type_name), stream_of(event), start, end, (position,), event, position, position)
         for position, ((start, end), event) in enumerate(ordered)
     ]
 
@@ -45,7 +80,7 @@ def times_of(event: EventDict, time: str) -> tuple[int, int] | None:
 
 def _fits(event: EventDict, catalog: Catalog, type_name: str) -> bool:
     """Whether the attributes are of the declared kinds, by one of the declarations that may be meant."""
-    declarations = list(_declarations(catalog, _text(event, type_name), _text(event, STREAM)))
+    declarations = list(_declarations(catalog, _text(event, type_name), stream_of(event)))
     return not declarations or any(
         all(_is_kind(event, name, kind) for name, kind in declared.attributes) for declared in declarations
     )
@@ -70,6 +105,11 @@ def _is_kind(event: EventDict, name: str, kind: Kind) -> bool:
             return is_number(value)
         case Kind.INT:
             return is_number(value) and math.isfinite(value) and value == int(value)
+
+
+def stream_of(event: EventDict) -> str | None:
+    """The stream that an event names."""
+    return _text(event, STREAM)
 
 
 def _text(event: EventDict, name: str) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from weft.algebra.meaning.stream import Placed
+from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Scope, holds
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Where
 from weft.algebra.patterns import Sequence as Sequencing
@@ -38,7 +38,9 @@ class Valuation:
         return sorted({index for _, index in self.bound})
 
 
-def valuations(pattern: Pattern, stream: Sequence[Placed], may_fit: Fits = lambda start, end: True) -> set[Valuation]:
+def valuations(
+    pattern: Pattern, stream: Sequence[Happening], may_fit: Fits = lambda start, end: True
+) -> set[Valuation]:
     """All valuations of the pattern, but for those whose interval no wanted one can contain (`may_fit` is false)."""
 
     def of(part: Pattern) -> set[Valuation]:
@@ -66,17 +68,17 @@ def valuations(pattern: Pattern, stream: Sequence[Placed], may_fit: Fits = lambd
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
-def _is_such(event: Placed, wanted: Event | Other) -> bool:
+def _is_such(event: Happening, wanted: Event | Other) -> bool:
     """Of that type, and of that stream if one is named (an event that names no stream may be of any)."""
     return event.type == wanted.type and (wanted.stream is None or event.stream in (None, wanted.stream))
 
 
-def _is_other(event: Placed, unwanted: Other) -> bool:
+def _is_other(event: Happening, unwanted: Other) -> bool:
     """Not of that type and stream, or without what `where` asks."""
     return not (_is_such(event, unwanted) and _satisfies(event, unwanted.where))
 
 
-def _satisfies(event: Placed, predicate: Predicate) -> bool:
+def _satisfies(event: Happening, predicate: Predicate) -> bool:
     return holds(predicate, Scope({None: event.attributes}))
 
 
@@ -105,7 +107,7 @@ def _repeated(once: set[Valuation], contiguous: bool, fit: Fits) -> set[Valuatio
     return found
 
 
-def _correlates(condition: Predicate, valuation: Valuation, stream: Sequence[Placed]) -> bool:
+def _correlates(condition: Predicate, valuation: Valuation, stream: Sequence[Happening]) -> bool:
     """Whether the condition holds for every choice of one event for each variable it reads event by event."""
     bound = {variable: [stream[i].attributes for i in valuation.of(variable)] for variable in variables_of(condition)}
     single = sorted(_read_singly(condition))

@@ -2,6 +2,8 @@
 
 `None` stands for "no value": a missing attribute, or arithmetic that is undefined. Every comparison
 with it is false; there is no third truth value, so `Not` turns that into true.
+
+Integers of 64 bits are exact; whatever is beyond them, and every quotient, is the nearest float.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 def attribute_of(event: EventDict, name: str) -> Value | None:
     """The event's attribute; None when it is absent, null, NaN, or nothing that has a kind."""
     value = event.get(name)
-    return _unless_nan(value) if isinstance(value, int | float | str | bool) else None
+    return as_held(value) if isinstance(value, int | float | str | bool) else None
 
 
 def number_of(event: EventDict, name: str) -> int | float | None:
@@ -87,7 +89,7 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
     """The value of an expression."""
     match expression:
         case Literal(value):
-            return value
+            return as_held(value)
         case Attribute(name, variable):
             return attribute_of(scope.chosen[variable], name)
         case Negative(operand):
@@ -116,7 +118,7 @@ def holds(predicate: Predicate, scope: Scope) -> bool:
             text = evaluate(operand, scope)
             return isinstance(text, str) and finder(pattern)(text)
         case In(operand, values):
-            return any(compare("=", evaluate(operand, scope), value) for value in values)
+            return any(compare("=", evaluate(operand, scope), as_held(value)) for value in values)
         case And(operands):
             return all(holds(operand, scope) for operand in operands)
         case Or(operands):
@@ -142,7 +144,7 @@ def _arithmetic(symbol: str, left: Value | None, right: Value | None) -> Value |
     if not is_number(left) or not is_number(right):
         return None
     try:
-        return _unless_nan(_calculate(symbol, left, right))
+        return as_held(_calculate(symbol, left, right))
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
 
@@ -180,21 +182,27 @@ def _aggregate(function: str, values: Sequence[Value | None]) -> Value | None:
         case "MAX":
             return max(numbers) if numbers else max(texts, default=None)
         case "SUM":
-            return _unless_nan(_sum(numbers)) if numbers else None
+            return _sum(numbers) if numbers else None
         case "AVG":
-            return _unless_nan(_sum(numbers) / len(numbers)) if numbers else None
+            return _arithmetic("/", _sum(numbers), len(numbers)) if numbers else None
     raise ValueError(f"not an aggregate function: {function}")
 
 
-def _sum(numbers: Sequence[int | float]) -> int | float:
+def _sum(numbers: Sequence[int | float]) -> Value | None:
     # Not the built-in: that one corrects rounding errors, and the sum is defined as one addition after the other.
-    total: int | float = 0
+    total: Value | None = 0
     for number in numbers:
-        total += number
+        total = _arithmetic("+", total, number)
     return total
 
 
-def _unless_nan(value: Value) -> Value | None:
+def as_held(value: Value) -> Value | None:
+    """A value as it can be held: an integer of more than 64 bits as the nearest float, NaN as no value."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -14,7 +14,7 @@ from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.situations import SituationQuery
 from weft.errors import InputError
 from weft.plan.keyed import keyed_sequence
-from weft.plan.situations import counts_time, unlinked
+from weft.plan.situations import unlinked
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
@@ -43,8 +43,7 @@ class NetworkRun:
         self._stages: list[Stage] = []
         self._feeders: list[list[int]] = []
         for number, query in enumerate(rest):
-            needs_all = counts_time(query)
-            feeders = [at for at in range(number) if needs_all or names[at] in query.situation.types]
+            feeders = [at for at in range(number) if names[at] in query.situation.types]
             self._feeders.append(feeders)
             self._stages.append(Stage(query, listed=bool(feeders)))
         self._consumers = [

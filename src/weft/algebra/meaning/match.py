@@ -1,0 +1,27 @@
+"""A match, and what it says of the events that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from weft.algebra.meaning.stream import Happening, positions_of
+
+
+@dataclass(frozen=True)
+class Match:
+    """A match: `start` and `end` are times, all else are positions in the whole stream."""
+
+    query: str
+    start: int
+    end: int
+    first: int
+    last: int
+    positions: tuple[int, ...]
+    bindings: dict[str, tuple[int, ...]]
+    event: dict[str, object]
+
+
+def bindings_of(bound: Mapping[str, Iterable[Happening]]) -> dict[str, tuple[int, ...]]:
+    """The input positions of what each variable is bound to."""
+    return {variable: positions_of(events) for variable, events in bound.items()}
