@@ -17,7 +17,8 @@ from weft.errors import UsageError, did_you_mean
 from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.events import Column, EventBatch, Rejected
+from weft.runtime.exact import shown_parts
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.writing.match_rows import to_record_batches
@@ -126,12 +127,15 @@ class MeaningRun:
         return matches
 
 
+def _parts(column: Column) -> list[pa.Array]:
+    """The values of a column by kind, decimals as such."""
+    parts = [*shown_parts(column), column.texts, column.booleans]
+    return [values for values in parts if values is not None]
+
+
 def to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
     """The events of a batch as dictionaries without missing attributes."""
-    columns = {
-        name: [values.to_pylist() for values in (column.numbers, column.texts, column.booleans) if values is not None]
-        for name, column in batch.columns.items()
-    }
+    columns = {name: [values.to_pylist() for values in _parts(column)] for name, column in batch.columns.items()}
     types = batch.types.to_pylist()
     instant = np.array_equal(batch.starts, batch.ends)
     for row in range(len(batch)):

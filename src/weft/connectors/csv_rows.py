@@ -12,6 +12,7 @@ import pyarrow.csv as pv
 
 from weft.errors import InputError
 from weft.runtime.events import STREAM, Column
+from weft.runtime.exact import floats_with_digits
 from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.kinds import column_of
 from weft.runtime.reading.order import Reading
@@ -29,9 +30,9 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     if bad:
         yield _bad_rows(path, bad)
     columns = {
-        name: column_of(
-            _one(table.column(name)) if name in (reading.type, STREAM) else _typed(_one(table.column(name)))
-        )
+        name: column_of(_one(table.column(name)))
+        if name in (reading.type, STREAM)
+        else _typed(_one(table.column(name)))
         for name in table.schema.names
     }
     left_out = sorted(number for number, _ in bad)
@@ -94,21 +95,22 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _typed(texts: pa.Array) -> pa.Array:
-    """A column of texts as integers, floats or Booleans if every value is one."""
+def _typed(texts: pa.Array) -> Column:
+    """A column of texts as integers, numbers or Booleans if every value is one."""
     if texts.null_count == len(texts):
-        return texts
+        return column_of(texts)
     trimmed = pc.utf8_trim_whitespace(texts)
     for kind in (pa.int64(), pa.float64()):
         try:
             trimmed.drop_null().slice(0, SAMPLE).cast(kind)  # a failing cast is slow, and mostly fails at once
-            return trimmed.cast(kind)
+            read = column_of(trimmed.cast(kind))
+            return read if kind == pa.int64() else floats_with_digits(trimmed, read.numbers)
         except pa.ArrowInvalid:
             continue
     lower = pc.utf8_lower(trimmed)
     if set(lower.unique().drop_null().to_pylist()) <= {"true", "false"}:
-        return pc.equal(lower, "true")
-    return texts
+        return column_of(pc.equal(lower, "true"))
+    return column_of(texts)
 
 
 def _line(row: int, bad: list[int]) -> int:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from weft.runtime.exact import EXACT
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.kinds import columns_of_dicts
 from weft.runtime.reading.order import Reading
@@ -74,15 +76,23 @@ def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[
     if len(set(names)) < len(names) or any(_holds_times(field.type) for field in table.schema):
         return None
     batches = table.combine_chunks().to_batches()
-    chunk = arrow_chunk(batches[0], time_unit) if batches else None
-    if chunk is None:
+    if not batches or any(_lost_digits(column) for column in batches[0].columns):
         return None
+    chunk = arrow_chunk(batches[0], time_unit)
     lines = _Lines(block, path, line)
     return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, tabular=False)
 
 
 def _holds_times(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
+
+
+def _lost_digits(column: pa.Array) -> bool:
+    """Whether integers that are too large for floats may have been read as such."""
+    if not pa.types.is_float64(column.type) or not len(column):
+        return False
+    largest = pc.max(pc.abs(column)).as_py()
+    return largest is not None and largest >= EXACT
 
 
 class _Lines:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.exact import as_floats
 
-KINDS = ("numbers", "texts", "booleans")
+KINDS = ("numbers", "texts", "booleans", "exact")
 
 
 def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Callable[[Int64s], Int64s]) -> EventBatch:
@@ -88,6 +89,8 @@ def in_order(batch: EventBatch) -> bool:
 def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Column:
     """One column of several, of these lengths, None where a part has no such attribute."""
     arrays: dict[str, pa.Array] = {}
+    if len({column.numbers.type for column in columns if column is not None and column.numbers is not None}) > 1:
+        columns = [None if column is None else as_floats(column) for column in columns]
     for kind in KINDS:
         parts = [None if column is None else getattr(column, kind) for column in columns]
         if any(part is not None for part in parts):
@@ -96,7 +99,7 @@ def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Co
 
 
 def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
-    """One array of several of one kind; None stands for nulls. Integers give way to floats, dictionaries to texts."""
+    """One array of several of one kind; None stands for nulls. Dictionaries give way to texts."""
     if all(array is not None for array in arrays):
         try:
             return pa.concat_arrays(arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,31 +15,41 @@ Int64s = npt.NDArray[np.int64]
 STREAM = "stream"  # the attribute that names the stream an event came from
 
 
+def number_of_digits(digits: str) -> int | Decimal:
+    """The number that digits name; whole ones without a point are integers."""
+    return int(digits) if digits.lstrip("-").isdigit() else Decimal(digits)
+
+
 @dataclass(frozen=True)
 class Column:
     """One attribute of a batch of events, split by kind; null in each array where an event has no such value.
 
     Almost always exactly one of the three is present. A JSON attribute that is a number in one event and
     a text in the next has both, each null where the other has the value. NaN never occurs: it is null.
-    Values of no kind (lists, objects, bytes) are missing in all three.
+    Values of no kind (lists, objects, bytes) are missing in all three. Beside floats, `exact` has the digits of those
+    numbers that are no floats: decimals, and integers that do not fit or stand among floats; see `runtime/exact.py`.
     """
 
     numbers: pa.Array | None = None  # int64 or float64
     texts: pa.Array | None = None  # string, or dictionary of strings
     booleans: pa.Array | None = None
     others: pa.Array | None = None  # true where the input has a value of no kind; only input columns have it
+    exact: pa.Array | None = None  # string: the digits of a number of which `numbers` has the nearest float
 
     def map(self, change: Callable[[pa.Array], pa.Array]) -> Column:
         """The column with each present array changed."""
-        numbers, texts, booleans = self.numbers, self.texts, self.booleans
+        numbers, texts, booleans, exact = self.numbers, self.texts, self.booleans, self.exact
         return Column(
             None if numbers is None else change(numbers),
             None if texts is None else change(texts),
             None if booleans is None else change(booleans),
+            exact=None if exact is None else change(exact),
         )
 
-    def value(self, row: int) -> int | float | str | bool | None:
+    def value(self, row: int) -> int | float | Decimal | str | bool | None:
         """The value of one event, None when it is missing."""
+        if self.exact is not None and self.exact[row].is_valid:
+            return number_of_digits(self.exact[row].as_py())
         for array in (self.numbers, self.texts, self.booleans):
             if array is not None and array[row].is_valid:
                 found: int | float | str | bool = array[row].as_py()

@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 
 from weft.algebra.meaning import values
 from weft.algebra.meaning.occurrences import Occurrence
-from weft.algebra.meaning.values import EventDict, Scope
-from weft.algebra.predicates import And, Attribute, Expression, Not, Or, Predicate, Value
+from weft.algebra.meaning.values import EventDict, Scope, Value
+from weft.algebra.predicates import And, Attribute, Expression, Not, Or, Predicate
 from weft.algebra.terms import Contains, Elapsed, Every, Previous, mentioned
 from weft.tree import Node
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
-from weft.algebra.meaning.values import attribute_of
+from weft.algebra.meaning.values import shown_of
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Where
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.query import Query
@@ -21,7 +21,7 @@ def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -
     uses = Counter(attribute for _, attribute in dict.fromkeys(selected))
     fields: dict[str, object] = {}
     for variable, attribute in selected:
-        values = [attribute_of(stream[i].attributes, attribute) for i in valuation.of(variable)]
+        values = [shown_of(stream[i].attributes, attribute) for i in valuation.of(variable)]
         key = attribute if uses[attribute] == 1 else f"{variable}.{attribute}"
         if most(query.pattern, variable) >= MANY:
             fields[key] = values

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.meaning.stream import Happening
-from weft.algebra.meaning.values import attribute_of, family
-from weft.algebra.predicates import Value
+from weft.algebra.meaning.values import Value, attribute_of, family
 
 Key = tuple[tuple[str, Value], ...]
 

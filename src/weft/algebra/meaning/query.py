@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 
 from weft.algebra.meaning.fields import fields_of
 from weft.algebra.meaning.match import Match, bindings_of
@@ -89,7 +90,7 @@ def _in_order(events: Sequence[Happening], window: Window | None) -> list[Happen
     if window is None or window.attribute is None:
         return list(events)
     kept: list[Happening] = []
-    largest: int | float | None = None
+    largest: int | float | Decimal | None = None
     for event in events:
         value = number_of(event.attributes, window.attribute)
         if value is None or largest is None or value >= largest:
@@ -111,7 +112,11 @@ def _fits(window: Window | None, first: Happening, last: Happening) -> bool:
             assert window.attribute is not None
             low = number_of(first.attributes, window.attribute)
             high = number_of(last.attributes, window.attribute)
-            return low is not None and high is not None and high - window.amount <= low
+            return low is not None and high is not None and _plain(high) - window.amount <= _plain(low)
+
+
+def _plain(number: int | float | Decimal) -> int | float:
+    return float(number) if isinstance(number, Decimal) else number
 
 
 def _may_fit(window: Window | None, members: Sequence[Happening]) -> Fits:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TypeVar, cast
 
-from weft.algebra.meaning.values import EventDict, Scope, as_held, attribute_of, evaluate, is_number, number_of
-from weft.algebra.predicates import Attribute, Expression, Value
+from weft.algebra.meaning.values import (
+    EventDict,
+    Scope,
+    Value,
+    as_held,
+    attribute_of,
+    calculable,
+    evaluate,
+    is_number,
+    number_of,
+    worth,
+)
+from weft.algebra.predicates import Attribute, Expression
 from weft.algebra.rules import Summary
 from weft.schema import Kind
 from weft.tree import Node
@@ -43,14 +55,14 @@ def _summary(summary: Summary, events: Sequence[EventDict]) -> Value | None:
         return None
     match summary.function:
         case "MIN":
-            return min(numbers)
+            return min(numbers, key=worth)
         case "MAX":
-            return max(numbers)
+            return max(numbers, key=worth)
         case "SUM":
-            total = _sum(numbers)
+            total = _sum([calculable(number) for number in numbers])
             return None if total is None else as_held(total)
         case "AVG":
-            total = _sum(numbers)
+            total = _sum([calculable(number) for number in numbers])
             return None if total is None else total / len(numbers)
 
 
@@ -75,11 +87,11 @@ def as_kind(value: Value | None, kind: Kind) -> Value | None:
         case Kind.FLOAT:
             return _float(value) if is_number(value) else None
         case Kind.INT:
-            is_finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+            is_finite = not isinstance(value, float) or math.isfinite(value)
             return as_held(math.trunc(value)) if is_number(value) and is_finite else None
 
 
-def _float(value: int | float) -> float | None:
+def _float(value: int | float | Decimal) -> float | None:
     try:
         return float(value)
     except OverflowError:

@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -33,11 +34,13 @@ from weft.algebra.predicates import (
     Not,
     Or,
     Predicate,
-    Value,
 )
+from weft.algebra.predicates import Value as Constant
 from weft.regexes import finder
 
 EventDict = Mapping[str, object]
+Value = Constant | Decimal  # events may have decimals, programs do not
+LARGE = 2**53  # from here on floats are further apart than integers
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -68,18 +71,45 @@ def family(value: Value) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-def is_number(value: object) -> TypeGuard[int | float]:
+def is_number(value: object) -> TypeGuard[int | float | Decimal]:
     """Whether it is a number; a boolean is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def attribute_of(event: EventDict, name: str) -> Value | None:
     """The event's attribute; None when it is absent, null, NaN, or nothing that has a kind."""
     value = event.get(name)
-    return as_held(value) if isinstance(value, int | float | str | bool) else None
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value if isinstance(value, int | float | str | bool) else None
 
 
-def number_of(event: EventDict, name: str) -> int | float | None:
+def shown_of(event: EventDict, name: str) -> Value | None:
+    """The event's attribute as it is shown: a decimal has the digits that it came with."""
+    value = event.get(name)
+    return value if isinstance(value, Decimal) and not value.is_nan() else attribute_of(event, name)
+
+
+def _decimal(value: Decimal) -> int | float | Decimal | None:
+    """A decimal is the integer or the float that has its value, if there is one: only others stay decimals."""
+    if value.is_nan():
+        return None
+    if value.is_finite() and value == int(value):
+        return int(value)
+    near = float(value)
+    return near if not value.is_finite() or worth(near) == value else value
+
+
+def worth(number: int | float | Decimal) -> int | Decimal:
+    """What a number compares by: a float stands for the shortest decimal that names it, a large one for itself."""
+    if not isinstance(number, float):
+        return number
+    return Decimal(repr(number)) if abs(number) < LARGE else Decimal(number)
+
+
+def number_of(event: EventDict, name: str) -> int | float | Decimal | None:
     """The event's attribute if it is a number."""
     value = attribute_of(event, name)
     return value if is_number(value) else None
@@ -89,7 +119,7 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
     """The value of an expression."""
     match expression:
         case Literal(value):
-            return as_held(value)
+            return value
         case Attribute(name, variable):
             return attribute_of(scope.chosen[variable], name)
         case Negative(operand):
@@ -118,7 +148,7 @@ def holds(predicate: Predicate, scope: Scope) -> bool:
             text = evaluate(operand, scope)
             return isinstance(text, str) and finder(pattern)(text)
         case In(operand, values):
-            return any(compare("=", evaluate(operand, scope), as_held(value)) for value in values)
+            return any(compare("=", evaluate(operand, scope), value) for value in values)
         case And(operands):
             return all(holds(operand, scope) for operand in operands)
         case Or(operands):
@@ -137,6 +167,8 @@ def compare(symbol: str, left: Value | None, right: Value | None) -> bool:
     """`left symbol right`: false when a side is missing or the two are of different kinds."""
     if left is None or right is None or family(left) != family(right):
         return False
+    if is_number(left) and is_number(right):
+        return _COMPARE[symbol](worth(left), worth(right))
     return _COMPARE[symbol](left, right)
 
 
@@ -144,9 +176,16 @@ def _arithmetic(symbol: str, left: Value | None, right: Value | None) -> Value |
     if not is_number(left) or not is_number(right):
         return None
     try:
-        return as_held(_calculate(symbol, left, right))
+        return as_held(_calculate(symbol, calculable(left), calculable(right)))
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
+
+
+def calculable(number: int | float | Decimal) -> int | float:
+    """Arithmetic takes integers of up to 64 bits as they are, and what is longer or a decimal as the nearest float."""
+    held = as_held(float(number) if isinstance(number, Decimal) else number)
+    assert isinstance(held, int | float)
+    return held
 
 
 def _calculate(symbol: str, left: int | float, right: int | float) -> int | float:
@@ -178,13 +217,13 @@ def _aggregate(function: str, values: Sequence[Value | None]) -> Value | None:
         case "LAST":
             return values[-1] if values else None
         case "MIN":
-            return min(numbers) if numbers else min(texts, default=None)
+            return min(numbers, key=worth) if numbers else min(texts, default=None)
         case "MAX":
-            return max(numbers) if numbers else max(texts, default=None)
+            return max(numbers, key=worth) if numbers else max(texts, default=None)
         case "SUM":
-            return _sum(numbers) if numbers else None
+            return _sum(list(map(calculable, numbers))) if numbers else None
         case "AVG":
-            return _arithmetic("/", _sum(numbers), len(numbers)) if numbers else None
+            return _arithmetic("/", _sum(list(map(calculable, numbers))), len(numbers)) if numbers else None
     raise ValueError(f"not an aggregate function: {function}")
 
 
@@ -197,7 +236,7 @@ def _sum(numbers: Sequence[int | float]) -> Value | None:
 
 
 def as_held(value: Value) -> Value | None:
-    """A value as it can be held: an integer of more than 64 bits as the nearest float, NaN as no value."""
+    """A result as it can be held: an integer of more than 64 bits as the nearest float, NaN as no value."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         try:
             return float(value)

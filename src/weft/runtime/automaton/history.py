@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from weft.algebra.query import Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
+from weft.runtime import blocks
 from weft.runtime.automaton.found import Found
 from weft.runtime.events import Column, EventBatch, Int64s
-
-KINDS = ("numbers", "texts", "booleans")
+from weft.runtime.exact import shown_parts
 
 
 @dataclass(frozen=True)
@@ -89,26 +89,16 @@ class History:
     def _values(self, attribute: str, positions: Int64s) -> pa.Array:
         where = np.concatenate([chunk for chunk, _ in self.chunks] or [np.empty(0, np.int64)])
         rows = pa.array(np.searchsorted(where, positions))
-        kinds = [self._kind(attribute, kind).take(rows) for kind in KINDS]
-        present = [values for values in kinds if values.null_count < len(values)]
+        lengths = [len(chunk) for chunk, _ in self.chunks]
+        whole = blocks.join_columns([columns[attribute] for _, columns in self.chunks], lengths)
+        column = whole.map(lambda array: array.take(rows))
+        kinds = [*shown_parts(column), column.texts, column.booleans]
+        present = [values for values in kinds if values is not None and values.null_count < len(values)]
         if len(present) < 2:
             return present[0] if present else pa.nulls(len(positions), pa.string())
         # Values of several kinds: a union keeps each as it is.
         types = np.select([np.asarray(values.is_valid()) for values in present], range(len(present)), 0).astype(np.int8)
         return pa.UnionArray.from_sparse(pa.array(types), present)
-
-    def _kind(self, attribute: str, kind: str) -> pa.Array:
-        arrays = [getattr(columns[attribute], kind) for _, columns in self.chunks]
-        known = [array for array in arrays if array is not None]
-        if not known:
-            return pa.nulls(sum(len(chunk) for chunk, _ in self.chunks), pa.string())
-        wide = pa.float64() if any(array.type == pa.float64() for array in known) else known[0].type
-        return pa.concat_arrays(
-            [
-                pa.nulls(len(chunk), wide) if array is None else array.cast(wide)
-                for (chunk, _), array in zip(self.chunks, arrays, strict=True)
-            ]
-        )
 
 
 def _take(column: Column, rows: Int64s) -> Column:
@@ -120,8 +110,4 @@ def _take(column: Column, rows: Int64s) -> Column:
         texts = pc.cast(texts, pa.string())
     elif texts is not None:
         texts = texts.take(at)
-    return Column(
-        None if column.numbers is None else column.numbers.take(at),
-        texts,
-        None if column.booleans is None else column.booleans.take(at),
-    )
+    return replace(replace(column, texts=None).map(lambda array: array.take(at)), texts=texts)

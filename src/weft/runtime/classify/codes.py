@@ -7,6 +7,7 @@ Each coder takes the atomic predicates of all queries on its column first, then 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from weft.algebra.predicates import Predicate
 from weft.kernels.events import columns
+from weft.runtime import exact
 from weft.runtime.buffers import bits_of, validity_of, values_of
 from weft.runtime.classify import vectors
 from weft.runtime.events import EventBatch
@@ -159,6 +161,9 @@ class NumberCoder:
             columns.search_cuts(values, tree, len(cuts), codes)
         if numbers.null_count:
             columns.mark_nulls(validity_of(numbers), numbers.offset, self.count - 1, codes)
+        if column is not None and len(rows := exact.unnamed_rows(column)):
+            exact_cuts = [(exact.worth(value), side) for value, side in self._cuts]
+            codes[rows] = exact.mapped(column, rows, lambda number: bisect_right(exact_cuts, (number, 0)))
         return codes
 
     def truth(self, atom: int) -> Mask:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.memory import hashing
-from weft.runtime.buffers import bits_of, text_buffers, validity_of, values_of
+from weft.runtime.buffers import bits_of, fixed, text_buffers, validity_of, values_of
 from weft.runtime.events import Column, EventBatch
+from weft.runtime.exact import EXACT, MOST_DIGITS, digits_at, unnamed_rows
 
 Partition = tuple[tuple[str, ...], ...]
 Slots = npt.NDArray[np.int32]
@@ -26,7 +28,7 @@ Has = npt.NDArray[np.uint8]
 Dictionaries = dict[str, tuple[tuple[int, ...], pa.Array, Hashes, Hashes]]  # by attribute: addresses, texts, hashes
 PAGE = 1 << hashing.PAGE_BITS
 META = "count"
-EXACT = 2**53  # whole numbers up to here are exact as floats
+_DIGITS = Context(prec=2 * MOST_DIGITS)
 _LIVE_KEY = np.dtype([("slot", "<u2"), ("first", "<u8"), ("second", "<u8")])
 
 
@@ -165,7 +167,7 @@ def _cut_off(column: Column) -> Column:
         return column
     whole = np.trunc(values.astype(np.float64)) + 0.0  # there is one zero only
     missing = numbers.is_null().to_numpy(zero_copy_only=False)
-    return replace(column, numbers=pa.array(whole, mask=missing))
+    return replace(column, numbers=pa.array(whole, mask=missing), exact=None)
 
 
 def key_hashes(
@@ -205,6 +207,7 @@ def _hash_column(
             hashing.hash_wholes(values, wanted, first, second)
         else:
             hashing.hash_floats(values, values.view(np.uint64), wanted, first, second)
+            _hash_digits(column, wanted, first, second)
     if texts is not None:
         wanted = _wanted(texts, has)
         if pa.types.is_dictionary(texts.type) and len(texts.dictionary):
@@ -214,6 +217,23 @@ def _hash_column(
             hashing.hash_texts(*text_buffers(texts), wanted, first, second)
     if flags is not None:
         hashing.hash_booleans(bits_of(flags), flags.offset, _wanted(flags, has), first, second)
+
+
+def _hash_digits(column: Column, wanted: Has, first: Hashes, second: Hashes) -> None:
+    """Hash the wanted numbers whose values no float has: integers as such, others by their digits."""
+    rows = unnamed_rows(column)
+    rows = rows[wanted[rows] != 0]
+    if not len(rows):
+        return
+    numbers = digits_at(column, rows)
+    fits = np.array([number == int(number) and -(2**63) <= number < 2**63 for number in numbers], bool)
+    wholes = np.array([int(number) if fit else 0 for number, fit in zip(numbers, fits, strict=True)], np.int64)
+    texts = pa.array([f"{Decimal(number).normalize(_DIGITS):f}" for number in numbers], pa.string())
+    one, other = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+    hashing.hash_texts(*text_buffers(texts), np.ones(len(rows), np.uint8), one, other)
+    one, other = ~one, ~other  # a text of these digits is another key
+    hashing.hash_wholes(fixed(wholes), fits.view(np.uint8), one, other)
+    first[rows], second[rows] = one, other
 
 
 def _wanted(array: pa.Array, has: Has) -> Has:

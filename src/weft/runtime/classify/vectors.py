@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from weft.algebra.predicates import (
     Value,
 )
 from weft.runtime.events import Column, EventBatch
+from weft.runtime.exact import EXACT, Number, digits_at, unnamed_rows, worth
 
 Mask = npt.NDArray[np.bool_]
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -48,7 +50,7 @@ _COMPARE_TEXTS = {
     "=": pc.equal,
     "<>": pc.not_equal,
 }
-EXACT = 2**53  # integers up to here are exact as floats
+_WORTH = np.frompyfunc(worth, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,9 @@ def _attribute(column: Column) -> Vector:
         array = column.numbers
         blank = pa.scalar(0, array.type)
         values = (array.fill_null(blank) if array.null_count else array).to_numpy(zero_copy_only=False)
+        if len(rows := unnamed_rows(column)):
+            values = values.astype(object)
+            values[rows] = np.array([*digits_at(column, rows), None], object)[:-1]
         numbers = Numbers(values, array.is_valid().to_numpy(zero_copy_only=False))
     if column.texts is not None:
         texts = column.texts.cast(pa.string()) if pa.types.is_dictionary(column.texts.type) else column.texts
@@ -173,6 +178,8 @@ def _compare_numbers(symbol: str, left: Numbers, right: Numbers) -> Mask:
     mixed = left.whole != right.whole
     if a.dtype == object or b.dtype == object or (mixed and (left if left.whole else right).bound() > EXACT):
         a, b = left.objects(), right.objects()
+        if any(isinstance(value, Decimal) for side in (a, b) for value in side.flat):
+            a, b = np.asarray(_WORTH(a), object), np.asarray(_WORTH(b), object)
     return np.asarray(COMPARE[symbol](a, b), bool) & valid
 
 
@@ -220,8 +227,9 @@ def _with_objects(symbol: str, a: Numbers, b: Numbers, valid: Mask) -> Numbers:
     return Numbers(np.where(undefined, 0, values), valid & ~undefined)
 
 
-def calculate(symbol: str, x: int | float, y: int | float) -> int | float | None:
-    """Arithmetic on two numbers; None when it is undefined."""
+def calculate(symbol: str, x: Number, y: Number) -> int | float | None:
+    """Arithmetic on two numbers, what is no 64-bit integer as the nearest float; None when it is undefined."""
+    x, y = held(x), held(y)
     try:
         match symbol:
             case "+":
@@ -238,4 +246,14 @@ def calculate(symbol: str, x: int | float, y: int | float) -> int | float | None
                 result = math.fmod(x, y)
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
-    return None if result != result else result
+    return None if result != result else held(result)
+
+
+def held(number: Number) -> int | float:
+    """A number as arithmetic takes and gives it."""
+    if isinstance(number, float) or (isinstance(number, int) and -(2**63) <= number < 2**63):
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

@@ -16,9 +16,9 @@ from weft.runtime import blocks
 from weft.runtime.blocks import concat, take
 from weft.runtime.classify import vectors
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.exact import shown_parts
 from weft.tree import Node
 
-KINDS = ("numbers", "texts", "booleans")
 _LEAST_ROWS = 1 << 14  # smaller chunks are put together
 
 
@@ -145,7 +145,7 @@ def _numbers(numbers: vectors.Numbers, count: int) -> pa.Array:
 
 def merged(column: Column, count: int) -> pa.Array:
     """Values of several kinds as one array; a union keeps each as it is."""
-    kinds = [getattr(column, kind) for kind in KINDS]
+    kinds = [*shown_parts(column), column.texts, column.booleans]
     present = [values for values in kinds if values is not None and values.null_count < len(values)]
     if len(present) < 2:
         return present[0] if present else pa.nulls(count, pa.string())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from weft.errors import UsageError, did_you_mean
 from weft.runtime.events import Column
+from weft.runtime.exact import MOST_DIGITS, exact_column
 
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 INT64 = range(-(2**63), 2**63)
@@ -38,9 +40,9 @@ def column_of(array: pa.Array, time_unit: str = "ms") -> Column:
     if pa.types.is_boolean(kind):
         return Column(booleans=array)
     if pa.types.is_integer(kind):
-        return Column(numbers=_integers(array))
+        return _integers(array)
     if pa.types.is_decimal(kind):
-        return Column(numbers=_floats(array.cast(pa.float64(), safe=False)))
+        return exact_column(array.cast(pa.string()))
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return Column(texts=array.cast(pa.string()))
     return _unusual_column(array, time_unit)
@@ -71,12 +73,12 @@ def _dictionary(array: pa.DictionaryArray, time_unit: str) -> Column:
     return Column(texts=array)
 
 
-def _integers(array: pa.Array) -> pa.Array:
-    """Smaller and unsigned integers as int64; as float64 when one of them does not fit."""
+def _integers(array: pa.Array) -> Column:
+    """Smaller and unsigned integers as int64; by their digits when one of them does not fit."""
     try:
-        return array.cast(pa.int64())
+        return Column(numbers=array.cast(pa.int64()))
     except pa.ArrowInvalid:
-        return array.cast(pa.float64(), safe=False)
+        return exact_column(array.cast(pa.string()))
 
 
 def _floats(array: pa.Array) -> pa.Array:
@@ -139,7 +141,7 @@ def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
             return Column(numbers=pa.array(values, pa.int64()))
         if found == {bool}:
             return Column(booleans=pa.array(values, pa.bool_()))
-        if found == {float} or found == {float, int}:
+        if found == {float}:
             return Column(numbers=_floats(pa.array(values, pa.float64())))
         if len(found) == 1 and issubclass(next(iter(found)), datetime):
             return column_of(pa.array(values), time_unit)
@@ -149,7 +151,7 @@ def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
 
 
 def _split(values: Sequence[Any], time_unit: str) -> Column:
-    numbers: list[int | float | None] = [None] * len(values)
+    numbers: list[int | float | Decimal | None] = [None] * len(values)
     texts: list[str | None] = [None] * len(values)
     booleans: list[bool | None] = [None] * len(values)
     others: list[bool | None] = [None] * len(values)
@@ -163,11 +165,13 @@ def _split(values: Sequence[Any], time_unit: str) -> Column:
         else:
             numbers[row] = number_of(value, time_unit)
             others[row] = True if numbers[row] is None and value == value else None
+    near, exact = (None, None) if _blank(numbers) else _number_arrays(numbers)
     return Column(
-        None if _blank(numbers) else _number_array(numbers),
+        near,
         None if _blank(texts) else pa.array(texts, pa.string()),
         None if _blank(booleans) else pa.array(booleans, pa.bool_()),
         None if _blank(others) else pa.array(others, pa.bool_()),
+        exact,
     )
 
 
@@ -175,12 +179,14 @@ def _blank(values: Sequence[object]) -> bool:
     return all(value is None for value in values)
 
 
-def number_of(value: object, time_unit: str) -> int | float | None:
+def number_of(value: object, time_unit: str) -> int | float | Decimal | None:
     """A Python value as a number (times as ticks), None when it is none."""
     if isinstance(value, (int, np.integer)):
         return int(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return value
     if isinstance(value, (float, np.floating, Decimal)):
-        number = float(value)
+        number = math.nan if isinstance(value, Decimal) and value.is_nan() else float(value)
         return None if number != number else number
     if isinstance(value, (datetime, date, timedelta, np.datetime64, np.timedelta64)):
         array = pa.array([value])
@@ -189,15 +195,25 @@ def number_of(value: object, time_unit: str) -> int | float | None:
     return None
 
 
-def _number_array(numbers: list[int | float | None]) -> pa.Array:
-    present = [n for n in numbers if n is not None]
-    exact = all(isinstance(n, int) or n.is_integer() for n in present)
-    if exact and any(isinstance(n, int) for n in present) and all(int(n) in INT64 for n in present):
-        return pa.array([None if n is None else int(n) for n in numbers], pa.int64())
-    return pa.array([None if n is None else _as_float(n) for n in numbers], pa.float64())
+def _number_arrays(numbers: list[int | float | Decimal | None]) -> tuple[pa.Array, pa.Array | None]:
+    """Integers if all are, else floats, and beside them the digits of what is no float."""
+    if all(number is None or (isinstance(number, int) and number in INT64) for number in numbers):
+        return pa.array(numbers, pa.int64()), None
+    digits = [None if number is None else _digits(number) for number in numbers]
+    near = [None if number is None else _as_float(number) for number in numbers]
+    return pa.array(near, pa.float64()), None if _blank(digits) else pa.array(digits, pa.string())
 
 
-def _as_float(number: int | float) -> float:
+def _digits(number: int | float | Decimal) -> str | None:
+    """The digits of a number that is no float; None also when there are too many of them."""
+    if isinstance(number, float) or (isinstance(number, int) and abs(number) >= 10**MOST_DIGITS):
+        return None
+    if isinstance(number, Decimal) and not -MOST_DIGITS <= number.adjusted() < MOST_DIGITS:
+        return None
+    return str(number) if isinstance(number, int) else f"{number:f}"
+
+
+def _as_float(number: int | float | Decimal) -> float:
     try:
         return float(number)
     except OverflowError:

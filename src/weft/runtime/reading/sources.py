@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -85,7 +85,7 @@ def _filled(chunk: Chunk, defaults: Mapping[str, str], name: str) -> Column:
     if not missing.any():
         return column
     texts = pa.nulls(chunk.length, pa.string()) if column.texts is None else column.texts.cast(pa.string())
-    return Column(column.numbers, pc.if_else(pa.array(missing), text, texts), column.booleans, column.others)
+    return replace(column, texts=pc.if_else(pa.array(missing), text, texts))
 
 
 def _row(chunk: Chunk, defaults: Mapping[str, str], row: int) -> Mapping[str, object] | None:

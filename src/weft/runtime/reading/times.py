@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.runtime.events import Column, Int64s
-from weft.runtime.reading.kinds import NANOSECONDS
+from weft.runtime.exact import digits_at
+from weft.runtime.reading.kinds import INT64, NANOSECONDS
 
 START, END = "start", "end"  # the columns of an interval event
 MISSING, GOOD, BAD = 0, 1, 2
@@ -67,6 +68,7 @@ def _ticks(
     state = np.zeros(length, np.uint8)
     if column.numbers is not None:
         _read_numbers(column.numbers, ticks, state)
+        _read_digits(column, ticks, state)
     if column.texts is not None:
         for row in np.flatnonzero(valid_mask(column.texts)):
             time = parse_time(column.texts[int(row)].as_py(), time_unit)
@@ -90,6 +92,15 @@ def _read_numbers(numbers: pa.Array, ticks: Int64s, state: States) -> None:
     np.copyto(ticks, np.where(whole, values, 0).astype(np.int64), where=whole)
     state[valid] = BAD
     state[whole] = GOOD
+
+
+def _read_digits(column: Column, ticks: Int64s, state: States) -> None:
+    """Times that stand among others as digits."""
+    rows = np.empty(0, np.int64) if column.exact is None else np.flatnonzero(valid_mask(column.exact))
+    for row, number in zip(rows, digits_at(column, rows), strict=True):
+        whole = int(number)
+        good = whole == number and whole in INT64
+        ticks[row], state[row] = (whole, GOOD) if good else (0, BAD)
 
 
 def parse_time(text: str, time_unit: str) -> int | None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from weft.kernels.automaton import tecs
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.history import History
+from weft.runtime.blocks import KINDS
 from weft.runtime.events import Column, Int64s
 
 FORMAT = 1
@@ -114,7 +115,7 @@ def history_pages(history: History) -> Iterable[tuple[str, bytes]]:
 def _pack_chunk(positions: Int64s, columns: Mapping[str, Column]) -> bytes:
     arrays, names = [pa.array(positions)], ["positions"]
     for name, column in columns.items():
-        for kind in ("numbers", "texts", "booleans"):
+        for kind in KINDS:
             values = getattr(column, kind)
             if values is not None:
                 arrays.append(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,7 +27,11 @@ def json_object(values: Mapping[str, object]) -> str:
 
 
 def _json_text(value: object) -> str:
-    """A value as JSON text. JSON has no word for infinity, but numbers of any size."""
+    """A value as JSON text. JSON has no word for infinity, but numbers of any size and exactness."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list) and any(isinstance(item, Decimal) for item in value):
+        return "[" + ", ".join(map(_json_text, value)) + "]"
     text = json.dumps(value, ensure_ascii=False)
     return {"Infinity": "1e999", "-Infinity": "-1e999"}.get(text, text)
 
@@ -87,7 +92,7 @@ def _repeats(values: pa.Array) -> bool:
 def _spelled(values: pa.Array) -> pa.Array:
     """Each value as JSON text; null as an empty one."""
     kind = values.type
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):
         return _floats(_as(values, pa.float64()).cast(pa.string()))

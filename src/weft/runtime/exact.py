@@ -1,0 +1,124 @@
+"""Numbers that neither a 64-bit integer nor a float holds: the digits as text, beside the float that is nearest.
+
+A float stands for the shortest decimal that names it (one of 2**53 or more for its exact value). So the nearest float
+has the value of a decimal of up to 15 digits, and only numbers with more digits need to be looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.runtime.events import Column, number_of_digits
+
+Mask = npt.NDArray[np.bool_]
+Number = int | float | Decimal
+EXACT = 2**53  # integers up to here are exact as floats
+NAMED_DIGITS = 15  # decimals of so many digits are told apart by floats
+MOST_DIGITS = 76  # that Arrow's decimals have
+_WHOLE = r"^-?(0|[1-9][0-9]*)$"
+_PLAIN = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+
+
+def exact_column(digits: pa.Array) -> Column:
+    """Digits as a column of numbers: integers if all fit, else floats with the digits beside them."""
+    if pc.all(pc.match_substring_regex(digits, _WHOLE)).as_py() is not False:
+        try:
+            return Column(numbers=digits.cast(pa.int64()))
+        except pa.ArrowInvalid:
+            pass
+    return Column(numbers=digits.cast(pa.float64()), exact=digits)
+
+
+def floats_with_digits(texts: pa.Array, floats: pa.Array) -> Column:
+    """Texts that were read as floats, with the digits of those that a float would show otherwise."""
+    whole = pc.match_substring_regex(texts, _WHOLE)
+    changed = pc.and_(pc.match_substring_regex(texts, _PLAIN), pc.not_equal(texts, floats.cast(pa.string())))
+    kept = pc.fill_null(pc.or_(whole, changed), False)
+    if not pc.any(kept).as_py():
+        return Column(numbers=floats)
+    return Column(numbers=floats, exact=pc.if_else(kept, texts, pa.scalar(None, pa.string())))
+
+
+def as_floats(column: Column) -> Column:
+    """A column of integers as one of floats, which has their digits."""
+    numbers = column.numbers
+    if numbers is None or not pa.types.is_integer(numbers.type):
+        return column
+    digits = numbers.cast(pa.string())
+    return Column(digits.cast(pa.float64()), column.texts, column.booleans, column.others, digits)
+
+
+def worth(number: Number) -> int | Decimal:
+    """What a number compares by."""
+    if not isinstance(number, float):
+        return number
+    return Decimal(repr(number)) if abs(number) < EXACT else Decimal(number)
+
+
+def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
+    """The rows whose number is not the one that the float beside it stands for."""
+    digits, numbers = column.exact, column.numbers
+    if digits is None or numbers is None or digits.null_count == len(digits):
+        return np.empty(0, np.int64)
+    long = pc.greater(pc.binary_length(digits), NAMED_DIGITS)
+    rows = np.flatnonzero(long.fill_null(False).to_numpy(zero_copy_only=False))
+    if not len(rows):
+        return rows
+    own, near = digits.take(pa.array(rows)), numbers.take(pa.array(rows))
+    differs = pc.not_equal(own, near.cast(pa.string())).to_numpy(zero_copy_only=False)
+    texts, values = (part.filter(pa.array(differs)).to_pylist() for part in (own, near))
+    known = {text: number_of_digits(text) != worth(value) for text, value in zip(texts, values, strict=True)}
+    unnamed: npt.NDArray[np.int64] = rows[differs][[known[text] for text in texts]]
+    return unnamed
+
+
+def digits_at(column: Column, rows: npt.NDArray[np.int64]) -> list[int | Decimal]:
+    """The numbers of rows that have digits."""
+    texts = column.exact.take(pa.array(rows)).to_pylist() if column.exact is not None else []
+    return [number_of_digits(text) for text in texts]
+
+
+def mapped(column: Column, rows: npt.NDArray[np.int64], result: Callable[[int | Decimal], int]) -> list[int]:
+    """A function of the numbers of rows that have digits, worked out once for each."""
+    known: dict[str, int] = {}
+    found = []
+    for text in column.exact.take(pa.array(rows)).to_pylist() if column.exact is not None else []:
+        if text not in known:
+            known[text] = result(number_of_digits(text))
+        found.append(known[text])
+    return found
+
+
+def shown_parts(column: Column) -> list[pa.Array]:
+    """The numbers of a column as arrays, each null where another has the value: decimals with their own scale."""
+    numbers, digits = column.numbers, column.exact
+    if numbers is None or digits is None or digits.null_count == len(digits):
+        return [] if numbers is None else [numbers]
+    rest = pc.if_else(digits.is_valid(), pa.scalar(None, numbers.type), numbers)
+    parts = [] if rest.null_count == len(rest) else [rest]
+    point = pc.find_substring(digits, ".")
+    scales = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(pc.binary_length(digits), point), 1))
+    for scale in sorted(pc.unique(scales).drop_null().to_pylist()):
+        own = pc.if_else(pc.equal(scales, scale), digits, pa.scalar(None, pa.string()))
+        parts.append(_shown(own, scale))
+    return parts
+
+
+def _shown(digits: pa.Array, scale: int) -> pa.Array:
+    if scale == 0:
+        try:
+            return digits.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass
+    longest = pc.max(pc.binary_length(digits)).as_py()
+    kind = pa.decimal128(38, scale) if longest <= 38 else pa.decimal256(76, scale)
+    try:
+        return digits.cast(kind)
+    except pa.ArrowInvalid:  # an exponent, or more digits than there is room for
+        return digits.cast(pa.float64())
