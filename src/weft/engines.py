@@ -108,11 +108,12 @@ class MeaningRun:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
-        names = [query.name for query in self._program.queries]
-        found: dict[str, list[PlainMatch]] = {name: [] for name in names}
+        queries = self._program.queries
+        found: list[list[PlainMatch]] = [[] for _ in queries]
         for m in self._matches():
-            found[m.query].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event))
-        yield from to_record_batches((to_batch(name, matches) for name, matches in found.items()), names)
+            found[m.number].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event))
+        batches = (to_batch(query.name, own, query.origin) for query, own in zip(queries, found, strict=True))
+        yield from to_record_batches(batches, [query.name for query in queries])
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query."""

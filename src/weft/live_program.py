@@ -182,6 +182,7 @@ class LiveProgram:
 
             addition = together(program, compiled)
             extended = self.program.extended(addition)
+            addition = replace(addition, queries=extended.queries[len(self.program.queries) :])
             deployed = self._deployments.deploy(addition)
             self._set(extended)
             return Deployment(addition, deployed)

@@ -43,6 +43,9 @@ def depths(queries: Sequence[Definition]) -> list[int]:
 
 def cycles_beyond_rules(queries: Sequence[Definition]) -> list[tuple[str, ...]]:
     """Cycles through a query that is no rule, each from a type over those it is made of, without the first repeated."""
+    made = {query.defines for query in queries if not query.is_rule}
+    if not any(type_ in made for query in queries for type_ in query.reads):
+        return []
     edges = _dependencies(queries)
     found: list[tuple[str, ...]] = []
     for query in queries:

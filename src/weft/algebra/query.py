@@ -10,8 +10,9 @@ from typing import Literal as OneOf
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
+from weft.algebra.feeding import cycles_beyond_rules
 from weft.algebra.patterns import Event, Other, Pattern
-from weft.algebra.rule_graph import behind, instant_cycles
+from weft.algebra.rule_graph import behind, instant_cycles, numbered
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
@@ -114,16 +115,18 @@ class Program:
     def extended(self, other: Program) -> Program:
         """This program with the queries of another after its own; raises UsageError when they do not go together.
 
-        Rules of both may define events of one type; other queries need names of their own.
+        Queries of both see what the others define, whichever comes first. Rules of both may define events of one
+        type; other queries need names of their own.
         """
         if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")
         _check_names(self.queries, other.queries)
-        _check_network(self.queries, other.queries)
-        _check_cycles(self.queries, [query for query in other.queries if isinstance(query, Rule)])
+        _check_cycles(self.queries, other.queries)
+        own = [query for query in self.queries if isinstance(query, Rule)]
+        rules = iter(numbered([query for query in other.queries if isinstance(query, Rule)], own))
         return replace(
             self if self.queries else other,
-            queries=(*self.queries, *other.queries),
+            queries=(*self.queries, *(next(rules) if query.is_rule else query for query in other.queries)),
             catalog=_joined(self.catalog, other.catalog),
             text="\n\n".join(text for text in (self.text, other.text) if text),
             inputs=(*self.inputs, *other.inputs),
@@ -153,17 +156,6 @@ def _check_names(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> Non
             raise UsageError(f"two programs have a rule {query.label!r}: rename one, or leave its name out")
 
 
-def _check_network(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
-    made = {query.name for query in others if isinstance(query, SituationQuery)}
-    for query in own:
-        later = sorted(query.situation.types & made) if isinstance(query, SituationQuery) else []
-        if later:
-            raise UsageError(
-                f"the pattern {query.name!r} looks at {later[0]!r}, which comes after it: "
-                f"give the program of {later[0]!r} first"
-            )
-
-
 def _joined(one: Catalog, other: Catalog) -> Catalog:
     streams = tuple(dict.fromkeys((*one.streams, *other.streams)))
     names = [stream.name for stream in streams]
@@ -173,7 +165,13 @@ def _joined(one: Catalog, other: Catalog) -> Catalog:
     return Catalog(streams, tuple(dict.fromkeys((*one.types, *other.types))))
 
 
-def _check_cycles(own: tuple[AnyQuery, ...], added: list[Rule]) -> None:
+def _check_cycles(own: tuple[AnyQuery, ...], others: tuple[AnyQuery, ...]) -> None:
+    for cycle in cycles_beyond_rules([*own, *others]):
+        path = " <- ".join((*cycle, cycle[0]))
+        raise UsageError(
+            f"together these queries wait for each other: {path}; let one of them read other events, or rename it"
+        )
+    added = [query for query in others if isinstance(query, Rule)]
     read = (type_ for rule in added for type_ in rule.types)
     fed_by = behind(read, (query for query in own if isinstance(query, Rule))) if added else []
     for cycle in instant_cycles([*fed_by, *added]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from weft.algebra.rules import Rule
 
@@ -36,6 +37,19 @@ def behind(types: Iterable[str], rules: Iterable[Rule]) -> list[Rule]:
         for rule in by_name.pop(waiting.pop(), ()):
             found.append(rule)
             waiting += (type_ for type_ in rule.types if type_ in by_name)
+    return found
+
+
+def numbered(rules: Sequence[Rule], before: Iterable[Rule] = ()) -> list[Rule]:
+    """The rules, each with its number among those of its type, after those before."""
+    used: dict[str, int] = {}
+    for rule in before:
+        used[rule.name] = max(used.get(rule.name, 0), rule.number + 1)
+    found: list[Rule] = []
+    for rule in rules:
+        number = used.get(rule.name, 0)
+        used[rule.name] = number + 1
+        found.append(rule if rule.number == number else replace(rule, number=number))
     return found
 
 

@@ -5,7 +5,7 @@ Rules of one shape differ only in a row of constants, so one operator can run th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from weft.algebra.predicates import Attribute, Literal, Value
@@ -26,6 +26,7 @@ class Constants:
     types: tuple[str, ...]  # each once; an equal type in two places is part of the shape
     ticks: tuple[int, ...]
     literals: tuple[Value, ...]
+    number: int = 0
 
 
 def shape_of(rule: Rule) -> tuple[Rule, Constants]:
@@ -38,14 +39,22 @@ def shape_of(rule: Rule) -> tuple[Rule, Constants]:
     shape = taking.rule(rule, "", None, _numbers(rule.fields))
     fields = tuple(field.name for field in rule.fields)
     constants = Constants(
-        rule.name, rule.label, rule.variables, fields, tuple(taking.types), tuple(taking.ticks), tuple(taking.literals)
+        rule.name,
+        rule.label,
+        rule.variables,
+        fields,
+        tuple(taking.types),
+        tuple(taking.ticks),
+        tuple(taking.literals),
+        rule.number,
     )
     return shape, constants
 
 
 def rule_of(shape: Rule, constants: Constants) -> Rule:
     """The rule of a shape and its constants: the inverse of `shape_of`."""
-    return _Giving(constants).rule(shape, constants.name, constants.label, constants.fields)
+    rule = _Giving(constants).rule(shape, constants.name, constants.label, constants.fields)
+    return replace(rule, number=constants.number)
 
 
 def _numbers(items: tuple[object, ...]) -> tuple[str, ...]:

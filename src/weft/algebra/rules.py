@@ -174,6 +174,7 @@ class Rule(Definition):
     fields: tuple[DefinedField, ...] = ()
     consumes: tuple[str, ...] = ()
     label: str | None = None
+    number: int = 0  # among the rules of its type, as they came
 
     def __post_init__(self) -> None:
         _require_distinct(self.variables)
@@ -205,6 +206,13 @@ class Rule(Definition):
     def types(self) -> tuple[str, ...]:
         """The types of events it looks at, each once, the terminator's first."""
         return tuple(dict.fromkeys(node.type for node in self.walk() if isinstance(node, Events)))
+
+    @property
+    def origin(self) -> tuple[str | int, ...]:
+        """Its type with its own name, or else with its number among those of the type, if it is not the first."""
+        if self.label is not None:
+            return (self.name, self.label)
+        return (self.name, self.number) if self.number else (self.name,)
 
     @property
     def reads(self) -> tuple[str, ...]:

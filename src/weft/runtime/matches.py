@@ -18,6 +18,7 @@ from weft.runtime.writing.json_texts import json_object
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Labels = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Origin = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class MatchBatch:
     events: pa.Array | None = None  # instead of `fields`: a JSON object per match
     queries: tuple[str, ...] = ()  # instead of `query`: match i is of queries[codes[i]]; names may repeat
     codes: Int32s | None = None
+    origins: tuple[Origin, ...] = ()  # what ids are made of instead of the name of each query
 
     @property
     def counts(self) -> dict[str, int]:
@@ -78,6 +80,11 @@ class MatchBatch:
         return (self.query,) if self.codes is None else self.queries
 
     @property
+    def query_origins(self) -> tuple[Origin, ...]:
+        """What the ids of each query's matches are made of."""
+        return self.origins or tuple((name,) for name in self.query_names)
+
+    @property
     def query_codes(self) -> Int32s:
         """Which of the names each match has."""
         return np.zeros(len(self), np.int32) if self.codes is None else self.codes
@@ -92,7 +99,8 @@ class MatchBatch:
         if self.codes is None:
             return self
         own = self.take(np.flatnonzero(np.array([name == query for name in self.queries])[self.codes]))
-        return replace(own, query=query, queries=(), codes=None)
+        # Rules of one type differ in what ids are made of.
+        return replace(own, query=query) if self.origins else replace(own, query=query, queries=(), codes=None)
 
     def slice(self, begin: int, end: int) -> MatchBatch:
         """Matches `begin` to `end` (not included), sharing memory with this batch."""
@@ -155,7 +163,7 @@ class PlainMatch(NamedTuple):
     event: Mapping[str, object]
 
 
-def to_batch(query: str, matches: Sequence[PlainMatch]) -> MatchBatch:
+def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = None) -> MatchBatch:
     """Plain matches of one query as columns."""
     labels: dict[tuple[str, ...], int] = {}
     codes: list[int] = []
@@ -175,4 +183,5 @@ def to_batch(query: str, matches: Sequence[PlainMatch]) -> MatchBatch:
         positions=np.array([position for match in matches for position in match.positions], np.int64),
         labels=np.array(codes, np.int32),
         events=pa.array([json_object(match.event) for match in matches], pa.string()),
+        origins=() if origin is None else (origin,),
     )

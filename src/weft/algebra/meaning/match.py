@@ -10,7 +10,10 @@ from weft.algebra.meaning.stream import Happening, positions_of
 
 @dataclass(frozen=True)
 class Match:
-    """A match: `start` and `end` are times, all else are positions in the whole stream."""
+    """A match: `start` and `end` are times, all else are positions in the whole stream.
+
+    `number` is that of its query in the program, `id` the same wherever the match is found.
+    """
 
     query: str
     start: int
@@ -20,6 +23,8 @@ class Match:
     positions: tuple[int, ...]
     bindings: dict[str, tuple[int, ...]]
     event: dict[str, object]
+    number: int = 0
+    id: str = ""
 
 
 def bindings_of(bound: Mapping[str, Iterable[Happening]]) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ order that their own language gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.feeding import cycles_beyond_rules, depths, feeders
@@ -33,7 +34,11 @@ def program_matches(queries: Sequence[AnyQuery], stream: Stream) -> list[list[Ma
     cycles = cycles_beyond_rules(queries)
     if cycles:
         raise ValueError(f"these queries are made of each other: {' <- '.join((*cycles[0], cycles[0][0]))}")
-    return _Evaluation(queries, stream).found
+    found = _Evaluation(queries, stream).found
+    return [
+        [replace(match, number=number, id=id_of(queries[number], match)) for match in own]
+        for number, own in enumerate(found)
+    ]
 
 
 class _Evaluation:

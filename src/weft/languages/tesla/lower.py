@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.algebra.query import AnyQuery, Program
-from weft.algebra.rule_graph import behind
+from weft.algebra.rule_graph import behind, numbered
 from weft.algebra.rules import Rule
 from weft.errors import Diagnostic
 from weft.languages.ceql.declarations import Schema, given_catalog
@@ -48,7 +48,8 @@ def lower(
             lowered.append((node, rule))
     check_cycles(lowered, findings, others)
     warnings = findings.conclude()
-    return Program(LANGUAGE, tuple(rule for _, rule in lowered), text=source.text, time_unit=time_unit), warnings
+    rules = numbered([rule for _, rule in lowered])
+    return Program(LANGUAGE, tuple(rules), text=source.text, time_unit=time_unit), warnings
 
 
 def _behind(program: syntax.Program, running: Sequence[AnyQuery]) -> list[Rule]:

@@ -18,7 +18,7 @@ from weft.kernels.rules import tables as t
 from weft.runtime.buffers import room
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
-from weft.runtime.matches import Labels, MatchBatch
+from weft.runtime.matches import Labels, MatchBatch, Origin
 from weft.schema import Kind
 
 Kinds = npt.NDArray[np.uint8]
@@ -36,6 +36,8 @@ class Outputs:
         self._query_of: list[int] = []  # by row
         self._row_queries = np.empty(0, np.int32)
         self._row_names: tuple[str, ...] = ()
+        self._origins: list[Origin] = []  # by row
+        self._row_origins: tuple[Origin, ...] = ()
         self._forms: dict[Form, int] = {}
         self._form_of: list[int] = []  # by row
         self._row_forms = np.empty(0, np.int16)
@@ -50,6 +52,7 @@ class Outputs:
     def add(self, rule: Rule) -> int:
         """Take in a rule; the code of none of its variables, to which the bits of variables are added."""
         self._query_of.append(self._queries.setdefault(rule.name, len(self._queries)))
+        self._origins.append(rule.origin)
         form = tuple((field.name, field.kind) for field in rule.fields)
         self._form_of.append(self._forms.setdefault(form, len(self._forms)))
         base = self._bases.setdefault(rule.variables, self._codes)
@@ -62,6 +65,7 @@ class Outputs:
         queries = tuple(self._queries)
         self._row_queries = np.array(self._query_of, np.int32)
         self._row_names = tuple(queries[query] for query in self._query_of)
+        self._row_origins = tuple(self._origins)
         self._row_forms = np.array(self._form_of, np.int16 if len(self._forms) < 1 << 15 else np.int32)
         self._all_forms = tuple(self._forms)
         self.most_fields = max(map(len, self._forms), default=0)
@@ -115,6 +119,7 @@ class Outputs:
             fields=fields,
             queries=self._row_names,
             codes=found.rows,
+            origins=self._row_origins,
         )
 
     def _fields(self, number: int, kinds: Kinds, words: Int64s, texts: TextTable) -> dict[str, pa.Array]:

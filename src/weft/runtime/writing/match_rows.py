@@ -17,7 +17,7 @@ from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.identify import identify, write_hex
 from weft.kernels.matches.order import is_ordered, match_order
 from weft.runtime.buffers import fixed, names_by_number, room, strings
-from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch
+from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
 from weft.runtime.writing.json_texts import json_objects
 
 UInt64s = npt.NDArray[np.uint64]
@@ -214,8 +214,8 @@ def _ranks(names: tuple[str, ...], order: tuple[str, ...]) -> Int32s:
 
 
 @lru_cache(maxsize=256)
-def _seeds(names: tuple[str, ...]) -> UInt64s:
-    return np.array([_word(name) for name in names], np.uint64).ravel()
+def _seeds(origins: tuple[Origin, ...]) -> UInt64s:
+    return np.array([_word(*origin) for origin in origins], np.uint64).ravel()
 
 
 def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
@@ -226,7 +226,7 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     high, low = room(len(batch), np.uint64), room(len(batch), np.uint64)
     none = np.empty(0, np.int64)
     identify(
-        _seeds(batch.query_names),
+        _seeds(batch.query_origins),
         fixed(batch.query_codes),
         fixed(batch.starts),
         fixed(batch.ends),
@@ -243,8 +243,8 @@ def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _word(*texts: str) -> tuple[int, int]:
-    digest = hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).digest()
+def _word(*parts: str | int) -> tuple[int, int]:
+    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
