@@ -106,7 +106,7 @@ def test_what_a_schema_has_may_be_used() -> None:
 
 def test_the_plan_shows_who_feeds_whom() -> None:
     program = compiled("pattern P sequence(A a, B b)\npattern Q any(P p)")
-    assert "P from situation P" in plan_text(plan(program))
+    assert "P from query P" in plan_text(plan(program))
     assert "s0 -> s1" in plan_dot(plan(program))
 
 

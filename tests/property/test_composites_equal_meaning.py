@@ -103,7 +103,7 @@ def test_restarts_and_sweeps(
     found: list[MatchBatch] = []
     for number, batch in enumerate(batches_of(events, chosen, parts)):
         found += matcher.push(batch)
-        graph = matcher.runs["graph"]
+        (graph,) = matcher.runs
         assert isinstance(graph, GraphRun)
         if sweeps:
             graph.sweep_at = 0

@@ -29,7 +29,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in names:
             monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(memory, "LEAST", memory.p.HEADER)
-    monkeypatch.setattr(network, "keyed_sequence", lambda situation: None)
+    monkeypatch.setattr(planner, "keyed_sequence", lambda situation: None)
 
 
 @SOME

@@ -30,7 +30,7 @@ def typed(types: Iterable[str], start: int = 0) -> Events:
 
 
 def regular(matcher: Matcher) -> RegularRun:
-    run = matcher.runs["regular"]
+    (run,) = matcher.runs
     assert isinstance(run, RegularRun)
     return run
 

@@ -76,7 +76,7 @@ def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(arena, "_MANY_TEXTS", 64)
     text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
     matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))
-    graph = matcher.runs["graph"]
+    (graph,) = matcher.runs
     assert isinstance(graph, GraphRun)
     graph.sweep_at = 64
     random, sizes = np.random.default_rng(3), []
@@ -169,8 +169,8 @@ def test_a_plan_says_who_shares_what() -> None:
     queries = "\n".join(f"Q{n}(*): (A/P{n} ; B/R{n}) ;[dur < {n}] C/S{n}" for n in range(1, 101))
     shown = weft.explain(weft.compile(EXTERNALS + queries, language="step"), stage="plan")
     lines = shown.splitlines()
-    assert "    n2: follow first   from n0, n1   (shared by Q1, Q2, Q3 and 97 more)" in lines
+    assert "      n2: follow first   from n0, n1   (shared by Q1, Q2, Q3 and 97 more)" in lines
     assert sum(line.startswith("    graph ") for line in lines) == 1
     assert max(map(len, lines)) <= 120
     twice = weft.explain(weft.compile(f"{EXTERNALS}Q(*): A/P ; A/R", language="step"), stage="plan")
-    assert "    n0: source A 0   (used 2 times)" in twice.splitlines()
+    assert "      n0: source A 0   (used 2 times)" in twice.splitlines()

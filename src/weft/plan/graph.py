@@ -6,21 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.algebra.composites import (
-    After,
-    Composite,
-    CompositeQuery,
-    Filter,
-    Follow,
-    Overlap,
-    Repeat,
-    Source,
-    Union,
-    Without,
-)
+from weft.algebra.composites import Composite, CompositeQuery, Source, Union, Without
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.renaming import canonical
-from weft.algebra.terms import Previous, conjuncts
+from weft.algebra.terms import Previous
 from weft.tree import Node
 
 
@@ -75,6 +64,20 @@ class Graph(Node):
                 needed[part] |= needed[place]
         return tuple(tuple(self.outputs[number].query.name for number in sorted(numbers)) for numbers in needed)
 
+    def only(self, outputs: Sequence[int]) -> Graph:
+        """The graph of some of the queries, by place."""
+        needed: set[int] = set()
+        waiting = [self.outputs[place].node for place in outputs]
+        while waiting:
+            number = waiting.pop()
+            if number not in needed:
+                needed.add(number)
+                waiting += self.nodes[number].inputs
+        places = {number: place for place, number in enumerate(sorted(needed))}
+        nodes = (GraphNode(self.nodes[n].pattern, tuple(places[i] for i in self.nodes[n].inputs)) for n in places)
+        kept = (self.outputs[place] for place in outputs)
+        return Graph(tuple(nodes), tuple(GraphOutput(out.query, places[out.node], out.variables) for out in kept))
+
 
 def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
     """The graph of the queries' patterns."""
@@ -97,64 +100,6 @@ def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
 def source_types(pattern: Composite) -> frozenset[str]:
     """The types of the events a pattern is made of, also of unwanted ones."""
     return frozenset(node.type for node in pattern.walk() if isinstance(node, Source))
-
-
-# ---------------------------------------------------------------- lanes
-
-
-def lane_key(pattern: Composite) -> str | None:
-    """An attribute that all events of an occurrence, and those that decide about it, have in common."""
-    if not _needs_key(pattern):
-        return None
-    names = sorted({node.name for node in pattern.walk() if isinstance(node, Attribute)})
-    return next((name for name in names if _is_tied(pattern, name)), None)
-
-
-def _needs_key(pattern: Composite) -> bool:
-    """Whether no occurrence can do without two events that an equality ties: one event alone may lack the attribute."""
-    match pattern:
-        case Follow() | Overlap():
-            return True
-        case Filter(inner) | After(inner) | Without(inner):
-            return _needs_key(inner)
-        case Union(left, right):
-            return _needs_key(left) and _needs_key(right)
-    return False
-
-
-def _is_tied(pattern: Composite, name: str) -> bool:
-    """Whether the pattern can be evaluated for each value of the attribute by itself."""
-    operands = [child for child in pattern.children() if isinstance(child, Composite)]
-    if not all(_is_tied(operand, name) for operand in operands):
-        return False
-    match pattern:
-        case Source() | Filter() | Union() | After():
-            return True
-        case Follow(left, right):
-            tests = pattern.among if pattern.pick == "next" else pattern.where
-            return _equates(tests, left.variables, right.variables, name)
-        case Overlap(left, right):
-            return _equates(pattern.where, left.variables, right.variables, name)
-        case Without(inner, unwanted):
-            return _equates(pattern.where, inner.variables, unwanted.variables, name)
-        case Repeat(inner):
-            tests = pattern.among if pattern.pick == "next" else pattern.where
-            links = [links_members(test, always_bound(inner)) for test in conjuncts(tests)]
-            return pattern.pick != "longest" and any(
-                link is not None and link[0].name == link[1].name == name for link in links
-            )
-    return False
-
-
-def _equates(tests: Sequence[Predicate], left: Sequence[str], right: Sequence[str], name: str) -> bool:
-    """Whether one of the tests is `l.name = r.name`."""
-    for test in conjuncts(tests):
-        match test:
-            case Comparison("=", Attribute(one, first), Attribute(other, second)):
-                crosses = (first in left and second in right) or (first in right and second in left)
-                if crosses and one == other == name:
-                    return True
-    return False
 
 
 def links_members(test: Predicate, bound: frozenset[str]) -> tuple[Attribute, Attribute] | None:

@@ -13,13 +13,13 @@ FEW = 3  # queries that are named where there are many
 
 def graph_lines(graph: Graph) -> Iterator[str]:
     """One line per node: its number, what it does (variables are numbers), where from, and which queries share it."""
-    yield f"  graph     {len(graph.nodes)} operators; sources are fused with classify"
+    yield f"graph of {len(graph.nodes)} operators; sources are fused with classify"
     for number, node in enumerate(graph.nodes):
         inputs = f"   from {', '.join(f'n{place}' for place in node.inputs)}" if node.inputs else ""
-        yield f"    n{number}: {_head(graph, number)}{inputs}{_sharing(graph, number)}"
+        yield f"  n{number}: {_head(graph, number)}{inputs}{_sharing(graph, number)}"
     for output in graph.outputs:
         variables = ", ".join(f"{place} = {name}" for place, name in enumerate(output.variables))
-        yield f"    query {output.query.name} from n{output.node}   ({variables})"
+        yield f"  query {output.query.name} from n{output.node}   ({variables})"
 
 
 def graph_dot(graph: Graph) -> Iterator[str]:

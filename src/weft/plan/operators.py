@@ -1,61 +1,129 @@
-"""The operators a program runs as, and how its work may be split."""
+"""What runs: layers of operators, of which each sees the events of the input and what the layers before it define."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
-from weft.algebra.composites import CompositeQuery
-from weft.algebra.query import Program, Query
+from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
+from weft.plan.automaton.cea import Automaton
 from weft.plan.graph import Graph
+from weft.plan.keyed import KeyedSequence
+from weft.plan.search import Search
 from weft.tree import Node
+
+Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
 
 
 @dataclass(frozen=True)
 class AutomatonOp(Node):
-    """One regular query as one automaton over the classified events."""
+    """A regular query as an automaton over the classified events."""
 
+    number: int
     query: Query
+    automaton: Automaton
 
-
-@dataclass(frozen=True)
-class GraphOp(Node):
-    """One composite query, which runs in the graph of all of them."""
-
-    query: CompositeQuery
+    def only(self, numbers: Collection[int]) -> AutomatonOp | None:
+        """What is left of it for some queries."""
+        return self if self.number in numbers else None
 
 
 @dataclass(frozen=True)
 class SituationOp(Node):
-    """One situation, which runs in the network of all of them."""
+    """A situation, and how its sets are found: by a search, or as sequences of events with equal keys."""
 
+    number: int
     query: SituationQuery
+    way: Search | KeyedSequence
+
+    def only(self, numbers: Collection[int]) -> SituationOp | None:
+        """What is left of it for some queries."""
+        return self if self.number in numbers else None
 
 
 @dataclass(frozen=True)
-class RuleOp(Node):
-    """One rule, which runs from the tables of all of them."""
+class GraphOp(Node):
+    """Composite queries as one graph, in which equal sub-patterns are one node."""
 
-    query: Rule
+    numbers: tuple[int, ...]
+    graph: Graph
+
+    def only(self, numbers: Collection[int]) -> GraphOp | None:
+        """What is left of it for some queries."""
+        places = [place for place, number in enumerate(self.numbers) if number in numbers]
+        if len(places) == len(self.numbers):
+            return self
+        return GraphOp(tuple(self.numbers[place] for place in places), self.graph.only(places)) if places else None
+
+
+@dataclass(frozen=True)
+class RulesOp(Node):
+    """Rules that run from one set of tables and see what each other defines."""
+
+    numbers: tuple[int, ...]
+    rules: tuple[Rule, ...]
+
+    def only(self, numbers: Collection[int]) -> RulesOp | None:
+        """What is left of it for some queries."""
+        kept = [place for place, number in enumerate(self.numbers) if number in numbers]
+        return RulesOp(tuple(self.numbers[at] for at in kept), tuple(self.rules[at] for at in kept)) if kept else None
+
+
+Operator = AutomatonOp | GraphOp | SituationOp | RulesOp
+
+
+@dataclass(frozen=True)
+class Layer(Node):
+    """Operators that see the same events: those of the input, and what the queries `feeders` define.
+
+    Of the input only events of `types` matter here; None: all do. Derived events come after all of the input that end
+    when they do, unless the order is `by_start`, as situations have it.
+    """
+
+    operators: tuple[Operator, ...]
+    feeders: tuple[int, ...] = ()
+    types: frozenset[str] | None = None
+    by_start: bool = False
+
+    def only(self, numbers: Collection[int]) -> Layer | None:
+        """What is left of it for some queries."""
+        kept = [part for part in (operator.only(numbers) for operator in self.operators) if part is not None]
+        return replace(self, operators=tuple(kept)) if kept else None
 
 
 @dataclass(frozen=True)
 class Lanes(Node):
     """Queries that can be split over lanes by one key without changing the answer; no key: one lane."""
 
-    key: tuple[tuple[str, ...], ...]
+    key: Key
     queries: tuple[int, ...]
     reason: str
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What runs: an operator for each query, the groups that are split alike, and what is read of the events."""
+    """What runs, how the work may be split, and what is read of the events."""
 
     program: Program
-    queries: tuple[AutomatonOp | GraphOp | SituationOp | RuleOp, ...]
+    layers: tuple[Layer, ...]  # each after those that feed it
+    depths: tuple[int, ...]  # of each query: over input 0, else one more than the deepest it reads
     lanes: tuple[Lanes, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may
-    graph: Graph | None = None  # of the composite queries, when there are any
+
+    @property
+    def queries(self) -> tuple[AnyQuery, ...]:
+        """The queries, by number."""
+        return self.program.queries
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """All operators, layer by layer."""
+        return tuple(operator for layer in self.layers for operator in layer.operators)
+
+    def only(self, numbers: Collection[int]) -> Plan:
+        """The part of the plan that some queries need; those that feed them must be among them."""
+        kept = [part for part in (layer.only(numbers) for layer in self.layers) if part is not None]
+        return replace(self, layers=tuple(kept))

@@ -1,104 +1,152 @@
-"""From the algebra to operators: an automaton per regular query, one graph for all composite ones, tables for rules."""
+"""From the algebra to what runs: THE function that plans. Engines, Spark and live programs take what it gives."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.patterns import Event as EventPattern
-from weft.algebra.patterns import Other, Repeat, Sequence
-from weft.algebra.predicates import Attribute
-from weft.algebra.query import Consume, Program, Query, Strategy
+from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
-from weft.plan.graph import build_graph, lane_key, source_types
-from weft.plan.operators import AutomatonOp, GraphOp, Lanes, Plan, RuleOp, SituationOp
-from weft.plan.rules import rule_columns, rule_lanes
-from weft.plan.situations import situation_columns, situation_lanes, situation_types
+from weft.errors import UsageError
+from weft.plan.automaton.cea import build_automaton
+from weft.plan.graph import build_graph
+from weft.plan.keyed import keyed_sequence
+from weft.plan.keys import plan_lanes
+from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, Plan, RulesOp, SituationOp
+from weft.plan.properties import columns, families, feeders, seen_types
+from weft.plan.search import search_of
 
-Planned = Query | CompositeQuery | SituationQuery | Rule
+Unit = tuple[int, ...]  # queries that cannot be taken apart, by number
 
 
 def plan(program: Program) -> Plan:
-    """Choose operators for every query of a program."""
+    """Choose operators for every query of a program, and put them into layers."""
     queries = program.queries
-    composites = [query for query in queries if isinstance(query, CompositeQuery)]
-    columns = sorted({name for query in queries for name in _columns_of(query)})
+    fed_by = feeders(queries)
+    read = sorted({name for query in queries for name in columns(query)})
     return Plan(
         program,
-        tuple(map(_operator, queries)),
-        (*_plan_lanes(queries), *situation_lanes(program), *rule_lanes(program)),
-        tuple(columns),
-        _relevant_types(queries),
-        build_graph(composites) if composites else None,
+        _layers(queries, fed_by),
+        _depths(fed_by),
+        plan_lanes(queries, fed_by),
+        tuple(read),
+        _relevant_types(queries, fed_by),
     )
 
 
-def _operator(query: Planned) -> AutomatonOp | GraphOp | SituationOp | RuleOp:
-    if isinstance(query, Rule):
-        return RuleOp(query)
-    if isinstance(query, SituationQuery):
-        return SituationOp(query)
-    return GraphOp(query) if isinstance(query, CompositeQuery) else AutomatonOp(query)
-
-
-def _plan_lanes(queries: tuple[Planned, ...]) -> tuple[Lanes, ...]:
-    groups: dict[tuple[tuple[tuple[str, ...], ...], str], list[int]] = {}
-    for number, query in enumerate(queries):
-        if isinstance(query, Query | CompositeQuery):
-            groups.setdefault(_lane_key(query), []).append(number)
-    return tuple(Lanes(key, tuple(numbers), reason) for (key, reason), numbers in groups.items())
-
-
-def _lane_key(query: Query | CompositeQuery) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """The key a query can be split by, and why."""
-    if isinstance(query, CompositeQuery):
-        name = lane_key(query.pattern)
-        if name is None:
-            return (), "one lane: no equality ties all variables together"
-        return ((name,),), f"by key [{name}], which is equal in all variables"
-    if not query.partition:
-        return (), "one lane: no PARTITION BY"
-    if query.consume is Consume.ANY:
-        return (), "one lane: CONSUME BY ANY looks at all partitions"
-    if query.window is not None and query.window.unit == "attribute":
-        return (), f"one lane: the order of [{query.window.attribute}] is that of all partitions"
-    parts = ", ".join(f"[{', '.join(part)}]" for part in query.partition)
-    return query.partition, f"by key {parts}"
-
-
-def _columns_of(query: Planned) -> set[str]:
-    """The attributes a query reads."""
-    if isinstance(query, SituationQuery):
-        return situation_columns(query)
-    if isinstance(query, Rule):
-        return rule_columns(query)
-    names = {node.name for node in query.walk() if isinstance(node, Attribute)}
-    if isinstance(query, CompositeQuery):
-        return names
-    names.update(name for part in query.partition for name in part)
-    names.update(name for selected in query.selected or () for name in selected.attributes)
-    if query.window is not None and query.window.attribute is not None:
-        names.add(query.window.attribute)
-    return names
-
-
-def _relevant_types(queries: tuple[Planned, ...]) -> frozenset[str] | None:
-    """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
-    types: set[str] = set()
-    for query in queries:
-        if isinstance(query, Rule):
-            types.update(query.types)
-            continue
-        if isinstance(query, CompositeQuery | SituationQuery):
-            own = source_types(query.pattern) if isinstance(query, CompositeQuery) else situation_types(query)
-            if own is None:
-                return None
-            types |= own
-            continue
-        if query.strategy is Strategy.STRICT or (query.window is not None and query.window.unit == "attribute"):
+def _relevant_types(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> frozenset[str] | None:
+    known: set[str] = set()
+    for query, makers in zip(queries, fed_by, strict=True):
+        own = seen_types([query], fed=bool(makers))
+        if own is None:
             return None
-        for node in query.pattern.walk():
-            if isinstance(node, Other) or (isinstance(node, Sequence | Repeat) and node.contiguous):
-                return None
-            if isinstance(node, EventPattern):
-                types.add(node.type)
-    return frozenset(types)
+        known |= own
+    return frozenset(known)
+
+
+# ---------------------------------------------------------------- layers
+
+
+def _layers(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> tuple[Layer, ...]:
+    """The queries that see the same events together, each layer after those that feed it."""
+    groups: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for unit in _in_order(_units(queries, fed_by), fed_by):
+        makers = tuple(sorted(_outside(unit, fed_by)))
+        by_start = bool(makers) and all(isinstance(queries[at], SituationQuery) for at in (*unit, *makers))
+        groups.setdefault((makers, by_start), []).extend(unit)
+    return tuple(
+        Layer(
+            tuple(_operators(queries, sorted(numbers), fed=bool(makers))),
+            makers,
+            seen_types([queries[at] for at in numbers], fed=bool(makers)),
+            by_start,
+        )
+        for (makers, by_start), numbers in groups.items()
+    )
+
+
+def _operators(queries: Sequence[AnyQuery], numbers: Sequence[int], *, fed: bool) -> list[Operator]:
+    """The operators of some queries that see the same events."""
+    found: list[Operator] = []
+    for number in numbers:
+        match queries[number]:
+            case Query() as query:
+                found.append(AutomatonOp(number, query, build_automaton(query)))
+            case SituationQuery() as query:
+                keyed = None if fed else keyed_sequence(query.situation)
+                found.append(SituationOp(number, query, search_of(query.situation) if keyed is None else keyed))
+    composites = {at: own for at in numbers if isinstance(own := queries[at], CompositeQuery)}
+    rules = {at: rule for at in numbers if isinstance(rule := queries[at], Rule)}
+    if composites:
+        found.append(GraphOp(tuple(composites), build_graph(list(composites.values()))))
+    if rules:
+        found.append(RulesOp(tuple(rules), tuple(rules.values())))
+    return found
+
+
+def _units(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> list[Unit]:
+    """The queries one by one; rules that look at each other together, if nothing of another language is between."""
+    rules = [at for at, query in enumerate(queries) if isinstance(query, Rule)]
+    place = {number: at for at, number in enumerate(rules)}
+    among = [[place[maker] for maker in fed_by[number] if maker in place] for number in rules]
+    behind = _behind(fed_by)
+    units: list[Unit] = [(at,) for at, query in enumerate(queries) if not isinstance(query, Rule)]
+    for family in families(among):
+        members = [rules[at] for at in family]
+        foreign = {at: frozenset(maker for maker in behind[at] if maker not in place) for at in members}
+        if any(behind[maker] & set(members) for own in foreign.values() for maker in own):
+            parts = dict.fromkeys(foreign.values())
+            units += [tuple(at for at in members if foreign[at] == part) for part in parts]
+        else:
+            units.append(tuple(members))
+    return units
+
+
+def _in_order(units: Sequence[Unit], fed_by: Sequence[Collection[int]]) -> list[Unit]:
+    """The units, each after those that feed it."""
+    ordered: list[Unit] = []
+    done: set[int] = set()
+    left = sorted(units)
+    while left:
+        ready = [_outside(unit, fed_by) <= done for unit in left]
+        if not any(ready):
+            raise UsageError("queries feed each other in a circle: one of them must do without the others")
+        now = [unit for unit, is_ready in zip(left, ready, strict=True) if is_ready]
+        left = [unit for unit, is_ready in zip(left, ready, strict=True) if not is_ready]
+        ordered += now
+        done.update(number for unit in now for number in unit)
+    return ordered
+
+
+def _outside(unit: Unit, fed_by: Sequence[Collection[int]]) -> set[int]:
+    return {maker for number in unit for maker in fed_by[number]}.difference(unit)
+
+
+def _behind(fed_by: Sequence[Collection[int]]) -> list[set[int]]:
+    """For each query those that feed it, those that feed these, and so on."""
+    found: list[set[int]] = []
+    for number in range(len(fed_by)):
+        reached: set[int] = set()
+        waiting = list(fed_by[number])
+        while waiting:
+            maker = waiting.pop()
+            if maker not in reached:
+                reached.add(maker)
+                waiting += fed_by[maker]
+        found.append(reached)
+    return found
+
+
+def _depths(fed_by: Sequence[Collection[int]]) -> tuple[int, ...]:
+    """Over input 0, else one more than the deepest that feeds it; what feeds itself is as deep as all it is fed by."""
+    behind = _behind(fed_by)
+    known: dict[int, int] = {}
+
+    def depth(number: int) -> int:
+        if number not in known:
+            others = [maker for maker in fed_by[number] if number not in behind[maker]]
+            known[number] = max((1 + depth(maker) for maker in others), default=0)
+        return known[number]
+
+    return tuple(depth(number) for number in range(len(fed_by)))

@@ -79,10 +79,10 @@ def search_of(situation: Situation) -> Search:
     return Search(exists, fills, ways)
 
 
-def search_lines(situation: Situation) -> Iterator[str]:
+def search_lines(situation: Situation, search: Search) -> Iterator[str]:
     """The search for people: how each slot is filled, and what is tested then."""
     names = situation.variables
-    for first, steps in search_of(situation).ways.items():
+    for first, steps in search.ways.items():
         yield (
             "when the partition closes"
             if first is None and _is_deferred(situation)

@@ -9,15 +9,18 @@ from textwrap import wrap
 from weft.algebra.composites import Source
 from weft.algebra.network import network_lines
 from weft.algebra.query import Consume, Query, Strategy
+from weft.algebra.situations import SituationQuery
 from weft.algebra.text import to_text
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.graph_text import graph_dot, graph_lines
-from weft.plan.operators import AutomatonOp, GraphOp, Plan, RuleOp, SituationOp
-from weft.plan.rules import rule_set_dot, rule_set_lines, rules_of
-from weft.plan.situations import situations_of, stage_lines
+from weft.plan.keyed import KeyedSequence
+from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, Plan, RulesOp, SituationOp
+from weft.plan.rules import rule_set_dot, rule_set_lines
+from weft.plan.search import Search
+from weft.plan.situations import stage_lines
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
@@ -28,37 +31,55 @@ MOST_VARIED = 8  # predicates whose truths are varied one by one
 def plan_text(plan: Plan) -> str:
     """What runs, from the events read to the matches reported."""
     kinds = "every event" if plan.relevant_types is None else f"types {', '.join(sorted(plan.relevant_types))}"
-    automata = {
-        number: Determinizer(operator.query)
-        for number, operator in enumerate(plan.queries)
-        if isinstance(operator, AutomatonOp)
-    }
-    distinct: set[Node] = {predicate for automaton in automata.values() for predicate in automaton.predicates[1:]}
-    if plan.graph is not None:
-        distinct |= {node.pattern for node in plan.graph.nodes if isinstance(node.pattern, Source)}
     lines = [
         "plan",
         f"  read      {', '.join(plan.columns) or 'no attributes'}",
         f"  keep      {kinds}",
-        f"  classify  by {len(distinct)} predicates, each evaluated once",
+        f"  classify  by {len(_predicates(plan))} predicates, each evaluated once",
     ]
     for lanes in plan.lanes:
+        names = dict.fromkeys(plan.queries[number].name for number in lanes.queries)
         lines.append(f"  lanes     {lanes.reason}")
-        rules = [op.query for op in (plan.queries[number] for number in lanes.queries) if isinstance(op, RuleOp)]
-        if rules:
-            lines += (f"    {line}" for line in rule_set_lines(rules))
-        composites = [op.query.name for op in (plan.queries[n] for n in lanes.queries) if isinstance(op, GraphOp)]
-        if composites:
-            lines += wrap(", ".join(composites), WIDTH, initial_indent="    graph ", subsequent_indent=" " * 10)
-        for number in lanes.queries:
-            operator = plan.queries[number]
-            if isinstance(operator, AutomatonOp):
-                lines += (f"    {line}" for line in _query_lines(operator.query, automata[number]))
-            elif isinstance(operator, SituationOp):
-                lines += (f"    {line}" for line in stage_lines(plan.program, number))
-    if plan.graph is not None:
-        lines += graph_lines(plan.graph)
+        lines += wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    for layer in plan.layers:
+        lines.append(f"  layer     over the input{_feeders_text(plan, layer)}")
+        for operator in layer.operators:
+            lines += (f"    {line}" for line in _operator_lines(plan, operator))
     return "\n".join(lines)
+
+
+def _feeders_text(plan: Plan, layer: Layer) -> str:
+    names = dict.fromkeys(plan.queries[number].name for number in layer.feeders)
+    order = ", by end and start" if layer.by_start else ""
+    return f" and what is defined by {', '.join(names)}{order}" if names else ""
+
+
+def _predicates(plan: Plan) -> set[Node]:
+    """What events are classified by."""
+    found: set[Node] = set()
+    for operator in plan.operators:
+        match operator:
+            case AutomatonOp():
+                found.update(Determinizer(operator.query, operator.automaton).predicates[1:])
+            case GraphOp():
+                found.update(node.pattern for node in operator.graph.nodes if isinstance(node.pattern, Source))
+            case SituationOp(way=KeyedSequence(guards=guards)):
+                found.update(guards)
+            case SituationOp(way=Search(fills=fills)):
+                found.update(fills)
+    return found
+
+
+def _operator_lines(plan: Plan, operator: Operator) -> Iterator[str]:
+    match operator:
+        case AutomatonOp(_, query, automaton):
+            yield from _query_lines(query, Determinizer(query, automaton))
+        case GraphOp(_, graph):
+            yield from graph_lines(graph)
+        case SituationOp():
+            yield from stage_lines(operator, [query.name for query in plan.queries])
+        case RulesOp(_, rules):
+            yield from rule_set_lines(rules)
 
 
 def _query_lines(query: Query, automaton: Determinizer) -> Iterator[str]:
@@ -123,13 +144,16 @@ def _follow_text(automaton: Determinizer, number: int) -> str:
 def plan_dot(plan: Plan) -> str:
     """The automata as a drawing: dashed edges may skip events, solid ones may not."""
     lines = ["digraph plan {", "  rankdir=LR", '  node [shape=box, style=rounded, fontname="monospace"]']
-    for number, operator in enumerate(plan.queries):
-        if isinstance(operator, AutomatonOp):
-            lines += _automaton_dot(Determinizer(operator.query), number)
-    if plan.graph is not None:
-        lines += graph_dot(plan.graph)
-    lines += network_lines(situations_of(plan.program))
-    lines += rule_set_dot(rules_of(plan.program))
+    situations = [query for query in plan.queries if isinstance(query, SituationQuery)]
+    for operator in plan.operators:
+        match operator:
+            case AutomatonOp(number, query, automaton):
+                lines += _automaton_dot(Determinizer(query, automaton), number)
+            case GraphOp(_, graph):
+                lines += graph_dot(graph)
+            case RulesOp(_, rules):
+                lines += rule_set_dot(rules)
+    lines += network_lines(situations)
     return "\n".join([*lines, "}"])
 
 
@@ -155,16 +179,13 @@ def _escaped(text: str) -> str:
 
 def tables_text(plan: Plan) -> str:
     """Predicates, labels, states and edges of every query, as the kernel will meet them."""
-    automata = [operator.query for operator in plan.queries if isinstance(operator, AutomatonOp)]
-    parts = ["\n".join(_table_lines(Determinizer(query))) for query in automata]
-    if plan.graph is not None:
-        parts.append("\n".join(graph_lines(plan.graph)))
-    situations = [at for at, operator in enumerate(plan.queries) if isinstance(operator, SituationOp)]
-    parts += ["\n".join(stage_lines(plan.program, number)) for number in situations]
-    rules = rules_of(plan.program)
-    if rules:
-        parts.append("\n".join(rule_set_lines(rules)))
-    return "\n\n".join(parts)
+    return "\n\n".join("\n".join(_tables_of(plan, operator)) for operator in plan.operators)
+
+
+def _tables_of(plan: Plan, operator: Operator) -> Iterator[str]:
+    if isinstance(operator, AutomatonOp):
+        return _table_lines(Determinizer(operator.query, operator.automaton))
+    return _operator_lines(plan, operator)
 
 
 def _table_lines(automaton: Determinizer) -> Iterator[str]:

@@ -109,7 +109,7 @@ class Deployments:
         if self._rules is None:
             self._rules = fresh
             return fresh, range(len(rules))
-        queries = [operator.query for operator in (chosen.queries[at] for at in rules)]
+        queries = [chosen.queries[at] for at in rules]
         return self._rules, _rules_of(self._rules).extend([query for query in queries if isinstance(query, Rule)])
 
     # -- what cannot be ---------------------------------------------------------------------------
@@ -143,6 +143,4 @@ def _situations(deployed: Iterable[Deployed]) -> Iterator[str]:
 
 
 def _rules_of(matcher: Matcher) -> RuleRun:
-    run = matcher.runs["rules"]
-    assert isinstance(run, RuleRun)
-    return run
+    return next(run for run in matcher.runs if isinstance(run, RuleRun))

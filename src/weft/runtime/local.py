@@ -43,7 +43,7 @@ class LocalRun:
         self.seconds: dict[str, float] = self._watch.seconds
         self._plan = plan
         self._source = source
-        self._order = [operator.query.name for operator in plan.queries]
+        self._order = [query.name for query in plan.queries]
 
     @property
     def rejected(self) -> Sequence[Rejected]:

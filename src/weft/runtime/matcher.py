@@ -5,49 +5,44 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from weft.errors import UsageError
-from weft.plan.operators import AutomatonOp, GraphOp, Plan, RuleOp, SituationOp
-from weft.runtime.automaton.regular import RegularRun
+from weft.plan.operators import Plan
 from weft.runtime.events import EventBatch
-from weft.runtime.joins.run import GraphRun
+from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
-from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import Run, pages_below, pages_under
-from weft.runtime.situations.run import NetworkRun
+from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FORMAT, PageStore
-
-_KINDS: dict[str, tuple[type, Callable[[Sequence[Any]], Run]]] = {
-    "regular": (AutomatonOp, RegularRun),
-    "graph": (GraphOp, GraphRun),
-    "network": (SituationOp, NetworkRun),
-    "rules": (RuleOp, RuleRun),
-}
 
 
 class Matcher:
-    """All queries of a plan (or some of them) over one stream of events."""
+    """All queries of a plan (or some of them) over one stream of events: layer by layer, as the plan has them."""
 
     def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
-        self.plan = plan
-        operators = [plan.queries[number] for number in (range(len(plan.queries)) if queries is None else queries)]
-        self.runs: dict[str, Run] = {}
-        for name, (kind, run) in _KINDS.items():
-            own = [operator.query for operator in operators if isinstance(operator, kind)]
-            if own:
-                self.runs[name] = run(own)
+        self.plan = plan if queries is None else plan.only(queries)
+        order = dict(enumerate(_ranks(self.plan.depths)))
+        self.layers = [LayerRun(layer, order) for layer in self.plan.layers]
+        self._layer_of = {number: layer for layer in self.layers for own in layer.numbers.values() for number in own}
+        for layer in self.layers:
+            for maker in dict.fromkeys(self._layer_of[number] for number in layer.feeders):
+                maker.readers.append(layer)
         self._removed: frozenset[str] = frozenset()
         self._events = 0
+        self._last: int | None = None  # the end of the last event
         self._store = PageStore()
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """What runs, layer by layer."""
+        return (run for layer in self.layers for run in layer.runs.values())
 
     def remove(self, names: Collection[str]) -> None:
         """Report nothing more of these queries, and do no more for them than they have in common with others."""
         self._removed |= frozenset(names)
-        for run in self.runs.values():
-            if isinstance(run, RegularRun):
-                run.remove(self._removed)
+        for layer in self.layers:
+            layer.remove(self._removed)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
@@ -55,29 +50,38 @@ class Matcher:
         Matches come in pieces, so that there may be more than fit into memory. All must be taken before
         the next batch is pushed.
         """
+        if not len(batch):
+            return
         self._events += len(batch)
-        for run in self.runs.values():
-            yield from self._wanted(run.push(batch))
-            run.sweep()
+        self._last = int(batch.ends[-1])
+        for layer in self.layers:
+            yield from self._wanted(layer.take(batch, self._bound(layer, self._last)))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
+        if not len(batch):
+            return {}
         self._events += len(batch)
+        self._last = int(batch.ends[-1])
         totals: Counter[str] = Counter()
-        for run in self.runs.values():
-            totals.update(run.count(batch))
-            run.sweep()
+        for layer in self.layers:
+            totals.update(layer.count(batch, self._bound(layer, self._last)))
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
-        for run in self.runs.values():
-            yield from self._wanted(run.advance(time))
-            run.sweep()
+        for layer in self.layers:
+            yield from self._wanted(layer.take(None, self._bound(layer, time)))
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
-        return [found for run in self.runs.values() for found in self._wanted(run.finish())]
+        if self._last is None:
+            return []
+        return [found for layer in self.layers for found in self._wanted(layer.finish(self._last))]
+
+    def _bound(self, layer: LayerRun, time: int) -> int:
+        """Further events that a layer sees end then or later, when those of the input end at a time or later."""
+        return min([time, *(self._layer_of[number].certain(number) for number in layer.feeders)])
 
     def _wanted(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
         return found if not self._removed else (piece for piece in found if piece.query not in self._removed)
@@ -85,36 +89,36 @@ class Matcher:
     @property
     def looks_back(self) -> bool:
         """Whether it matters how long events are: they may open partitions that ended before they came."""
-        return any(isinstance(run, NetworkRun) and run.looks_back for run in self.runs.values())
+        return any(isinstance(run, SituationRun) and run.looks_back for run in self.runs)
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
-        for run in self.runs.values():
-            if isinstance(run, NetworkRun):
+        for run in self.runs:
+            if isinstance(run, SituationRun):
                 run.expect(longest)
 
     @property
     def counters(self) -> dict[str, int]:
         """The events seen, and what the runs count."""
         totals = Counter({"events": self._events})
-        for run in self.runs.values():
+        for run in self.runs:
             totals.update(run.counters)
         return dict(totals)
 
     @property
     def safe(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
-        known = [run.safe for run in self.runs.values()]
+        known = [layer.safe for layer in self.layers]
         return min((time for time in known if time is not None), default=None)
 
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        own = {"format": self._fingerprint(), "events": json.dumps(self._events).encode()}
+        own = {"format": self._fingerprint(), "events": json.dumps([self._events, self._last]).encode()}
         pages = self._store.changes(own.items(), ())
-        for name, run in self.runs.items():
-            pages.update(pages_under(f"{name}/", run.snapshot()))
+        for number, layer in enumerate(self.layers):
+            pages.update(pages_under(f"layer/{number}/", layer.snapshot()))
         return pages
 
     @classmethod
@@ -123,12 +127,20 @@ class Matcher:
         matcher = cls(plan, queries)
         if pages.get("format") != matcher._fingerprint():
             raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
-        for name, run in matcher.runs.items():
-            run.load(pages_below(f"{name}/", pages))
-        matcher._events = json.loads(pages["events"])
+        for number, layer in enumerate(matcher.layers):
+            layer.load(pages_below(f"layer/{number}/", pages))
+        matcher._events, matcher._last = json.loads(pages["events"])
         matcher._store.load({name: pages[name] for name in ("format", "events")})
         return matcher
 
     def _fingerprint(self) -> bytes:
-        text = repr((FORMAT, [(name, run.queries) for name, run in self.runs.items()]))
+        layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
+        text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _ranks(depths: Sequence[int]) -> list[int]:
+    """The place of each query among derived events of one end: by depth, then as in the program."""
+    order = sorted(range(len(depths)), key=lambda number: (depths[number], number))
+    places = {number: place for place, number in enumerate(order)}
+    return [places[number] for number in range(len(depths))]

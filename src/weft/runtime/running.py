@@ -1,49 +1,77 @@
-"""What every kind of query is when it runs: events in, matches out as they become certain, state as pages."""
+"""What every kind of operator is when it runs: events in, matches out as they become certain, state as pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 
 AnyPage = TypeVar("AnyPage", bytes, bytes | None)
+EARLIEST = -(1 << 63)
 
 
-class Run(Protocol):
-    """All queries of one kind over one stream of events."""
+class Run(ABC):
+    """Operators of one kind over one stream of events. By default nothing waits: matches come with their last event."""
+
+    spans = False  # whether matches say which events they cover, besides those they are made of
 
     @property
+    @abstractmethod
     def queries(self) -> Sequence[Any]:
         """What runs: with the format it decides whether saved pages fit."""
 
-    @property
-    def safe(self) -> int | None:
-        """Matches that come later end at this time or after it; None: not before the last event."""
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """What it counted since it began."""
-
+    @abstractmethod
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain with a batch, query by query, each by end. All must be taken."""
 
+    @abstractmethod
     def count(self, batch: EventBatch) -> Mapping[str, int]:
         """How many matches of each query are certain with a batch: like `push`, without making them."""
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
+        return iter(())
 
-    def finish(self) -> Iterator[MatchBatch]:
-        """The stream has ended: the matches that waited for that."""
+    def expect_end(self, last: int) -> None:  # noqa: B027 # most have nothing to do
+        """The input has ended at this time; derived events may come that end later."""
 
-    def sweep(self) -> None:
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """No event will come: the matches that waited for that. The input ended at this time."""
+        return iter(())
+
+    def certain(self, place: int) -> int | None:
+        """Further matches of a query, by place, end then or later; None: not before the last event."""
+        return None
+
+    @property
+    def safe(self) -> int | None:
+        """Further matches end then or later; None: not before the last event."""
+        known = [self.certain(place) for place in range(len(self.queries))]
+        return min((time for time in known if time is not None), default=None)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What it counted since it began."""
+        return {}
+
+    def sweep(self) -> None:  # noqa: B027 # most have nothing to do
         """Give up state that can no longer matter, if it is worth the work."""
 
+    @abstractmethod
+    def oldest(self) -> int | None:
+        """The first position that a further match may tell of; None: it has not come yet."""
+
+    def remove(self, names: Collection[str]) -> None:  # noqa: B027 # most have nothing to do
+        """Do no more for the queries of these names than they have in common with others."""
+
+    @abstractmethod
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
 
+    @abstractmethod
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
 

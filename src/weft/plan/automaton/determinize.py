@@ -12,7 +12,7 @@ from typing import Any
 
 from weft.algebra.predicates import Always, Predicate
 from weft.algebra.query import Query, Strategy
-from weft.plan.automaton.cea import Atom, Automaton, Slot, build_automaton, existence
+from weft.plan.automaton.cea import Atom, Automaton, Slot, existence
 from weft.plan.automaton.rivals import Rivals, RivalSteps
 
 UNMARKED = -1
@@ -60,9 +60,9 @@ def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
 class Determinizer:
     """States, classes and edges of one query, numbered in the order they are met."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, automaton: Automaton) -> None:
         self.query = query
-        self.automaton: Automaton = build_automaton(query)
+        self.automaton = automaton
         self.labels: list[Label] = []
         self._label_of_atom = [self._number_label(atom) for atom in self.automaton.atoms]
         self.predicates: tuple[Predicate, ...]

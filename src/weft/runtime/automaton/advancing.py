@@ -12,11 +12,12 @@ from weft.algebra.query import Query, Strategy
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.advance import advance_all, advance_best, advance_filtered
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
+from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.conditions import compile_conditions
 from weft.runtime.automaton.conditions import ConditionTables
 from weft.runtime.automaton.found import Found, empty_output, take_output
 from weft.runtime.automaton.tables import AutomatonTables, extended
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.events import Int64s
 
 Int32s = npt.NDArray[np.int32]
 _MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; larger limits are applied after it
@@ -25,9 +26,9 @@ _MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; lar
 class AutomatonRun:
     """The tables and the state of one query."""
 
-    def __init__(self, query: Query, *, ring: int = 1024, matches: int = 1024) -> None:
+    def __init__(self, query: Query, automaton: Automaton, *, ring: int = 1024, matches: int = 1024) -> None:
         self.query = query
-        self.tables = AutomatonTables(query)
+        self.tables = AutomatonTables(query, automaton)
         self.automaton = self.tables.automaton
         self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
         self.width = self.conditions.width  # payload columns
@@ -80,15 +81,15 @@ class AutomatonRun:
         live[np.arange(self.control[tecs.TAIL], self.control[tecs.HEAD]) & (len(live) - 1)] = True
         return live
 
-    def oldest_position(self, batch: EventBatch) -> int:
-        """The first position that a later match may show, after a batch."""
+    def oldest_position(self) -> int | None:
+        """The first position that a later match may show; None: it has not come yet."""
         control, state = self.control, self.state
         mask = len(state.starts) - 1
         for node in range(int(control[tecs.TAIL]), int(control[tecs.HEAD])):
             word = int(state.nodes[(node & mask) << 2])
             if word & tecs.LABEL_MASK != tecs.UNION:
                 return word >> tecs.LABEL_BITS
-        return int(batch.positions[-1]) + 1
+        return None
 
     def reserve_slots(self, slots: int) -> None:
         """Make room for partitions 0..slots."""

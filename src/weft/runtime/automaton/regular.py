@@ -11,6 +11,7 @@ import numpy.typing as npt
 from weft.algebra.query import Query
 from weft.kernels.automaton import tecs
 from weft.plan.automaton.determinize import ABSENT
+from weft.plan.operators import AutomatonOp
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.found import Found, joined
 from weft.runtime.automaton.history import History, selected_fields
@@ -20,7 +21,7 @@ from weft.runtime.classify.classifier import Classifier
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
-from weft.runtime.running import pages_below, pages_under
+from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.state.pages import (
     PageStore,
     history_pages,
@@ -40,9 +41,9 @@ LEAST_PARTITIONS = 4096
 class QueryRun:
     """One query at work: from classified events to reported matches."""
 
-    def __init__(self, query: Query) -> None:
-        self.query = query
-        self.run = AutomatonRun(query)
+    def __init__(self, op: AutomatonOp) -> None:
+        self.query = query = op.query
+        self.run = AutomatonRun(query, op.automaton)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
@@ -64,7 +65,8 @@ class QueryRun:
                 yield self._report(batch, piece)
         if self.history is not None:
             self.run.free_expired(self.horizon)
-            self.history.forget(self.run.oldest_position(batch))
+            oldest = self.run.oldest_position()
+            self.history.forget(int(batch.positions[-1]) + 1 if oldest is None else oldest)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
         """How many matches end in the batch."""
@@ -144,18 +146,25 @@ class QueryRun:
         )
 
 
-class RegularRun:
-    """All regular queries of a plan. Their matches are certain with the event that ends them."""
+class RegularRun(Run):
+    """The regular queries of a layer. Their matches are certain with the event that ends them."""
 
-    def __init__(self, queries: Sequence[Query]) -> None:
-        self.queries = tuple(queries)
-        self._runs = [QueryRun(query) for query in queries if query.limit != 0]
+    spans = True
+
+    def __init__(self, operators: Sequence[AutomatonOp]) -> None:
+        self._queries = tuple(op.query for op in operators)
+        self._runs = [QueryRun(op) for op in operators if op.query.limit != 0]
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
         self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
         self._store = PageStore()
+
+    @property
+    def queries(self) -> Sequence[Query]:
+        """The queries."""
+        return self._queries
 
     def remove(self, names: Collection[str]) -> None:
         """Let the queries of these names see nothing more."""
@@ -171,15 +180,9 @@ class RegularRun:
         """How many matches of each query end in a batch."""
         return {run.query.name: run.count(batch, letters, slots) for run, letters, slots in self._classified(batch)}
 
-    def advance(self, time: int) -> Iterator[MatchBatch]:
-        """Nothing waits for time to pass."""
-        return iter(())
-
-    def finish(self) -> Iterator[MatchBatch]:
-        """Nothing waits for the end."""
-        return iter(())
-
-    safe = None
+    def oldest(self) -> int | None:
+        """The first position of a partial match."""
+        return min((first for run in self._runs if (first := run.run.oldest_position()) is not None), default=None)
 
     @property
     def counters(self) -> dict[str, int]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from weft.algebra.query import Consume, Query
 from weft.kernels.automaton import tecs
+from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import ABSENT, INITIAL, UNMARKED, Determinizer, Edge
 
 Int32s = npt.NDArray[np.int32]
@@ -20,9 +21,9 @@ _CONSUME = {Consume.NONE: 0, Consume.PARTITION: 1, Consume.ANY: 2}
 class AutomatonTables:
     """A determinised automaton as arrays. `states` and `words` are room per partition; they grow with it."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, automaton: Automaton) -> None:
         self.query = query
-        self.automaton = Determinizer(query)
+        self.automaton = Determinizer(query, automaton)
         self.letters_known = 0  # letters of the classifier that have a class
         self._fitted = (0, 1)  # states and classes that the tables know all pairs of
         self._edges_used = 1  # offset 0 means unknown

@@ -35,7 +35,8 @@ class WindowKeys:
         if window.unit == "time":
             return batch.starts, batch.ends - int(window.amount), None
         if window.unit == "events":
-            return batch.positions, batch.positions - int(window.amount), None
+            positions = batch.positions if batch.latest is None else batch.latest
+            return positions, positions - int(window.amount), None
         return self._attribute_keys(batch, exists, window)
 
     def _attribute_keys(self, batch: EventBatch, exists: Mask, window: Window) -> tuple[Int64s, Int64s, Mask | None]:

@@ -13,7 +13,7 @@ from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
 from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import occurrences
-from weft.plan.graph import GraphOutput, build_graph
+from weft.plan.graph import Graph, GraphOutput
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import Column, EventBatch, Int64s
@@ -28,6 +28,7 @@ from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, Sou
 from weft.runtime.joins.pages import growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.matches import Int32s, MatchBatch
+from weft.runtime.running import Run
 from weft.runtime.state.paging import Paging
 
 PIECE = 1 << 16  # matches reported at a time
@@ -58,12 +59,11 @@ def _binds_again(pattern: Composite) -> bool:
     )
 
 
-class GraphRun:
-    """All composite queries of a plan, as one graph."""
+class GraphRun(Run):
+    """The composite queries of a layer, as one graph."""
 
-    def __init__(self, queries: Sequence[CompositeQuery]) -> None:
-        self.queries = tuple(queries)
-        self.graph = build_graph(queries)
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
         constants, layouts = Constants(), Layouts(self.graph)
         compiler = Compiler(layouts, constants)
         build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
@@ -72,13 +72,18 @@ class GraphRun:
         self.arena = Arena(constants.columns, constants.values, max(codes), constants.patterns)
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
-        self.remembered = Remembered(queries)
+        self.remembered = Remembered(self.queries)
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         asked = [*(source.predicate for source in self._sources), *build.truths.predicates]
         self._classifier = Classifier([[predicate] for predicate in asked])
+
+    @property
+    def queries(self) -> Sequence[CompositeQuery]:
+        """The queries."""
+        return [output.query for output in self.graph.outputs]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain once these events are known."""
@@ -104,22 +109,20 @@ class GraphRun:
         for output in self.outputs:
             yield from self._report(output)
 
-    def finish(self) -> Iterator[MatchBatch]:
+    def finish(self, last: int) -> Iterator[MatchBatch]:
         """The stream has ended: all time passes."""
         self.running.finished = True
         self._advance(ENDLESS)
         for output in self.outputs:
             yield from self._report(output)
 
-    @property
-    def safe(self) -> int:
-        """Matches that come later end at this time or after it."""
-        return min(self.operators[output.node].safe for output in self.outputs)
+    def certain(self, place: int) -> int:
+        """Further matches of a query end then or later."""
+        return self.operators[self.outputs[place].node].safe
 
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """It counts nothing of its own."""
-        return {}
+    def oldest(self) -> int | None:
+        """The first event that is kept."""
+        return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -106,6 +106,15 @@ class Memory:
         self.control[t.POSITIONS] = at + 1 + count
         return at
 
+    def oldest(self) -> int | None:
+        """The first position of an event that is kept."""
+        found: list[int] = []
+        for begin, count in self.table[:, [t.BASE, t.HELD]].tolist():
+            origins = self.origins[begin : begin + count]
+            given, defined = origins[origins >= 0], -1 - origins[origins < 0]
+            found += (int(positions.min()) for positions in (given, self.positions[defined + 1]) if len(positions))
+        return min(found, default=None)
+
     def list_anew(self) -> None:
         """Make all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0

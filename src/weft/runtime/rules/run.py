@@ -21,11 +21,12 @@ from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
 from weft.runtime.rules.summaries import Summaries
+from weft.runtime.running import Run
 from weft.runtime.state.pages import PageStore
 
 
-class RuleRun:
-    """The rules of a program over one stream of events."""
+class RuleRun(Run):
+    """The rules of a layer over one stream of events."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules: list[Rule | None] = []
@@ -216,28 +217,14 @@ class RuleRun:
             list(self._outputs.take(self.memory.control, self.memory.texts))
         return self._outputs.counts(self._work.counts)
 
-    def advance(self, time: int) -> Iterator[MatchBatch]:
-        """Nothing waits for time to pass: matches come with the events that end them."""
-        return iter(())
-
-    def finish(self) -> Iterator[MatchBatch]:
-        """Nothing waits for the end."""
-        return iter(())
-
     @property
     def queries(self) -> tuple[Rule | None, ...]:
         """The rules, by number; None where one was taken away."""
         return tuple(self.rules)
 
-    @property
-    def safe(self) -> int | None:
-        """Matches that come later do not end before the last event."""
-        return None
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """Nothing is counted."""
-        return {}
+    def oldest(self) -> int | None:
+        """The first position of an event that is kept."""
+        return self.memory.oldest()
 
     # -- state ----------------------------------------------------------------------------------
 

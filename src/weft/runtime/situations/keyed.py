@@ -73,7 +73,7 @@ class KeyedRun:
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = FieldValues(query) if query.fields else None
         # With fields, rows have numbers of members instead of positions.
-        self._members = Members(FieldValues(query).attributes, (), 0, listed=False)
+        self._members = Members(FieldValues(query).attributes, (), 0)
         self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)
@@ -133,7 +133,7 @@ class KeyedRun:
             return batch.positions
         numbers = np.full(len(batch), -1, np.int64)
         chosen = np.flatnonzero(slots >= 0)
-        first = self._members.add(batch, chosen, None)
+        first = self._members.add(batch, chosen)
         numbers[chosen] = np.arange(first, first + len(chosen))
         return numbers
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,51 +19,22 @@ from weft.runtime.state.paging import Pages, text_pages
 LEAST_TEXTS = 1 << 12  # fewer are not worth a sweep
 
 
-class Lists(NamedTuple):
-    """Lists of numbers: list i is values[offsets[i] : offsets[i + 1]]."""
-
-    offsets: Int64s
-    values: Int64s
-
-    def take(self, rows: Int64s) -> Lists:
-        """Some of the lists, in this order."""
-        sizes = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        return Lists(offsets, self.values[np.repeat(self.offsets[rows], sizes) + inside])
-
-
-def joined_lists(parts: Sequence[Lists]) -> Lists:
-    """All lists, one part after the other."""
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
-    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
-    return Lists(np.cumsum(sizes), np.concatenate([np.empty(0, np.int64), *values]))
-
-
-def single_lists(values: Int64s) -> Lists:
-    """Lists of one number each."""
-    return Lists(np.arange(len(values) + 1, dtype=np.int64), values)
-
-
 class Members:
     """Events by number, in the order of their places; numbers change when events are given up."""
 
-    def __init__(self, columns: Sequence[str], constants: Sequence[Value], depth: int, *, listed: bool) -> None:
+    def __init__(self, columns: Sequence[str], constants: Sequence[Value], depth: int) -> None:
         self.arena = Arena(columns, constants, depth)
         self._whole = np.ones(len(columns), bool)  # of each column: all numbers so far are integers
-        self._lists = Lists(np.zeros(1, np.int64), np.empty(0, np.int64)) if listed else None
         self._texts_bound = LEAST_TEXTS
 
     def __len__(self) -> int:
         return self.arena.event_count
 
-    def add(self, batch: EventBatch, chosen: Int64s, lists: Lists | None) -> int:
-        """Keep some events of a batch; the number of the first. Its positions are places."""
+    def add(self, batch: EventBatch, chosen: Int64s) -> int:
+        """Keep some events of a batch; the number of the first."""
         for number, name in enumerate(self.arena.columns):
             numbers = batch.columns.get(name, Column()).numbers
             self._whole[number] &= numbers is None or pa.types.is_integer(numbers.type)
-        if self._lists is not None and lists is not None:
-            self._lists = joined_lists([self._lists, lists.take(chosen)])
         return self.arena.add(batch, chosen)
 
     # -- what is known of them ------------------------------------------------------------------
@@ -73,19 +44,15 @@ class Members:
         at = members * EVENT
         return self.arena.events[at + EVENT_START], self.arena.events[at + EVENT_END]
 
+    @property
+    def first(self) -> int:
+        """The place of the first that is kept."""
+        return int(self.arena.events[POSITION])
+
     def places(self, members: Int64s) -> Int64s:
         """Their places in what the situation sees: their positions, when it sees the input only."""
         found: Int64s = self.arena.events[members * EVENT + POSITION]
         return found
-
-    @property
-    def listed(self) -> bool:
-        """Whether events may be made of several; otherwise the place of each is its position."""
-        return self._lists is not None
-
-    def positions(self, members: Int64s) -> Lists:
-        """The positions of the input events that each is made of."""
-        return single_lists(self.places(members)) if self._lists is None else self._lists.take(members)
 
     def column(self, name: str, members: Int64s) -> Column:
         """An attribute of events; missing where the number is negative."""
@@ -127,8 +94,6 @@ class Members:
         if arena.width:
             arena.values = arena.values[: len(live) * arena.width].reshape(-1, arena.width)[kept].ravel()
         arena.event_count = len(kept)
-        if self._lists is not None:
-            self._lists = self._lists.take(kept)
         if len(arena.texts) > self._texts_bound:
             self._keep_texts()
         return numbers
@@ -149,12 +114,10 @@ class Members:
     def arrays(self) -> dict[str, Int64s]:
         """What is kept, as arrays; texts are apart."""
         arena, count = self.arena, len(self)
-        lists = {} if self._lists is None else {"list_offsets": self._lists.offsets, "lists": self._lists.values}
         return {
             "events": arena.events[: count * EVENT],
             "values": arena.values[: count * arena.width].view(np.int64),
             "whole": self._whole.astype(np.int64),
-            **lists,
         }
 
     def texts(self) -> dict[str, bytes]:
@@ -167,6 +130,4 @@ class Members:
         arena.events, arena.values = pages.numbers("events"), pages.numbers("values").view(np.float64)
         arena.event_count = len(arena.events) // EVENT
         self._whole = pages.numbers("whole").astype(bool)
-        if self._lists is not None:
-            self._lists = Lists(pages.numbers("list_offsets"), pages.numbers("lists"))
         arena.restore_texts(pages.texts("texts"))

@@ -1,40 +1,22 @@
-"""Matching sets as matches, and as events for other situations: all of a batch at once."""
+"""Matching sets as matches: all of a batch at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.predicates import Attribute
 from weft.algebra.situations import SituationQuery
-from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joins.fields import by_column, column_name, column_of, merged
 from weft.runtime.matches import MatchBatch
-from weft.runtime.situations.members import Lists, Members, joined_lists, single_lists
+from weft.runtime.situations.members import Members
 from weft.runtime.situations.stage import Stage
 
 Columns = dict[str, Column]
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-
-
-class Derived(NamedTuple):
-    """Events that are not, or not all, of the input.
-
-    `lists` are the input positions of each; `ranks` tell those of equal times apart: they come by source first.
-    """
-
-    batch: EventBatch
-    lists: Lists
-    ranks: Lists
-
-    def take(self, rows: Int64s) -> Derived:
-        """Some of the events, in this order."""
-        return Derived(blocks.take(self.batch, rows), self.lists.take(rows), self.ranks.take(rows))
 
 
 class FieldValues:
@@ -72,12 +54,11 @@ class FieldValues:
 
 
 class Reporter:
-    """Makes matches of the sets of one situation, and events for others. `source` is its number in the network."""
+    """Makes matches of the sets of one situation."""
 
-    def __init__(self, stage: Stage, source: int) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._members = stage.members
-        self._source = source
         query = stage.query
         self._name = query.name
         self._variables = query.situation.variables
@@ -113,9 +94,7 @@ class Reporter:
             starts, ends = self._members.times(np.maximum(sets, 0))
             starts = np.where(sets >= 0, starts, LATEST).min(axis=1)
             ends = np.where(sets >= 0, ends, EARLIEST).max(axis=1)
-        if self._members.listed:
-            offsets, positions, labels, names = self._listed(sets, sets >= 0)
-        elif self._alone:
+        if self._alone:
             offsets = np.arange(count + 1, dtype=np.int64)
             labels = sets.argmax(axis=1).astype(np.int32)
             positions = self._members.places(sets.max(axis=1))
@@ -137,31 +116,6 @@ class Reporter:
             labels=labels,
         )
 
-    def _listed(
-        self, sets: Int64s, filled: npt.NDArray[np.bool_]
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.int32], tuple[tuple[str, ...], ...]]:
-        """Offsets, positions and labels of sets whose members may be made of several events, or share some."""
-        row_of, slot_of = np.nonzero(filled)
-        lists = self._members.positions(sets[filled])
-        sizes = np.diff(lists.offsets)
-        rows, slots = np.repeat(row_of, sizes), np.repeat(slot_of, sizes)
-        order = np.lexsort((slots, lists.values, rows))
-        rows, slots, positions = rows[order], slots[order], lists.values[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (rows[1:] != rows[:-1]) | (positions[1:] != positions[:-1])
-        labels, names = slots.astype(np.int32), list(self._names)
-        begins = np.flatnonzero(first)
-        shares = np.diff(np.append(begins, len(rows)))
-        for group in np.flatnonzero(shares > 1).tolist():  # one event in several slots, through what is derived from it
-            begin = int(begins[group])
-            shared = tuple(sorted(self._variables[slot] for slot in slots[begin : begin + shares[group]].tolist()))
-            if shared not in names:
-                names.append(shared)
-            labels[begin] = names.index(shared)
-        counts = np.bincount(rows[first], minlength=len(sets))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64)
-        return offsets, positions[first], labels[first], tuple(names)
-
     def _absences(self, rows: Int64s) -> MatchBatch:
         """Matches without events; `firsts` and `lasts` tell them apart from other absences at the same time."""
         keys, starts, ends, origins = rows.T.copy()
@@ -178,28 +132,3 @@ class Reporter:
             positions=np.empty(0, np.int64),
             labels=np.empty(0, np.int32),
         )
-
-    def derived(self, sets: Int64s, found: MatchBatch) -> Derived:
-        """The matches that were made of sets as events."""
-        count = len(found)
-        lists = Lists(found.offsets, found.positions)
-        types = pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([self._name]))
-        batch = EventBatch(types, found.starts, found.ends, np.zeros(count, np.int64), self._columns)
-        source = single_lists(np.full(count, self._source, np.int64))
-        if found.lasts is not None:
-            return Derived(batch, lists, side_by_side([source, single_lists(found.lasts)]))
-        end = single_lists(np.full(count, -1, np.int64))
-        places = np.where(sets >= 0, self._members.places(np.maximum(sets, 0)), -1)
-        slots = np.broadcast_to(np.arange(sets.shape[1]), sets.shape)
-        pairs = np.stack([places, slots], axis=2)[sets >= 0].ravel()
-        sizes = 2 * (sets >= 0).sum(axis=1)
-        members = Lists(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), pairs)
-        return Derived(batch, lists, side_by_side([source, lists, end, members]))
-
-
-def side_by_side(parts: Sequence[Lists]) -> Lists:
-    """Lists joined one by one: the first of each part, the second of each part, …"""
-    count, width = len(parts[0].offsets) - 1, len(parts)
-    order = (np.arange(width) * count + np.arange(count)[:, None]).ravel()
-    joined = joined_lists(parts).take(order)
-    return Lists(joined.offsets[::width].copy(), joined.values)

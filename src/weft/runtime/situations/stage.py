@@ -14,15 +14,14 @@ from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.situations import SituationQuery
 from weft.kernels.situations import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
-from weft.plan.search import search_of
-from weft.plan.situations import counts_time
+from weft.plan.search import Search
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.code import Constants
 from weft.runtime.running import pages_below
-from weft.runtime.situations.members import Lists, Members
+from weft.runtime.situations.members import Members
 from weft.runtime.situations.memory import Memory
 from weft.runtime.situations.tables import SituationTables
 from weft.runtime.state.paging import Pages
@@ -34,23 +33,19 @@ _NOTHING = np.empty(0, np.int64)
 
 
 class Stage:
-    """The state of one situation, and how events change it. `listed`: some of them are derived."""
+    """The state of one situation, and how events change it."""
 
-    def __init__(self, query: SituationQuery, *, listed: bool = False) -> None:
+    def __init__(self, query: SituationQuery, search: Search) -> None:
         self.query = query
-        situation = query.situation
-        search, constants = search_of(situation), Constants()
+        situation, constants = query.situation, Constants()
         self.tables = SituationTables(situation, search, constants)
         by = situation.context.by
         for name in {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}:
             constants.column(name)
-        self.members = Members(constants.columns, constants.values, self.tables.code_size, listed=listed)
+        self.members = Members(constants.columns, constants.values, self.tables.code_size)
         self.is_absence = situation.kind == "absence"
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
-        self.needs_all = counts_time(query)
-        self.types = situation.types
         self.time: int | None = None  # all further events end then or later
-        self.taken = 0  # events that had their turn
         self.memory = Memory(self.tables, self.members.arena.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
@@ -67,16 +62,12 @@ class Stage:
 
     # -- events and time ------------------------------------------------------------------------
 
-    def take(self, batch: EventBatch, lists: Lists | None, time: int, *, counting: bool = False) -> Iterator[Int64s]:
-        """The sets that events give, and the time after which all others come; as numbers of members, set by set.
-
-        With `lists` the positions of the events are places, and each list has the input positions of an event.
-        """
+    def take(self, batch: EventBatch, time: int, *, counting: bool = False) -> Iterator[Int64s]:
+        """The sets that events give, and the time after which all others come; as numbers of members, set by set."""
         if len(batch) or self.time is None or time > self.time:
             if not self.is_absence:  # absences do not come by end: until all are there, none is settled
                 self.time = time
-            self.taken += len(batch)
-            yield from self._drive(self._prepared(batch, lists, time, 0), counting)
+            yield from self._drive(self._prepared(batch, time, 0), counting)
             self.time = time
             self._sweep()
 
@@ -88,7 +79,7 @@ class Stage:
 
     def finish(self, last: int) -> Iterator[Int64s]:
         """The sets of the partitions that close with the input, whose last time this is."""
-        yield from self._drive(self._prepared(blocks.empty(), None, last, partitions.FINISH), counting=False)
+        yield from self._drive(self._prepared(blocks.empty(), last, partitions.FINISH), counting=False)
 
     @property
     def settled(self) -> int | None:
@@ -121,7 +112,7 @@ class Stage:
             if status == found_sets.CROWDED:
                 memory.grow_seen(memory.oldest()[1] if not self.immediate else 0)
 
-    def _prepared(self, batch: EventBatch, lists: Lists | None, time: int, kind: int) -> Int64s:
+    def _prepared(self, batch: EventBatch, time: int, kind: int) -> Int64s:
         """The events that matter, and after them time that has passed."""
         if not len(batch):
             return np.array([-1, 0, time, time, kind, -1, -1, -1], np.int64)
@@ -142,12 +133,12 @@ class Stage:
         events[:, partitions.OF_KEY] = 0 if keys is None else keys[chosen]
         events[:, partitions.STARTS], events[:, partitions.ENDS] = batch.starts[chosen], batch.ends[chosen]
         events[:, partitions.OF_KIND], events[:, partitions.PLACED] = kinds[chosen], batch.positions[chosen]
-        events[:, partitions.FROM] = batch.positions[chosen] if lists is None else _first_positions(lists)[chosen]
+        events[:, partitions.FROM] = (batch.positions if batch.origins is None else batch.origins)[chosen]
         if self.is_absence:
-            self._know_keys(batch, chosen, events[:, partitions.OF_KEY], lists)
+            self._know_keys(batch, chosen, events[:, partitions.OF_KEY])
         else:
             inside = np.flatnonzero(fills[chosen])
-            first = self.members.add(batch, chosen[inside], lists)
+            first = self.members.add(batch, chosen[inside])
             events[inside, partitions.NUMBERED] = np.arange(first, first + len(inside))
         return arriving.ravel()
 
@@ -165,7 +156,7 @@ class Stage:
             self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
         self.memory.place_blocks(self.tables.class_blocks())
 
-    def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s, lists: Lists | None) -> None:
+    def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
         """Keep an event of each new key, when its values are shown."""
         if self._coder is None or not self.members.arena.columns:
             return
@@ -174,7 +165,7 @@ class Stage:
             self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
             new, rows = np.unique(keys, return_index=True)
             rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
-            first = self.members.add(batch, chosen[rows], lists)
+            first = self.members.add(batch, chosen[rows])
             self._key_members[new] = np.arange(first, first + len(rows))
 
     # -- what is kept ---------------------------------------------------------------------------
@@ -199,7 +190,7 @@ class Stage:
 
     def small(self) -> dict[str, bytes]:
         """What is small, as pages."""
-        return {"times": json.dumps([self.time, self.taken]).encode(), **self.members.texts()}
+        return {"time": json.dumps(self.time).encode(), **self.members.texts()}
 
     def arrays(self) -> dict[str, Int64s]:
         """All else, but the keys."""
@@ -212,7 +203,7 @@ class Stage:
     def load(self, saved: Mapping[str, bytes]) -> None:
         """Go on from pages."""
         pages = Pages(saved)
-        self.time, self.taken = json.loads(saved["times"])
+        self.time = json.loads(saved["time"])
         self.memory.load(pages.numbers("memory"))
         self.members.load(pages)
         self._key_members = pages.numbers("key_members")
@@ -228,10 +219,3 @@ def _boundaries(query: SituationQuery) -> list[Predicate]:
         case FromFor(opener=opener):
             return [IsType(opener)]
     return []
-
-
-def _first_positions(lists: Lists) -> Int64s:
-    """The first position of each list, -1 for an empty one."""
-    empty = np.diff(lists.offsets) == 0
-    values = np.append(lists.values, -1)
-    return np.where(empty, -1, values[lists.offsets[:-1]])

@@ -26,7 +26,7 @@ class Job:
     @cached_property
     def query_names(self) -> list[str]:
         """The names of the queries in their order."""
-        return [operator.query.name for operator in self.plan.queries]
+        return [query.name for query in self.plan.queries]
 
     def lane_named(self, lane_id: int) -> Lane:
         """The lane that Spark knows by this id."""

@@ -1,0 +1,128 @@
+"""What is true of queries, whatever their language: what they read, and who feeds whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from weft.algebra.composites import Source
+from weft.algebra.contexts import Whole, Windows
+from weft.algebra.patterns import Event as EventPattern
+from weft.algebra.patterns import Other, Repeat
+from weft.algebra.patterns import Sequence as Then
+from weft.algebra.predicates import Attribute
+from weft.algebra.query import AnyQuery, Query, Strategy
+from weft.algebra.rules import Rule, Summary
+from weft.algebra.situations import SituationQuery
+
+# ---------------------------------------------------------------- what is read
+
+
+def columns(query: AnyQuery) -> set[str]:
+    """The attributes that a query reads."""
+    names = {node.name for node in query.walk() if isinstance(node, Attribute)}
+    match query:
+        case Query():
+            names.update(name for part in query.partition for name in part)
+            names.update(name for selected in query.selected or () for name in selected.attributes)
+            names.update(() if query.window is None or query.window.attribute is None else (query.window.attribute,))
+        case SituationQuery():
+            names.update(query.situation.context.by)
+        case Rule():
+            names.update(node.attribute for node in query.walk() if isinstance(node, Summary) and node.attribute)
+    return names
+
+
+def types(query: AnyQuery) -> frozenset[str]:
+    """The types of events that a query names."""
+    match query:
+        case SituationQuery():
+            return query.situation.types
+        case Rule():
+            return frozenset(query.types)
+    return frozenset(node.type for node in query.pattern.walk() if isinstance(node, EventPattern | Other | Source))
+
+
+def relevant_types(query: AnyQuery) -> frozenset[str] | None:
+    """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
+    match query:
+        case SituationQuery() if counts_time(query):
+            return None
+        case Query(window=window) if query.strategy is Strategy.STRICT or (window and window.unit == "attribute"):
+            return None
+        case Query() if any(
+            isinstance(node, Other) or (isinstance(node, Then | Repeat) and node.contiguous)
+            for node in query.pattern.walk()
+        ):
+            return None
+    return types(query)
+
+
+def seen_types(queries: Iterable[AnyQuery], *, fed: bool) -> frozenset[str] | None:
+    """The types of input events that some of the queries must be given; None: all.
+
+    A window of so many events counts all of the input, and derived events say nothing of how many there were.
+    """
+    known: set[str] = set()
+    for query in queries:
+        own = relevant_types(query)
+        if own is None or (fed and counts_events(query)):
+            return None
+        known |= own
+    return frozenset(known)
+
+
+def counts_time(query: AnyQuery) -> bool:
+    """Whether partitions without events of its types matter: an absence over all time since the first event."""
+    return (
+        isinstance(query, SituationQuery)
+        and query.situation.kind == "absence"
+        and isinstance(query.situation.context, Windows | Whole)
+    )
+
+
+def counts_events(query: AnyQuery) -> bool:
+    """Whether it has a window of so many events."""
+    return isinstance(query, Query) and query.window is not None and query.window.unit == "events"
+
+
+# ---------------------------------------------------------------- who feeds whom
+
+
+def feeders(queries: Sequence[AnyQuery]) -> list[frozenset[int]]:
+    """For each query the numbers of those whose events it sees.
+
+    A situation sees what situations before it derive; one that counts time takes note of all of these.
+    """
+    makers: dict[str, list[int]] = {}
+    for number, query in enumerate(queries):
+        makers.setdefault(query.name, []).append(number)
+    situations = {number for number, query in enumerate(queries) if isinstance(query, SituationQuery)}
+    found: list[frozenset[int]] = []
+    for number, query in enumerate(queries):
+        own = {maker for type_ in types(query) for maker in makers.get(type_, ()) if maker != number}
+        if isinstance(query, SituationQuery):
+            own -= {at for at in situations if at > number}
+            if counts_time(query):
+                own |= {at for at in situations if at < number}
+        found.append(frozenset(own))
+    return found
+
+
+def families(fed_by: Sequence[Collection[int]]) -> list[list[int]]:
+    """The queries that feed each other, directly or not, by number."""
+    family_of = list(range(len(fed_by)))
+
+    def root(at: int) -> int:
+        while family_of[at] != at:
+            family_of[at] = family_of[family_of[at]]
+            at = family_of[at]
+        return at
+
+    for reader, makers in enumerate(fed_by):
+        for maker in makers:
+            one, other = root(maker), root(reader)
+            family_of[max(one, other)] = min(one, other)
+    found: dict[int, list[int]] = {}
+    for at in range(len(fed_by)):
+        found.setdefault(root(at), []).append(at)
+    return list(found.values())

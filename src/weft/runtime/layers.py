@@ -1,0 +1,204 @@
+"""A layer at work: operators that see the same events, of the input alone or merged with what queries feed them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+
+from weft.errors import InputError
+from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationOp
+from weft.runtime.automaton.regular import RegularRun
+from weft.runtime.derived import Derived, derived, ties_by_name, ties_by_slot
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.joins.run import GraphRun
+from weft.runtime.matches import MatchBatch
+from weft.runtime.merging import Merge
+from weft.runtime.rules.run import RuleRun
+from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
+from weft.runtime.situations.run import SituationRun
+from weft.runtime.state.paging import Array, Paging
+
+LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
+
+
+def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
+    """What runs the operators of a layer, by kind, and the numbers of their queries."""
+    automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
+    situations = [op for op in layer.operators if isinstance(op, SituationOp)]
+    if automata:
+        yield "regular", RegularRun(automata), tuple(op.number for op in automata)
+    if situations:
+        yield "situations", SituationRun(situations, fed=bool(layer.feeders)), tuple(op.number for op in situations)
+    for op in layer.operators:
+        if isinstance(op, GraphOp):
+            yield "graph", GraphRun(op.graph), op.numbers
+        elif isinstance(op, RulesOp):
+            yield "rules", RuleRun(op.rules), op.numbers
+
+
+class LayerRun:
+    """The operators of a layer. What they define goes to `readers`, other layers.
+
+    `order` is the rank of each query by number, for derived events of one end.
+    """
+
+    def __init__(self, layer: Layer, order: Mapping[int, int]) -> None:
+        self.feeders = frozenset(layer.feeders)
+        self.runs: dict[str, Run] = {}
+        self.numbers: dict[str, list[int]] = {}  # of the queries of each run
+        for kind, run, numbers in runs_of(layer):
+            self.runs[kind], self.numbers[kind] = run, list(numbers)
+        self.readers: list[LayerRun] = []
+        self.clock = EARLIEST  # further events end then or later
+        ranks = {number: number if layer.by_start else order[number] for number in layer.feeders}
+        self._merge = Merge(layer.types, ranks, by_start=layer.by_start) if layer.feeders else None
+        self._forget_at = LEAST_PLACES
+        self._paging = Paging()
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def take(self, batch: EventBatch | None, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when events have come, and when further ones end at a time or later."""
+        ready = self._ready(batch, time)
+        for kind, run in self.runs.items():
+            if ready is not None:
+                yield from self._told(kind, run.push(ready))
+            if batch is None or self._merge is not None:
+                yield from self._told(kind, run.advance(time))
+            run.sweep()
+        self._pass(time)
+
+    def count(self, batch: EventBatch | None, time: int) -> Counter[str]:
+        """How many matches of each query are certain then."""
+        totals: Counter[str] = Counter()
+        ready = self._ready(batch, time)
+        for kind, run in self.runs.items():
+            if ready is not None and self._feeds(kind):
+                _add(totals, self._told(kind, run.push(ready)))
+            elif ready is not None:
+                totals.update(run.count(ready))
+            if batch is None or self._merge is not None:
+                _add(totals, self._told(kind, run.advance(time)))
+            run.sweep()
+        self._pass(time)
+        return totals
+
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event comes any more; the input ended at this time."""
+        ready = None if self._merge is None else self._merge.ready(None)
+        for kind, run in self.runs.items():
+            run.expect_end(last)
+            if ready is not None:
+                yield from self._told(kind, run.push(ready))
+            yield from self._told(kind, run.finish(last))
+
+    def _ready(self, batch: EventBatch | None, time: int) -> EventBatch | None:
+        """The events whose turn it is."""
+        if self._merge is None:
+            return batch
+        if batch is not None:
+            self._merge.add_input(batch)
+        return self._merge.ready(time)
+
+    def _pass(self, time: int) -> None:
+        self.clock = max(self.clock, time)
+        if self._merge is not None and self._merge.known > self._forget_at:
+            kept = [oldest for run in self.runs.values() if (oldest := run.oldest()) is not None]
+            self._merge.forget(min(kept, default=None))
+            self._forget_at = max(LEAST_PLACES, 2 * self._merge.known)
+
+    # -- what is known --------------------------------------------------------------------------
+
+    def certain(self, number: int) -> int:
+        """Further matches of a query end then or later."""
+        for kind, numbers in self.numbers.items():
+            if number in numbers:
+                time = self.runs[kind].certain(numbers.index(number))
+                return self.clock if time is None else min(time, self.clock)
+        raise KeyError(number)
+
+    @property
+    def safe(self) -> int | None:
+        """Further matches end then or later; None: not before the last event."""
+        known = [time for run in self.runs.values() if (time := run.safe) is not None]
+        return min([*known, *([] if self._merge is None else [self.clock])], default=None)
+
+    # -- matches --------------------------------------------------------------------------------
+
+    def _feeds(self, kind: str) -> bool:
+        return any(number in reader.feeders for reader in self.readers for number in self.numbers[kind])
+
+    def _told(self, kind: str, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches in input positions; others see them as events."""
+        feeds = self._feeds(kind)
+        for batch in found:
+            told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
+            if feeds and len(told):
+                ties = ties_by_slot(batch) if kind == "situations" else ties_by_name(told)
+                numbers = self._sources(kind, told)
+                events = derived(told, ties, numbers)
+                for reader in self.readers:
+                    reader.feed(events, numbers)
+            yield told
+
+    def _sources(self, kind: str, found: MatchBatch) -> Int64s:
+        """The number of the query of each match."""
+        numbers = np.array(self.numbers[kind], np.int64)
+        if found.codes is not None:
+            return numbers[found.codes]
+        names = [query.name for query in self.runs[kind].queries]
+        return np.full(len(found), numbers[names.index(found.query)], np.int64)
+
+    def feed(self, events: Derived, numbers: Int64s) -> None:
+        """Take events that queries have defined; those of others than the feeders do not matter here."""
+        wanted = np.flatnonzero(np.isin(numbers, list(self.feeders)))
+        if not len(wanted) or self._merge is None:
+            return
+        own = events if len(wanted) == len(numbers) else events.take(wanted)
+        early = own.batch.ends < self.clock
+        if early.any():
+            row = int(np.argmax(early))
+            raise InputError(
+                f"an event longer than all before opens a partition of {own.batch.types[row].as_py()!r} that ended at "
+                f"{int(own.batch.ends[row])}, before what those who look at it have seen; with the whole input at hand "
+                "(weft match, weft.detect) that is no problem"
+            )
+        self._merge.add(own)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        small = {"clock": json.dumps(self.clock).encode()}
+        arrays: list[tuple[str, Array]] = []
+        if self._merge is not None:
+            small |= self._merge.small()
+            arrays += self._merge.arrays()
+        pages = self._paging.changes(small, arrays)
+        for kind, run in self.runs.items():
+            pages |= pages_under(f"{kind}/", run.snapshot())
+        return pages
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        kinds = tuple(f"{kind}/" for kind in self.runs)
+        own = {name: page for name, page in pages.items() if not name.startswith(kinds)}
+        self._paging.load(own)
+        self.clock = json.loads(own["clock"])
+        if self._merge is not None:
+            self._merge.load(own)
+        for kind, run in self.runs.items():
+            run.load(pages_below(f"{kind}/", pages))
+
+    def remove(self, names: Collection[str]) -> None:
+        """Do no more for the queries of these names than they have in common with others."""
+        for run in self.runs.values():
+            run.remove(names)
+
+
+def _add(totals: Counter[str], found: Iterator[MatchBatch]) -> None:
+    for batch in found:
+        totals.update(batch.counts)
