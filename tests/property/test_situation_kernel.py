@@ -10,11 +10,11 @@ from tests.property.test_engines_equal_meaning import event_batches, rows_of
 from tests.property.test_situations_equal_meaning import Case, cases, meant, run
 
 from weft.errors import InputError
+from weft.plan import planner
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import memory, stage
-from weft.runtime.situations import run as network
 
 SOME = some(
     60,

@@ -60,15 +60,31 @@ class GraphOp(Node):
 
 @dataclass(frozen=True)
 class RulesOp(Node):
-    """Rules that run from one set of tables and see what each other defines."""
+    """Rules that run from one set of tables and see what each other defines.
+
+    Some of them may be `silent`: they run in another layer too, which tells what they find.
+    """
 
     numbers: tuple[int, ...]
     rules: tuple[Rule, ...]
+    silent: frozenset[int] = frozenset()
 
     def only(self, numbers: Collection[int]) -> RulesOp | None:
         """What is left of it for some queries."""
         kept = [place for place, number in enumerate(self.numbers) if number in numbers]
-        return RulesOp(tuple(self.numbers[at] for at in kept), tuple(self.rules[at] for at in kept)) if kept else None
+        own, rules = tuple(self.numbers[at] for at in kept), tuple(self.rules[at] for at in kept)
+        return RulesOp(own, rules, self.silent) if set(own) - self.silent else None
+
+
+@dataclass(frozen=True)
+class Definer(Node):
+    """A query as others see it: the type of the events that it defines, and what puts them into order."""
+
+    type: str
+    number: int
+    depth: int  # over input 0, else one more than the deepest it reads
+    is_instant: bool  # its events are instants, at the end of matches
+    in_network: bool  # situations see its events in stream order, among those of the input
 
 
 Operator = AutomatonOp | GraphOp | SituationOp | RulesOp
@@ -79,13 +95,13 @@ class Layer(Node):
     """Operators that see the same events: those of the input, and what the queries `feeders` define.
 
     Of the input only events of `types` matter here; None: all do. Derived events come after all of the input that end
-    when they do, unless the order is `by_start`, as situations have it.
+    when they do; in a `network` those of situations are in stream order among them.
     """
 
     operators: tuple[Operator, ...]
-    feeders: tuple[int, ...] = ()
+    feeders: tuple[Definer, ...] = ()
     types: frozenset[str] | None = None
-    by_start: bool = False
+    network: bool = False
 
     def only(self, numbers: Collection[int]) -> Layer | None:
         """What is left of it for some queries."""
@@ -108,7 +124,6 @@ class Plan:
 
     program: Program
     layers: tuple[Layer, ...]  # each after those that feed it
-    depths: tuple[int, ...]  # of each query: over input 0, else one more than the deepest it reads
     lanes: tuple[Lanes, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from weft.algebra.composites import Source
 from weft.algebra.contexts import Whole, Windows
-from weft.algebra.patterns import Event as EventPattern
 from weft.algebra.patterns import Other, Repeat
 from weft.algebra.patterns import Sequence as Then
 from weft.algebra.predicates import Attribute
@@ -32,16 +30,6 @@ def columns(query: AnyQuery) -> set[str]:
     return names
 
 
-def types(query: AnyQuery) -> frozenset[str]:
-    """The types of events that a query names."""
-    match query:
-        case SituationQuery():
-            return query.situation.types
-        case Rule():
-            return frozenset(query.types)
-    return frozenset(node.type for node in query.pattern.walk() if isinstance(node, EventPattern | Other | Source))
-
-
 def relevant_types(query: AnyQuery) -> frozenset[str] | None:
     """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
     match query:
@@ -54,7 +42,7 @@ def relevant_types(query: AnyQuery) -> frozenset[str] | None:
             for node in query.pattern.walk()
         ):
             return None
-    return types(query)
+    return frozenset(query.reads)
 
 
 def seen_types(queries: Iterable[AnyQuery], *, fed: bool) -> frozenset[str] | None:
@@ -86,26 +74,6 @@ def counts_events(query: AnyQuery) -> bool:
 
 
 # ---------------------------------------------------------------- who feeds whom
-
-
-def feeders(queries: Sequence[AnyQuery]) -> list[frozenset[int]]:
-    """For each query the numbers of those whose events it sees.
-
-    A situation sees what situations before it derive; one that counts time takes note of all of these.
-    """
-    makers: dict[str, list[int]] = {}
-    for number, query in enumerate(queries):
-        makers.setdefault(query.name, []).append(number)
-    situations = {number for number, query in enumerate(queries) if isinstance(query, SituationQuery)}
-    found: list[frozenset[int]] = []
-    for number, query in enumerate(queries):
-        own = {maker for type_ in types(query) for maker in makers.get(type_, ()) if maker != number}
-        if isinstance(query, SituationQuery):
-            own -= {at for at in situations if at > number}
-            if counts_time(query):
-                own |= {at for at in situations if at < number}
-        found.append(frozenset(own))
-    return found
 
 
 def families(fed_by: Sequence[Collection[int]]) -> list[list[int]]:

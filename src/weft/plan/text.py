@@ -49,8 +49,8 @@ def plan_text(plan: Plan) -> str:
 
 
 def _feeders_text(plan: Plan, layer: Layer) -> str:
-    names = dict.fromkeys(plan.queries[number].name for number in layer.feeders)
-    order = ", by end and start" if layer.by_start else ""
+    names = dict.fromkeys(definer.type for definer in layer.feeders)
+    order = ", in stream order" if layer.network else ""
     return f" and what is defined by {', '.join(names)}{order}" if names else ""
 
 

@@ -8,47 +8,87 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.plan.operators import Definer
 from weft.runtime import blocks
-from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.events import STREAM, Column, EventBatch, Int64s
 from weft.runtime.lists import Lists, grouped, side_by_side, single_lists
 from weft.runtime.matches import MatchBatch
+from weft.runtime.writing.match_rows import id_words
 
+UInt64s = npt.NDArray[np.uint64]
 INPUT = -1  # comes before every query
+AMONG, AFTER = 0, 1  # the events of the input that end at one time
 
 
 class Derived(NamedTuple):
     """Events that are not, or not all, of the input.
 
-    `lists` are the input positions that each is made of. `ranks` put those of equal ends (by start: of equal times)
-    into order; lists are compared number by number, and a shorter one comes first.
+    `lists` are the input positions that each is made of. `ranks` put those of equal ends into order: as lists of
+    numbers, of which a shorter one comes first; those that are equal go by `ids`, the two halves of the match's id.
     """
 
     batch: EventBatch
     lists: Lists
     ranks: Lists
+    ids: UInt64s
 
     def take(self, rows: Int64s) -> Derived:
         """Some of the events, in this order."""
-        return Derived(blocks.take(self.batch, rows), self.lists.take(rows), self.ranks.take(rows))
+        return Derived(
+            blocks.take(self.batch, rows), self.lists.take(rows), self.ranks.take(rows), self.ids.take(rows, axis=1)
+        )
+
+    @property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """The first and the last position that each is made of; its times, if it is made of none."""
+        empty = np.diff(self.lists.offsets) == 0
+        starts, ends = np.asarray(self.batch.starts), np.asarray(self.batch.ends)
+        return np.where(empty, starts, self.lists.firsts), np.where(empty, ends, self.lists.lasts)
 
 
 def given(batch: EventBatch) -> Derived:
-    """Events of the input."""
-    source = single_lists(np.full(len(batch), INPUT, np.int64))
-    positions = single_lists(batch.positions)
-    return Derived(batch, positions, side_by_side([source, positions]))
+    """Events of the input: in stream order, before all that others derive."""
+    count = len(batch)
+    ranks = np.stack([np.full(count, AMONG), batch.starts, np.full(count, INPUT), batch.positions], axis=1)
+    offsets = np.arange(0, 4 * count + 1, 4, dtype=np.int64)
+    return Derived(
+        batch, single_lists(batch.positions), Lists(offsets, ranks.ravel()), np.zeros((2, count), np.uint64)
+    )
 
 
-def derived(found: MatchBatch, ties: Lists, ranks: Int64s) -> Derived:
-    """Matches as events; `ranks` are those of their queries, and `ties` decide between equal times and positions."""
+def derived(found: MatchBatch, query: Definer, slots: Lists | None) -> Derived:
+    """The matches of a query as events.
+
+    They come after all of the input that end when they do; with `slots`, among them, as situations see each other's
+    (those of equal times and positions by what is in their slots).
+    """
     count = len(found)
     lists = Lists(found.offsets, found.positions)
-    types = pa.DictionaryArray.from_arrays(pa.array(found.query_codes), pa.array(found.query_names, pa.string()))
+    types = pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([query.type]))
     columns = {name: column_of_field(values) for name, values in found.fields.items()}
-    batch = EventBatch(types, found.starts, found.ends, np.zeros(count, np.int64), columns)
-    before_ties = single_lists(np.full(count, -1, np.int64))
-    order = [single_lists(ranks), single_lists(found.starts), lists, before_ties, ties]
-    return Derived(batch, lists, side_by_side(order))
+    starts = found.ends if query.is_instant else found.starts
+    streams = columns[STREAM].texts if STREAM in columns else None
+    batch = EventBatch(types, starts, found.ends, np.zeros(count, np.int64), columns, streams)
+    number = _single(count, query.number)
+    if slots is None:
+        order = [_single(count, AFTER), _single(count, query.depth), number, single_lists(found.starts), lists]
+    else:
+        order = [_single(count, AMONG), single_lists(found.starts), number, lists, _single(count, -1), slots]
+    return Derived(batch, lists, side_by_side(order), np.stack(id_words(found)))
+
+
+def _single(count: int, value: int) -> Lists:
+    return single_lists(np.full(count, value, np.int64))
+
+
+def slots_of(found: MatchBatch) -> Lists:
+    """Of situations: the place in each slot and the slot, in the order of slots; of absences what tells them apart."""
+    if found.lasts is not None:
+        return single_lists(found.lasts)
+    rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+    order = np.lexsort((found.labels, rows))
+    pairs = np.stack([found.positions[order], found.labels[order]], axis=1)
+    return grouped(np.repeat(rows[order], 2), pairs.ravel().astype(np.int64), len(found))
 
 
 def column_of_field(values: pa.Array) -> Column:
@@ -74,47 +114,3 @@ def _of_child(values: pa.Array, child: int) -> pa.Array:
     own = np.asarray(values.type_codes) == values.type.type_codes[child]
     rows = pa.array(np.arange(len(values)), mask=~own)
     return values.field(child).take(rows)
-
-
-# ---------------------------------------------------------------- what decides between equal times and positions
-
-
-def ties_by_slot(found: MatchBatch) -> Lists:
-    """Of situations: the place in each slot and the slot, in the order of slots."""
-    rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-    order = np.lexsort((found.labels, rows))
-    pairs = np.stack([found.positions[order], found.labels[order]], axis=1)
-    return grouped(np.repeat(rows[order], 2), pairs.ravel().astype(np.int64), len(found))
-
-
-def ties_by_name(found: MatchBatch) -> Lists:
-    """Of other queries: the last and the first position that a match covers, then the positions of each variable."""
-    codes = {name: code for code, name in enumerate(sorted({name for own in found.names for name in own}))}
-    of_labels = [codes[name] for own in found.names for name in own]
-    names = Lists(np.cumsum([0, *map(len, found.names)]), np.array(of_labels, np.int64))
-    held = names.take(np.asarray(found.labels, np.int64))
-    sizes = np.diff(held.offsets)
-    rows = np.repeat(np.repeat(np.arange(len(found)), np.diff(found.offsets)), sizes)
-    positions = np.repeat(found.positions, sizes)
-    order = np.lexsort((positions, held.values, rows))
-    rows, variables, positions = rows[order], held.values[order], positions[order]
-    begins = np.ones(len(rows), bool)
-    begins[1:] = (rows[1:] != rows[:-1]) | (variables[1:] != variables[:-1])
-    # Each variable as -1, which comes before all positions, its code and its positions.
-    sizes = 1 + 2 * begins
-    at = np.cumsum(sizes) - 1
-    values = np.empty(int(sizes.sum()), np.int64)
-    values[at] = positions
-    values[at[begins] - 1], values[at[begins] - 2] = variables[begins], -1
-    bound = grouped(np.repeat(rows, sizes), values, len(found))
-    firsts, lasts = covered(found)
-    return side_by_side([single_lists(lasts), single_lists(firsts), bound])
-
-
-def covered(found: MatchBatch) -> tuple[Int64s, Int64s]:
-    """The first and the last position that each match covers; its times, if it has no positions."""
-    if found.firsts is not None and found.lasts is not None:
-        return found.firsts, found.lasts
-    lists = Lists(found.offsets, found.positions)
-    empty: npt.NDArray[np.bool_] = np.diff(found.offsets) == 0
-    return np.where(empty, found.starts, lists.firsts), np.where(empty, found.ends, lists.lasts)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from weft.errors import InputError
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationOp
 from weft.runtime.automaton.regular import RegularRun
-from weft.runtime.derived import Derived, derived, ties_by_name, ties_by_slot
+from weft.runtime.derived import Derived, derived, slots_of
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.matches import MatchBatch
@@ -40,23 +40,26 @@ def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
 
 
 class LayerRun:
-    """The operators of a layer. What they define goes to `readers`, other layers.
+    """The operators of a layer."""
 
-    `order` is the rank of each query by number, for derived events of one end.
-    """
-
-    def __init__(self, layer: Layer, order: Mapping[int, int]) -> None:
-        self.feeders = frozenset(layer.feeders)
+    def __init__(self, layer: Layer) -> None:
+        self.feeders = {definer.number: definer for definer in layer.feeders}
+        self.network = layer.network
         self.runs: dict[str, Run] = {}
         self.numbers: dict[str, list[int]] = {}  # of the queries of each run
         for kind, run, numbers in runs_of(layer):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
-        self.readers: list[LayerRun] = []
+        self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
+        self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
         self.clock = EARLIEST  # further events end then or later
-        ranks = {number: number if layer.by_start else order[number] for number in layer.feeders}
-        self._merge = Merge(layer.types, ranks, by_start=layer.by_start) if layer.feeders else None
+        self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
+        self._merge = Merge(layer.types) if layer.feeders else None
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
+
+    def link(self, number: int, reader: LayerRun) -> None:
+        """From now on give what a query defines to another layer."""
+        self._readers.setdefault(number, []).append(reader)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -76,7 +79,7 @@ class LayerRun:
         totals: Counter[str] = Counter()
         ready = self._ready(batch, time)
         for kind, run in self.runs.items():
-            if ready is not None and self._feeds(kind):
+            if ready is not None and self._must_tell(kind):
                 _add(totals, self._told(kind, run.push(ready)))
             elif ready is not None:
                 totals.update(run.count(ready))
@@ -128,45 +131,52 @@ class LayerRun:
 
     # -- matches --------------------------------------------------------------------------------
 
-    def _feeds(self, kind: str) -> bool:
-        return any(number in reader.feeders for reader in self.readers for number in self.numbers[kind])
+    def _must_tell(self, kind: str) -> bool:
+        """Whether it is not enough to count the matches of a run."""
+        return any(number in self._readers or number in self.silent for number in self.numbers[kind])
 
     def _told(self, kind: str, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
         """Matches in input positions; others see them as events."""
-        feeds = self._feeds(kind)
+        numbers = self.numbers[kind]
         for batch in found:
             told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
-            if feeds and len(told):
-                ties = ties_by_slot(batch) if kind == "situations" else ties_by_name(told)
-                numbers = self._sources(kind, told)
-                events = derived(told, ties, numbers)
-                for reader in self.readers:
-                    reader.feed(events, numbers)
+            for number, readers in self._readers.items():
+                if number in numbers:
+                    rows = self._rows(kind, batch, numbers.index(number))
+                    self._define(number, batch.take(rows), told.take(rows), readers)
+            if self.silent and told.codes is not None:
+                heard = np.array([number not in self.silent for number in numbers])
+                told = told.take(np.flatnonzero(heard[told.codes]))
             yield told
 
-    def _sources(self, kind: str, found: MatchBatch) -> Int64s:
-        """The number of the query of each match."""
-        numbers = np.array(self.numbers[kind], np.int64)
+    def _rows(self, kind: str, found: MatchBatch, place: int) -> Int64s:
+        """The matches of a query."""
         if found.codes is not None:
-            return numbers[found.codes]
-        names = [query.name for query in self.runs[kind].queries]
-        return np.full(len(found), numbers[names.index(found.query)], np.int64)
+            return np.flatnonzero(found.codes == place)
+        is_own = self.runs[kind].queries[place].name == found.query
+        return np.arange(len(found) if is_own else 0)
 
-    def feed(self, events: Derived, numbers: Int64s) -> None:
-        """Take events that queries have defined; those of others than the feeders do not matter here."""
-        wanted = np.flatnonzero(np.isin(numbers, list(self.feeders)))
-        if not len(wanted) or self._merge is None:
+    def _define(self, number: int, found: MatchBatch, told: MatchBatch, readers: Sequence[LayerRun]) -> None:
+        """Give the matches of a query, as they were found and told, to those that see them as events."""
+        if not len(told) or number in self.silent:
             return
-        own = events if len(wanted) == len(numbers) else events.take(wanted)
-        early = own.batch.ends < self.clock
+        for reader in readers:
+            definer = reader.feeders[number]
+            slots = slots_of(found) if reader.network and definer.in_network else None
+            reader.feed(derived(told, definer, slots))
+
+    def feed(self, events: Derived) -> None:
+        """Take events that a query has defined."""
+        assert self._merge is not None
+        ends = events.batch.ends
+        early = ends < self.clock
         if early.any():
-            row = int(np.argmax(early))
             raise InputError(
-                f"an event longer than all before opens a partition of {own.batch.types[row].as_py()!r} that ended at "
-                f"{int(own.batch.ends[row])}, before what those who look at it have seen; with the whole input at hand "
-                "(weft match, weft.detect) that is no problem"
+                f"an event longer than all before opens a partition of {events.batch.types[0].as_py()!r} that ended at "
+                f"{int(ends[np.argmax(early)])}, before what those who look at it have seen; with the whole input at "
+                "hand (weft match, weft.detect) that is no problem"
             )
-        self._merge.add(own)
+        self._merge.add(events)
 
     # -- state ----------------------------------------------------------------------------------
 

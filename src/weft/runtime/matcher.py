@@ -22,12 +22,11 @@ class Matcher:
 
     def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
         self.plan = plan if queries is None else plan.only(queries)
-        order = dict(enumerate(_ranks(self.plan.depths)))
-        self.layers = [LayerRun(layer, order) for layer in self.plan.layers]
-        self._layer_of = {number: layer for layer in self.layers for own in layer.numbers.values() for number in own}
+        self.layers = [LayerRun(layer) for layer in self.plan.layers]
+        self._layer_of = {number: layer for layer in self.layers for number in layer.told}
         for layer in self.layers:
-            for maker in dict.fromkeys(self._layer_of[number] for number in layer.feeders):
-                maker.readers.append(layer)
+            for number in layer.feeders:
+                self._layer_of[number].link(number, layer)
         self._removed: frozenset[str] = frozenset()
         self._events = 0
         self._last: int | None = None  # the end of the last event
@@ -137,10 +136,3 @@ class Matcher:
         layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def _ranks(depths: Sequence[int]) -> list[int]:
-    """The place of each query among derived events of one end: by depth, then as in the program."""
-    order = sorted(range(len(depths)), key=lambda number: (depths[number], number))
-    places = {number: place for place, number in enumerate(order)}
-    return [places[number] for number in range(len(depths))]

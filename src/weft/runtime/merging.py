@@ -6,7 +6,7 @@ Operators work with places as they do with positions. What they find is told in 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from weft.kernels.matches.order import match_order
 from weft.runtime import blocks
 from weft.runtime.buffers import fixed
-from weft.runtime.derived import Derived, given
+from weft.runtime.derived import INPUT, Derived, given
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.lists import Lists, grouped, joined_lists
 from weft.runtime.matches import MatchBatch
@@ -27,14 +27,13 @@ from weft.runtime.state.paging import Array, Pages
 class Merge:
     """Events that wait for their turn, and the places of those that had it."""
 
-    def __init__(self, types: Collection[str] | None, ranks: Mapping[int, int], *, by_start: bool) -> None:
+    def __init__(self, types: Collection[str] | None) -> None:
         self._types = None if types is None else pa.array(sorted(types), pa.string())
-        self._ranks = ranks  # of queries, by number, among events of one end
-        self._by_start = by_start
         self._waiting: list[Derived] = []
         self._latest = -1  # the position of the last input event that had its turn
         self._first = 0  # the place of the first event whose positions are known
         self._lists = Lists(np.zeros(1, np.int64), np.empty(0, np.int64))
+        self._spans = np.empty((2, 0), np.int64)  # the first and last position of each place
 
     # -- events in ------------------------------------------------------------------------------
 
@@ -47,43 +46,26 @@ class Merge:
 
     def add(self, events: Derived) -> None:
         """Derived events, in any order."""
-        values, at = events.ranks.values.copy(), events.ranks.offsets[:-1]
-        numbers, places = np.unique(values[at], return_inverse=True)
-        values[at] = np.array([self._ranks[number] for number in numbers.tolist()], np.int64)[places]
-        self._waiting.append(events._replace(ranks=events.ranks._replace(values=values)))
+        self._waiting.append(events)
 
     def ready(self, bound: int | None) -> EventBatch | None:
         """Remove the events that end before a time (None: all): in order, with places."""
         parts = self._waiting
         if not any(bound is None or int(part.batch.ends.min()) < bound for part in parts):
             return None
-        whole = Derived(
-            blocks.concat(part.batch for part in parts),
-            joined_lists([part.lists for part in parts]),
-            joined_lists([part.ranks for part in parts]),
-        )
+        whole = _joined(parts)
         due = np.ones(len(whole.batch), bool) if bound is None else whole.batch.ends < bound
         self._waiting = [] if due.all() else [whole.take(np.flatnonzero(~due))]
         found = whole.take(np.flatnonzero(due))
-        found = found.take(self._order(found))
+        found = found.take(_order(found))
         places = self._first + self._lists.size + np.arange(len(found.batch), dtype=np.int64)
         self._lists = joined_lists([self._lists, found.lists])
+        self._spans = np.concatenate([self._spans, np.stack(found.spans)], axis=1)
         return replace(found.batch, positions=places, latest=self._seen(found), origins=found.lists.firsts)
-
-    def _order(self, events: Derived) -> Int64s:
-        """By end, and start if that counts, and rank."""
-        count = len(events.batch)
-        none, words = fixed(np.zeros(count, np.int32)), fixed(np.zeros(count, np.uint64))
-        ends, starts = np.asarray(events.batch.ends, np.int64), np.asarray(events.batch.starts, np.int64)
-        starts = fixed(starts if self._by_start else np.zeros(count, np.int64))
-        return match_order(
-            fixed(ends), starts, fixed(events.ranks.offsets), fixed(events.ranks.values), none, words, words
-        )
 
     def _seen(self, events: Derived) -> Int64s:
         """The last input position up to each event."""
-        ranks = events.ranks
-        is_input = ranks.firsts < 0
+        is_input = events.ranks.values[events.ranks.offsets[:-1] + 2] == INPUT
         own = np.where(is_input, events.lists.firsts, -1)
         found: Int64s = np.maximum.accumulate(np.append(self._latest, own))[1:]
         self._latest = int(found[-1])
@@ -106,8 +88,7 @@ class Merge:
         told = grouped(rows[first], positions[first], count)
         firsts, lasts = found.firsts, found.lasts
         if spans and firsts is not None and lasts is not None:
-            firsts = self._lists.take(firsts - self._first).firsts
-            lasts = self._lists.take(lasts - self._first).lasts
+            firsts, lasts = self._spans[0, firsts - self._first], self._spans[1, lasts - self._first]
         return replace(
             found,
             offsets=told.offsets,
@@ -128,6 +109,7 @@ class Merge:
         gone = self.known if before is None else before - self._first
         offsets = self._lists.offsets[gone:]
         self._lists = Lists(offsets - offsets[0], self._lists.values[offsets[0] :].copy())
+        self._spans = self._spans[:, gone:].copy()
         self._first += gone
 
     # -- state ----------------------------------------------------------------------------------
@@ -136,7 +118,7 @@ class Merge:
         """What waits, and where it goes on, as pages."""
         pages = {"merge": json.dumps([self._latest, self._first]).encode()}
         for number, part in enumerate(self._waiting):
-            lists = [array.tolist() for array in (*part.lists, *part.ranks)]
+            lists = [array.tolist() for array in (*part.lists, *part.ranks, *part.ids)]
             pages[f"waiting/{number}"] = blocks.pack(part.batch)
             pages[f"ranks/{number}"] = json.dumps(lists).encode()
         return pages
@@ -145,17 +127,38 @@ class Merge:
         """The positions of places."""
         yield "list_offsets", self._lists.offsets
         yield "lists", self._lists.values
+        yield "spans", self._spans.ravel()
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
         self._latest, self._first = json.loads(pages["merge"])
         saved = Pages(pages)
         self._lists = Lists(saved.numbers("list_offsets"), saved.numbers("lists"))
+        self._spans = saved.numbers("spans").reshape(2, -1)
         count = sum(name.startswith("waiting/") for name in pages)
         for number in range(count):
-            arrays = [np.array(values, np.int64) for values in json.loads(pages[f"ranks/{number}"])]
+            *arrays, high, low = json.loads(pages[f"ranks/{number}"])
+            arrays = [np.array(values, np.int64) for values in arrays]
             batch = blocks.unpack(pages[f"waiting/{number}"])
-            self._waiting.append(Derived(batch, Lists(*arrays[:2]), Lists(*arrays[2:])))
+            ids = np.array([high, low], np.uint64)
+            self._waiting.append(Derived(batch, Lists(*arrays[:2]), Lists(*arrays[2:]), ids))
+
+
+def _joined(parts: Sequence[Derived]) -> Derived:
+    return Derived(
+        blocks.concat(part.batch for part in parts),
+        joined_lists([part.lists for part in parts]),
+        joined_lists([part.ranks for part in parts]),
+        np.concatenate([part.ids for part in parts], axis=1),
+    )
+
+
+def _order(events: Derived) -> Int64s:
+    """By end, then by rank and id."""
+    none = np.zeros(len(events.batch), np.int64)
+    ends, (high, low) = np.asarray(events.batch.ends, np.int64), events.ids
+    columns = (ends, none, *events.ranks, none.astype(np.int32), high, low)
+    return match_order(*map(fixed, columns))
 
 
 def _shared(

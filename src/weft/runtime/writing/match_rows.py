@@ -46,7 +46,7 @@ ROWS = 1 << 17
 
 def match_ids(batch: MatchBatch) -> pa.Array:
     """The ids of a batch's matches: 32 hexadecimal digits each, the same in every process."""
-    return _hex(*_id_words(batch))
+    return _hex(*id_words(batch))
 
 
 def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None) -> pa.Table:
@@ -61,7 +61,7 @@ def to_record_batches(
     present = [batch for batch in batches if len(batch)]
     if not present:
         return
-    words = [_id_words(batch) for batch in present]
+    words = [id_words(batch) for batch in present]
     high, low = _one([high for high, _ in words]), _one([low for _, low in words])
     whole = _joined(present)
     ranks = _ranks(whole.query_names, tuple(query_order or whole.query_names)).take(whole.query_codes)
@@ -218,7 +218,7 @@ def _seeds(origins: tuple[Origin, ...]) -> UInt64s:
     return np.array([_word(*origin) for origin in origins], np.uint64).ravel()
 
 
-def _id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
+def id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
     """The two halves of each id.
 
     The partition key needs no part in it: a position belongs to one key only.
