@@ -106,7 +106,7 @@ def test_rules_that_come_and_go(pools: list[str], count: int, seed: int) -> None
         new = [rules.pop() for _ in range(min(len(rules), chance.randrange(5)))]
         there |= zip(run.extend(new), new, strict=True)
         gone = [number for number in there if chance.random() < 0.2]
-        run.reduce(gone)
+        run.remove(gone)
         there = {number: rule for number, rule in there.items() if number not in gone}
         expected = [(name, (position,)) for name, _ in meant(list(there.values()), [event])]
         assert pushed(run, [batch]) == expected

@@ -86,17 +86,33 @@ def test_a_refused_deployment_changes_nothing() -> None:
     assert positions(running.push([a(1), b(2)])) == [("q", (0, 1))]
 
 
-def test_patterns_that_feed_each_other_are_deployed_and_removed_together() -> None:
-    running = weft.live("pattern P sequence(A a, B b) derive x = a.x")
-    with pytest.raises(weft.UsageError, match="looks at 'P', which is deployed already"):
-        running.deploy("pattern Q any(P p)")
-    running.remove("P")
+def test_what_others_look_at_is_deployed_before_them_and_removed_with_them() -> None:
+    running = weft.live("pattern Q any(P p)")
+    with pytest.raises(weft.UsageError, match="'Q' is deployed already and looks at 'P'"):
+        running.deploy("pattern P sequence(A a, B b) derive x = a.x")
+    running.remove("Q")
     running.deploy("pattern P sequence(A a, B b) derive x = a.x\npattern Q any(P p)")
     with pytest.raises(weft.UsageError, match="remove 'Q' first, or both at once"):
         running.remove("P")
     assert {name for name, _ in positions(running.push([a(1), b(2), a(3)]))} == {"P", "Q"}
     running.remove("P", "Q")
     assert running.program.names == ()
+
+
+def test_a_query_sees_what_a_running_one_of_another_language_defines_from_then_on() -> None:
+    running = weft.live("pattern P sequence(A a, B b) derive x = a.x")
+    running.push([a(1), b(2), a(3)])
+    running.deploy("define Q(x: int) from P() where x = P.x")
+    running.deploy("QUERY R AS SELECT q[x] WHERE Q AS q ; A WITHIN 9 EVENTS", name="R")
+    found = [*running.push([b(4), a(5)]), *running.finish()]
+    assert sorted((m.query, m.positions) for m in found) == [
+        ("P", (0, 3)),
+        ("P", (2, 3)),
+        ("Q", (0, 3)),
+        ("Q", (2, 3)),
+        ("R", (0, 3, 4)),
+        ("R", (2, 3, 4)),
+    ]
 
 
 def test_unknown_names_are_refused() -> None:

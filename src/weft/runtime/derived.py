@@ -51,9 +51,7 @@ def given(batch: EventBatch) -> Derived:
     count = len(batch)
     ranks = np.stack([np.full(count, AMONG), batch.starts, np.full(count, INPUT), batch.positions], axis=1)
     offsets = np.arange(0, 4 * count + 1, 4, dtype=np.int64)
-    return Derived(
-        batch, single_lists(batch.positions), Lists(offsets, ranks.ravel()), np.zeros((2, count), np.uint64)
-    )
+    return Derived(batch, single_lists(batch.positions), Lists(offsets, ranks.ravel()), np.zeros((2, count), np.uint64))
 
 
 def derived(found: MatchBatch, query: Definer, slots: Lists | None) -> Derived:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.paging import Array, Paging
 
+RULES = "rules"
 LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
 
@@ -36,13 +38,13 @@ def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
         if isinstance(op, GraphOp):
             yield "graph", GraphRun(op.graph), op.numbers
         elif isinstance(op, RulesOp):
-            yield "rules", RuleRun(op.rules), op.numbers
+            yield RULES, RuleRun(op.rules), op.numbers
 
 
 class LayerRun:
-    """The operators of a layer."""
+    """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, since: int | None, position: int) -> None:
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}
@@ -53,13 +55,49 @@ class LayerRun:
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
         self.clock = EARLIEST  # further events end then or later
         self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
-        self._merge = Merge(layer.types) if layer.feeders else None
+        self._since = EARLIEST if since is None else since
+        self._merge = Merge(layer.types, position) if layer.feeders else None
+        self._removed: set[str] = set()
+        self.ended: Counter[str] = Counter()  # what was counted by what is gone
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
 
     def link(self, number: int, reader: LayerRun) -> None:
         """From now on give what a query defines to another layer."""
         self._readers.setdefault(number, []).append(reader)
+
+    def unlink(self, reader: LayerRun) -> None:
+        """Give another layer nothing more."""
+        kept = {number: [own for own in readers if own is not reader] for number, readers in self._readers.items()}
+        self._readers = {number: readers for number, readers in kept.items() if readers}
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether rules can be added: those here see nothing but the input, and each other."""
+        return not self.feeders and RULES in self.runs
+
+    def extended(self, layer: Layer) -> Layer:
+        """Take in the rules of a layer; what is left of it."""
+        run = self.runs[RULES]
+        assert isinstance(run, RuleRun)
+        for op in layer.operators:
+            if isinstance(op, RulesOp):
+                run.extend(op.rules)
+                self.numbers[RULES] += op.numbers
+                self.told += op.numbers
+        return replace(layer, operators=tuple(op for op in layer.operators if not isinstance(op, RulesOp)))
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        self.told = [number for number in self.told if number not in numbers]
+        for kind, own in list(self.numbers.items()):
+            places = [place for place, number in enumerate(own) if number in numbers]
+            if any(number in self.told for number in own):
+                self.runs[kind].remove(places)
+                self._removed |= {self.runs[kind].queries[place].name for place in places if kind != RULES}
+            else:
+                self.ended.update(self.runs.pop(kind).counters)
+                del self.numbers[kind]
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -139,6 +177,8 @@ class LayerRun:
         """Matches in input positions; others see them as events."""
         numbers = self.numbers[kind]
         for batch in found:
+            if batch.query in self._removed:
+                continue
             told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
             for number, readers in self._readers.items():
                 if number in numbers:
@@ -169,6 +209,9 @@ class LayerRun:
         """Take events that a query has defined."""
         assert self._merge is not None
         ends = events.batch.ends
+        if (ends < self._since).any():  # what ended before the layer was there does not matter
+            events = events.take(np.flatnonzero(ends >= self._since))
+            ends = events.batch.ends
         early = ends < self.clock
         if early.any():
             raise InputError(
@@ -176,7 +219,8 @@ class LayerRun:
                 f"{int(ends[np.argmax(early)])}, before what those who look at it have seen; with the whole input at "
                 "hand (weft match, weft.detect) that is no problem"
             )
-        self._merge.add(events)
+        if len(ends):
+            self._merge.add(events)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -202,11 +246,6 @@ class LayerRun:
             self._merge.load(own)
         for kind, run in self.runs.items():
             run.load(pages_below(f"{kind}/", pages))
-
-    def remove(self, names: Collection[str]) -> None:
-        """Do no more for the queries of these names than they have in common with others."""
-        for run in self.runs.values():
-            run.remove(names)
 
 
 def _add(totals: Counter[str], found: Iterator[MatchBatch]) -> None:

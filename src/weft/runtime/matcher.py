@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from weft.errors import UsageError
-from weft.plan.operators import Plan
+from weft.plan.operators import Layer, Plan
 from weft.runtime.events import EventBatch
 from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
@@ -22,26 +22,52 @@ class Matcher:
 
     def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
         self.plan = plan if queries is None else plan.only(queries)
-        self.layers = [LayerRun(layer) for layer in self.plan.layers]
-        self._layer_of = {number: layer for layer in self.layers for number in layer.told}
-        for layer in self.layers:
-            for number in layer.feeders:
-                self._layer_of[number].link(number, layer)
-        self._removed: frozenset[str] = frozenset()
+        self.layers: list[LayerRun] = []
+        self._layer_of: dict[int, LayerRun] = {}  # by number of a query that is told there
         self._events = 0
         self._last: int | None = None  # the end of the last event
+        self._position = -1  # its position
+        self._ended: Counter[str] = Counter()  # what was counted by what is gone
         self._store = PageStore()
+        self._add(self.plan.layers)
 
     @property
     def runs(self) -> Iterator[Run]:
         """What runs, layer by layer."""
         return (run for layer in self.layers for run in layer.runs.values())
 
-    def remove(self, names: Collection[str]) -> None:
-        """Report nothing more of these queries, and do no more for them than they have in common with others."""
-        self._removed |= frozenset(names)
+    def extend(self, plan: Plan) -> None:
+        """Add queries, which see the events from now on, and what those define that are here, by number."""
+        layers = list(plan.layers)
+        tables = next((layer for layer in self.layers if layer.has_tables), None)
+        if tables is not None:
+            for place, layer in enumerate(layers):
+                if not layer.feeders:
+                    layers[place] = tables.extended(layer)
+                    self._layer_of |= dict.fromkeys(tables.told, tables)
+        self._add(layer for layer in layers if layer.operators)
+
+    def _add(self, layers: Iterable[Layer]) -> None:
+        for node in layers:
+            layer = LayerRun(node, self._last, self._position)
+            self.layers.append(layer)
+            self._layer_of |= dict.fromkeys(layer.told, layer)
+            for number in layer.feeders:
+                self._layer_of[number].link(number, layer)
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Find nothing more of these queries, and do no more for them than they have in common with others."""
         for layer in self.layers:
-            layer.remove(self._removed)
+            layer.remove(numbers)
+        gone = [layer for layer in self.layers if not layer.told]
+        self.layers = [layer for layer in self.layers if layer.told]
+        for layer in gone:
+            self._ended.update(layer.ended)
+            for number in layer.feeders:
+                if number in self._layer_of:
+                    self._layer_of[number].unlink(layer)
+        for number in numbers:
+            del self._layer_of[number]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
@@ -51,39 +77,40 @@ class Matcher:
         """
         if not len(batch):
             return
-        self._events += len(batch)
-        self._last = int(batch.ends[-1])
+        last = self._see(batch)
         for layer in self.layers:
-            yield from self._wanted(layer.take(batch, self._bound(layer, self._last)))
+            yield from layer.take(batch, self._bound(layer, last))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
         if not len(batch):
             return {}
-        self._events += len(batch)
-        self._last = int(batch.ends[-1])
+        last = self._see(batch)
         totals: Counter[str] = Counter()
         for layer in self.layers:
-            totals.update(layer.count(batch, self._bound(layer, self._last)))
+            totals.update(layer.count(batch, self._bound(layer, last)))
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
         for layer in self.layers:
-            yield from self._wanted(layer.take(None, self._bound(layer, time)))
+            yield from layer.take(None, self._bound(layer, time))
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
         if self._last is None:
             return []
-        return [found for layer in self.layers for found in self._wanted(layer.finish(self._last))]
+        return [found for layer in self.layers for found in layer.finish(self._last)]
+
+    def _see(self, batch: EventBatch) -> int:
+        """Take note of events; the end of the last."""
+        self._events += len(batch)
+        self._last, self._position = int(batch.ends[-1]), int(batch.positions[-1])
+        return self._last
 
     def _bound(self, layer: LayerRun, time: int) -> int:
         """Further events that a layer sees end then or later, when those of the input end at a time or later."""
         return min([time, *(self._layer_of[number].certain(number) for number in layer.feeders)])
-
-    def _wanted(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
-        return found if not self._removed else (piece for piece in found if piece.query not in self._removed)
 
     @property
     def looks_back(self) -> bool:
@@ -99,7 +126,9 @@ class Matcher:
     @property
     def counters(self) -> dict[str, int]:
         """The events seen, and what the runs count."""
-        totals = Counter({"events": self._events})
+        totals = Counter({"events": self._events, **self._ended})
+        for layer in self.layers:
+            totals.update(layer.ended)
         for run in self.runs:
             totals.update(run.counters)
         return dict(totals)
@@ -114,7 +143,7 @@ class Matcher:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        own = {"format": self._fingerprint(), "events": json.dumps([self._events, self._last]).encode()}
+        own = {"format": self._fingerprint(), "events": json.dumps([self._events, self._last, self._position]).encode()}
         pages = self._store.changes(own.items(), ())
         for number, layer in enumerate(self.layers):
             pages.update(pages_under(f"layer/{number}/", layer.snapshot()))
@@ -128,7 +157,7 @@ class Matcher:
             raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
         for number, layer in enumerate(matcher.layers):
             layer.load(pages_below(f"layer/{number}/", pages))
-        matcher._events, matcher._last = json.loads(pages["events"])
+        matcher._events, matcher._last, matcher._position = json.loads(pages["events"])
         matcher._store.load({name: pages[name] for name in ("format", "events")})
         return matcher
 

@@ -27,10 +27,10 @@ from weft.runtime.state.paging import Array, Pages
 class Merge:
     """Events that wait for their turn, and the places of those that had it."""
 
-    def __init__(self, types: Collection[str] | None) -> None:
+    def __init__(self, types: Collection[str] | None, position: int) -> None:
         self._types = None if types is None else pa.array(sorted(types), pa.string())
         self._waiting: list[Derived] = []
-        self._latest = -1  # the position of the last input event that had its turn
+        self._latest = position  # of the last input event that had its turn
         self._first = 0  # the place of the first event whose positions are known
         self._lists = Lists(np.zeros(1, np.int64), np.empty(0, np.int64))
         self._spans = np.empty((2, 0), np.int64)  # the first and last position of each place

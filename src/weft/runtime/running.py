@@ -64,8 +64,8 @@ class Run(ABC):
     def oldest(self) -> int | None:
         """The first position that a further match may tell of; None: it has not come yet."""
 
-    def remove(self, names: Collection[str]) -> None:  # noqa: B027 # most have nothing to do
-        """Do no more for the queries of these names than they have in common with others."""
+    def remove(self, places: Collection[int]) -> None:  # noqa: B027 # most have nothing to do
+        """Do no more for the queries at these places than they have in common with others."""
 
     @abstractmethod
     def snapshot(self) -> dict[str, bytes | None]:

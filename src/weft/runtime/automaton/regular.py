@@ -166,9 +166,10 @@ class RegularRun(Run):
         """The queries."""
         return self._queries
 
-    def remove(self, names: Collection[str]) -> None:
-        """Let the queries of these names see nothing more."""
-        kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in names]
+    def remove(self, places: Collection[int]) -> None:
+        """Let some queries see nothing more."""
+        gone = {self._queries[place].name for place in places}
+        kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in gone]
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:

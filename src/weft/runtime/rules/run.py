@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +91,9 @@ class RuleRun(Run):
         now = int(memory.control[t.TIME])
         self._summaries.make_anew(memory.store(), self._tables, self._work, now)
 
-    def reduce(self, numbers: Iterable[int]) -> None:
+    def remove(self, places: Collection[int]) -> None:
         """Take rules away."""
-        for number in numbers:
+        for number in places:
             rule = self._all[number]
             self.rules[number] = None
             self._named[rule.name].remove(number)

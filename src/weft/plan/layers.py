@@ -1,0 +1,131 @@
+"""Which queries see the same events, and in which order layers of them work: each after those that feed it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.feeding import depths, feeders
+from weft.algebra.query import AnyQuery, Query
+from weft.algebra.rules import Rule
+from weft.algebra.situations import SituationQuery
+from weft.errors import UsageError
+from weft.plan.automaton.cea import build_automaton
+from weft.plan.graph import build_graph
+from weft.plan.keyed import keyed_sequence
+from weft.plan.operators import AutomatonOp, Definer, GraphOp, Layer, Operator, RulesOp, SituationOp
+from weft.plan.properties import seen_types
+from weft.plan.search import search_of
+
+
+class Unit(NamedTuple):
+    """Queries that see the same events, by place: those that tell what they find, and those that only help them."""
+
+    told: tuple[int, ...]
+    silent: tuple[int, ...]
+    makers: tuple[int, ...]  # whose events they see
+
+
+class Layering:
+    """New queries beside those that run already. A query's place is that in all of these, its number is for good."""
+
+    def __init__(self, queries: Sequence[AnyQuery], running: Mapping[int, AnyQuery], first: int) -> None:
+        self._queries = (*running.values(), *queries)
+        self._numbers = (*running, *range(first, first + len(queries)))
+        self._new = range(len(running), len(self._queries))
+        self._fed_by = feeders(self._queries)
+        deep = depths(self._queries)
+        self._definers = [
+            Definer(query.defines, number, deep[place], query.is_rule, isinstance(query, SituationQuery))
+            for place, (query, number) in enumerate(zip(self._queries, self._numbers, strict=True))
+        ]
+
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers of the new queries."""
+        groups: dict[tuple[tuple[int, ...], bool], list[Unit]] = {}
+        for unit in self._in_order([*self._others(), *self._rules()]):
+            network = all(isinstance(self._queries[place], SituationQuery) for place in unit.told)
+            groups.setdefault((unit.makers, network and bool(unit.makers)), []).append(unit)
+        return tuple(self._layer(units, makers, network) for (makers, network), units in groups.items())
+
+    def _layer(self, units: Sequence[Unit], makers: Sequence[int], network: bool) -> Layer:
+        places = sorted({place for unit in units for place in (*unit.told, *unit.silent)})
+        told = {place for unit in units for place in unit.told}
+        return Layer(
+            tuple(self._operators(places, told, fed=bool(makers))),
+            tuple(self._definers[place] for place in makers),
+            seen_types([self._queries[place] for place in places], fed=bool(makers)),
+            network,
+        )
+
+    def _operators(self, places: Sequence[int], told: Collection[int], *, fed: bool) -> Iterator[Operator]:
+        """The operators of queries that see the same events."""
+        composites: dict[int, CompositeQuery] = {}
+        rules: dict[int, Rule] = {}
+        for place in places:
+            number = self._numbers[place]
+            match self._queries[place]:
+                case Query() as query:
+                    yield AutomatonOp(number, query, build_automaton(query))
+                case SituationQuery() as query:
+                    keyed = None if fed else keyed_sequence(query.situation)
+                    yield SituationOp(number, query, search_of(query.situation) if keyed is None else keyed)
+                case CompositeQuery() as query:
+                    composites[number] = query
+                case Rule() as query:
+                    rules[number] = query
+        if composites:
+            yield GraphOp(tuple(composites), build_graph(list(composites.values())))
+        if rules:
+            silent = (self._numbers[place] for place in places if place not in told)
+            yield RulesOp(tuple(rules), tuple(rules.values()), frozenset(silent))
+
+    # ---------------------------------------------------------------- units
+
+    def _others(self) -> Iterator[Unit]:
+        """All queries but rules, one by one."""
+        for place in self._new:
+            if not self._queries[place].is_rule:
+                yield Unit((place,), (), self._fed_by[place])
+
+    def _rules(self) -> Iterator[Unit]:
+        """Rules by what they see of other languages, directly or not. Those that see nothing of them are one unit.
+
+        The rules that feed those of a unit run in it, too, since rules see each other's events at once: silently, as
+        another unit tells what they find. What rules define that run already comes as that of other queries does.
+        """
+        groups: dict[frozenset[int], list[int]] = {}
+        behind = {place: self._behind(place) for place in self._new if self._queries[place].is_rule}
+        for place, makers in behind.items():
+            foreign = frozenset(maker for maker in makers if not self._queries[maker].is_rule)
+            groups.setdefault(foreign, []).append(place)
+        for foreign, told in groups.items():
+            silent = {maker for place in told for maker in behind[place] if maker in behind}.difference(told)
+            own = {*told, *silent}
+            makers = {maker for place in own for maker in self._fed_by[place]} - own if foreign else set[int]()
+            yield Unit(tuple(told), tuple(sorted(silent)) if foreign else (), tuple(sorted(makers)))
+
+    def _behind(self, place: int) -> set[int]:
+        """The queries that feed one, those that feed these, and so on."""
+        reached: set[int] = set()
+        waiting = list(self._fed_by[place])
+        while waiting:
+            maker = waiting.pop()
+            if maker not in reached:
+                reached.add(maker)
+                waiting += self._fed_by[maker]
+        return reached
+
+    def _in_order(self, units: list[Unit]) -> Iterator[Unit]:
+        """The units, each after those that feed it."""
+        done = set(range(self._new.start))
+        left = sorted(units)
+        while left:
+            ready = [done.issuperset(unit.makers) for unit in left]
+            if not any(ready):
+                raise UsageError("queries feed each other in a circle: one of them must do without the others")
+            now = [unit for unit, is_ready in zip(left, ready, strict=True) if is_ready]
+            left = [unit for unit, is_ready in zip(left, ready, strict=True) if not is_ready]
+            done.update(place for unit in now for place in unit.told)
+            yield from now
