@@ -110,8 +110,8 @@ def test_a_query_sees_what_a_running_one_of_another_language_defines_from_then_o
         ("P", (2, 3)),
         ("Q", (0, 3)),
         ("Q", (2, 3)),
-        ("R", (0, 3, 4)),
-        ("R", (2, 3, 4)),
+        ("R", (0, 3)),
+        ("R", (2, 3)),
     ]
 
 
