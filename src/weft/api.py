@@ -8,14 +8,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
-from weft.errors import Diagnostic, InputError, UsageError
+from weft.errors import Diagnostic, InputError, ProgramError, UsageError
 from weft.languages import LANGUAGES, compile_text
+from weft.languages.defined import Defined, defined_by
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match
 from weft.runtime.writing.match_rows import rows_to_matches
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Programs = Program | str | Path | Sequence[Program | str | Path]
 Schema = Catalog | Mapping[str, Mapping[str, str]]
+Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
+Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
 PROGRAM_SUFFIXES = frozenset(language.ending for language in LANGUAGES)
 
 
@@ -61,10 +64,12 @@ def compile_with_findings(
     *,
     stem: str | None = None,
     running: Program | None = None,
+    defined: Defined | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """Like `compile`, but gives the warnings back.
 
-    `stem` is what a nameless query is called. The text is checked together with a program that is running already.
+    `stem` is what a nameless query is called. The text is checked together with a program that is running already,
+    and with the types that are `defined` in it and beside it.
     """
     path = _as_path(text_or_path)
     program, findings = compile_text(
@@ -75,6 +80,7 @@ def compile_with_findings(
         schema=schema,
         time_unit=time_unit,
         running=running,
+        defined=defined,
     )
     return replace(program, time_unit=time_unit), findings
 
@@ -165,22 +171,56 @@ def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | No
 def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
     if stage == "syntax":
-        return "\n".join(stages.show(part, stage, format) for part in _each(program))
+        return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
     return stages.show(together(program), stage, format)
 
 
-def together(programs: Programs, compiled: Callable[[str | Path], Program] = compile) -> Program:
-    """Several programs as one, deployed on the same events."""
-    parts = _each(programs, compiled)
+def together(programs: Programs, compiled: Compile = compile_with_findings) -> Program:
+    """Several programs as one, deployed on the same events. Their queries see what the others define."""
+    parts, findings = compile_each(programs, compiled)
+    warn_of(findings)
     if not parts or not all(isinstance(part, Program) for part in parts):
         raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
     return reduce(Program.extended, parts)
 
 
-def _each(programs: Programs, compiled: Callable[[str | Path], Program] = compile) -> list[Program]:
-    """The programs one by one, texts and files compiled."""
-    given = [programs] if isinstance(programs, Program | str | Path) else programs
-    return [compiled(part) if isinstance(part, str | Path) else part for part in given]
+def compile_each(
+    programs: Programs, compiled: Compile = compile_with_findings
+) -> tuple[list[Program], tuple[Diagnostic, ...]]:
+    """The programs one by one, texts and files compiled, and the warnings; all errors of all are raised together."""
+    given = [programs] if isinstance(programs, Program | str | Path) else list(programs)
+    texts = [part for part in given if isinstance(part, str | Path)]
+    beside = [part for part in given if isinstance(part, Program)]
+    found = iter(compile_beside([partial(compiled, text) for text in texts], beside))
+    parts: list[Any] = []
+    findings: list[Diagnostic] = []
+    for part in given:
+        program, own = next(found) if isinstance(part, str | Path) else (part, ())
+        parts.append(program)
+        findings += own
+    if None in parts:
+        raise ProgramError([finding for finding in findings if finding.severity == "error"])
+    return parts, tuple(findings)
+
+
+def compile_beside(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
+    """Texts that are one program, with programs beside them: each is compiled with what all of them define.
+
+    A text that is wrong gives no program, and its errors.
+    """
+    if len(texts) == 1 and not beside:
+        return [_compiled(texts[0])]
+    first = [_compiled(text, defined=Defined(is_open=True))[0] for text in texts]
+    parts = [*beside, *(part for part in first if part is not None)]
+    known = defined_by(parts)
+    return [_compiled(text, defined=known) for text in texts]
+
+
+def _compiled(text: Compile, **context: Any) -> Compiled:
+    try:
+        return text(**context)
+    except ProgramError as error:
+        return None, error.diagnostics
 
 
 def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from weft import inputs
 from weft.algebra.query import Program
-from weft.api import Programs, Schema, compile_with_findings, report_rejected, together, warn_of
+from weft.api import Programs, Schema, compile_with_findings, report_rejected, together
 from weft.connectors.writers import MatchFile
-from weft.errors import UsageError, did_you_mean
+from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.content.lower import Fields, compile_filter
+from weft.languages.defined import Defined, defined_types
 from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match, MatchBatch
@@ -174,11 +175,13 @@ class LiveProgram:
         with self._lock:
             running = self.program
 
-            def compiled(text: str | Path) -> Program:
+            def compiled(text: str | Path, defined: Defined | None = None) -> tuple[Program, tuple[Diagnostic, ...]]:
                 known = running.catalog if schema is None else schema
-                found = compile_with_findings(text, language, known, running.time_unit, stem=name, running=running)
-                warn_of(found[1])
-                return found[0]
+                if defined is not None:
+                    defined = replace(defined, types={**defined_types(running.queries), **defined.types})
+                return compile_with_findings(
+                    text, language, known, running.time_unit, stem=name, running=running, defined=defined
+                )
 
             addition = together(program, compiled)
             extended = self.program.extended(addition)

@@ -190,11 +190,15 @@ def test_a_program_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None
     assert [match.positions for match in weft.detect([{"type": "A", "ts": 1}], path)] == [(0,)]
 
 
-def test_a_pattern_is_given_before_those_that_look_at_it() -> None:
+def test_a_pattern_is_given_before_or_after_those_that_look_at_it() -> None:
     made, looking = "pattern P any(A a)", "pattern Q any(P p)"
     assert weft.count([{"type": "A", "ts": 1}], [made, looking]) == {"P": 1, "Q": 1}
-    with pytest.raises(weft.UsageError, match="'Q' looks at 'P', which comes after it: give the program of 'P' first"):
-        weft.count([{"type": "A", "ts": 1}], [looking, made])
+    assert weft.count([{"type": "A", "ts": 1}], [looking, made], engine="meaning") == {"P": 1, "Q": 1}
+
+
+def test_programs_that_wait_for_each_other_are_refused() -> None:
+    with pytest.raises(weft.UsageError, match="wait for each other: P <- Q <- P"):
+        weft.count([], ["pattern P any(Q q)", "QUERY Q AS SELECT * WHERE P WITHIN 1 EVENTS"])
 
 
 def test_a_text_is_never_opened_as_a_file_unless_it_ends_like_a_program(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial, reduce
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weft.api import compile_with_findings
+from weft.algebra.query import Program
+from weft.api import Compile, Compiled, compile_beside, compile_with_findings
 from weft.cli import options
 from weft.cli.render import sources_of
-from weft.errors import Diagnostic, InputError, ProgramError
+from weft.errors import Diagnostic, InputError, UsageError
 
 
 def check(
@@ -29,20 +33,11 @@ def check(
 
     Exit code 1 says that there are errors; warnings alone leave it at 0.
     """
-    findings: list[Diagnostic] = []
-    unreadable = 0
     given = sources_of(programs, queries)
-    for text_or_path, stem in given:
-        try:
-            found = compile_with_findings(text_or_path, language, stem=stem)[1]
-        except ProgramError as error:
-            found = error.diagnostics
-        except InputError as error:
-            typer.echo(str(error), err=True)
-            unreadable += 1
-            continue
-        findings += found
+    found, unreadable = _checked(given, language)
+    findings = [finding for _, own in found for finding in own]
     _show(findings, as_json=as_json)
+    _tell_conflict([program for program, _ in found if program is not None])
     errors = sum(finding.severity == "error" for finding in findings)
     if not as_json:
         warnings = len(findings) - errors
@@ -52,6 +47,28 @@ def check(
         typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}{rest}")
     if errors or unreadable:
         raise typer.Exit(1)
+
+
+def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | None) -> tuple[list[Compiled], int]:
+    """The programs with their findings, as far as they can be read, and how many cannot."""
+    readable: list[Compile] = []
+    for text_or_path, stem in given:
+        compiled = partial(compile_with_findings, text_or_path, language, stem=stem)
+        try:
+            compile_beside([compiled])
+        except InputError as error:
+            typer.echo(str(error), err=True)
+        else:
+            readable.append(compiled)
+    return compile_beside(readable), len(given) - len(readable)
+
+
+def _tell_conflict(programs: Sequence[Program]) -> None:
+    """Say why programs that are right one by one cannot run as one."""
+    try:
+        reduce(Program.extended, programs, Program("", ()))
+    except UsageError as conflict:
+        typer.echo(f"as one program: {conflict}", err=True)
 
 
 def _show(findings: list[Diagnostic], *, as_json: bool) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from weft.algebra.query import Program
-from weft.api import compile_with_findings
+from weft.api import compile_beside, compile_with_findings
 from weft.connectors.files import write_rejected
 from weft.errors import ProgramError, UsageError
 from weft.runtime.events import Rejected
@@ -20,20 +21,18 @@ def compile_all(
     paths: Sequence[str] | None, queries: Sequence[str] | None, language: str | None, time_unit: str
 ) -> list[Program]:
     """Compile files and texts; warnings go to stderr, and all errors of all of them are raised together."""
-    programs: list[Program] = []
-    wrong: list[ProgramError] = []
-    for text_or_path, stem in sources_of(paths, queries):
-        try:
-            program, findings = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
-        except ProgramError as error:
-            wrong.append(error)
-            continue
-        programs.append(program)
-        for finding in findings:
-            typer.echo(finding.render(), err=True)
-    if wrong:
-        raise ProgramError([diagnostic for error in wrong for diagnostic in error.diagnostics])
-    return programs
+    found = compile_beside(
+        [
+            partial(compile_with_findings, text_or_path, language, time_unit=time_unit, stem=stem)
+            for text_or_path, stem in sources_of(paths, queries)
+        ]
+    )
+    errors = [finding for program, findings in found if program is None for finding in findings]
+    for finding in (finding for program, findings in found if program is not None for finding in findings):
+        typer.echo(finding.render(), err=True)
+    if errors:
+        raise ProgramError(errors)
+    return [program for program, _ in found if program is not None]
 
 
 def sources_of(paths: Sequence[str] | None, queries: Sequence[str] | None) -> list[tuple[Path, None] | tuple[str, str]]:

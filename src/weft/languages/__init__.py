@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 
+from weft.algebra.feeding import cycles_beyond_rules
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, ProgramError, UsageError
-from weft.languages.ceql.declarations import Schema
+from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.ceql.lower import lower as lower_ceql
 from weft.languages.ceql.parser import parse as parse_ceql
 from weft.languages.ceql.printer import to_source as print_ceql
+from weft.languages.defined import NOTHING_DEFINED, Defined, defined_by, defined_types, doubts_about, place_of
 from weft.languages.epn.lower import lower as lower_epn
 from weft.languages.epn.parser import parse as parse_epn
 from weft.languages.epn.printer import to_source as print_epn
@@ -31,6 +34,9 @@ from weft.tree import Node, growing
 __all__ = ["LANGUAGES", "Language", "compile_text", "language_of", "parse_syntax"]
 
 
+Lower = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
+
+
 @dataclass(frozen=True)
 class Language:
     """A query language: how its texts are recognised, parsed, lowered and printed."""
@@ -39,7 +45,7 @@ class Language:
     ending: str
     keywords: frozenset[str]  # one of which, in capitals, starts every text
     parse: Callable[[SourceText], Node]
-    lower: Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
+    lower: Lower
     print: Callable[..., str]
     joins: bool = False  # its queries see what queries deployed before define, and are checked together with them
 
@@ -100,23 +106,62 @@ def compile_text(
     schema: Schema | None = None,
     time_unit: str = "ms",
     running: Program | None = None,
+    defined: Defined | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """A program in the algebra, and the warnings about it; raises ProgramError when it is wrong.
 
     `name` is what messages call the text and `stem` what a nameless query is called. `schema` gives event
     types (`{type: {attribute: kind}}` or a Catalog) to check against when the program declares none. The program
-    is to be deployed beside the one that is `running`, if there is one.
+    is to be deployed beside the one that is `running`, if there is one. `defined` are the types that queries define,
+    in this text and beside it; None: those of this text and of what is running.
     """
     chosen = language_of(text, language=language, name=name)
     source = SourceText(text, name, stem)
+    context = {"running": running.queries} if running is not None and chosen.joins else {}
     try:
         with growing():
-            context = {"running": running.queries} if running is not None and chosen.joins else {}
-            return chosen.lower(chosen.parse(source), source, schema=schema, time_unit=time_unit, **context)
+            tree = chosen.parse(source)
+            lower = partial(chosen.lower, tree, source, schema=schema, time_unit=time_unit, **context)
+            if defined is None:
+                known = NOTHING_DEFINED if running is None else defined_by([running])
+                program, warnings = _lowered(lower, known, source)
+            else:
+                known = defined
+                program, warnings = lower(defined=defined)
+            return program, (*warnings, *doubts_about(program, given_catalog(schema), known, source))
     except RecursionError:
         message = "this program is nested too deeply"
         hint = "split it into several queries, or write fewer operators in one formula"
         raise ProgramError([Diagnostic("too-deep", message, source, Span(0, 0), hint)]) from None
+
+
+def _lowered(lower: Lower, known: Defined, source: SourceText) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """A text whose queries may read what others in it define: lowered twice if they do, first to know their fields."""
+    first = Defined(known.types, is_open=True)
+    try:
+        program, warnings = lower(defined=first)
+    except ProgramError:
+        if first.wanted:
+            lower(defined=known)  # says of unknown types, too
+        raise
+    _refuse_cycles(program, source)
+    own = defined_types(program.queries)
+    if first.wanted or any(type_ in own for query in program.queries for type_ in query.reads):
+        return lower(defined=Defined({**known.types, **own}))
+    return program, warnings
+
+
+def _refuse_cycles(program: Program, source: SourceText) -> None:
+    """Raise ProgramError when queries of a text wait for each other."""
+    for cycle in cycles_beyond_rules(program.queries):
+        path = " <- ".join((*cycle, cycle[0]))
+        if len(cycle) == 1:
+            message = f"the query {cycle[0]!r} reads the events that it defines, which are called like it"
+            hint = "give the query another name"
+        else:
+            message = f"these queries wait for each other: {path}"
+            hint = "let one of them read other events"
+        raise ProgramError([Diagnostic("cycle", message, source, place_of(cycle[0], source), hint)])
 
 
 def parse_syntax(text: str, *, language: str | None = None, name: str = "<text>", stem: str = "q") -> Node:

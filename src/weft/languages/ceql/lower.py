@@ -10,6 +10,7 @@ from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_wind
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
 from weft.languages.ceql.scope import NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import TICKS
 from weft.languages.findings import Findings
 from weft.source import SourceText, Span
@@ -18,7 +19,12 @@ LANGUAGE = "ceql"
 
 
 def lower(
-    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+    program: syntax.Program,
+    source: SourceText,
+    *,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+    defined: Defined = NOTHING_DEFINED,
 ) -> tuple[query.Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
     if time_unit not in TICKS:
@@ -32,7 +38,7 @@ def lower(
         findings.error("no-query", "there is no query in this text", Span(end, end), hint)
     queries = []
     for name, node in _named(program.queries, source.stem, findings):
-        scope = scope_of(node.streams, catalog, declared=catalog is declared, findings=findings)
+        scope = scope_of(node.streams, catalog, declared=catalog is declared, findings=findings, defined=defined)
         queries.append(_QueryLowering(node, scope, findings).lower(name, time_unit))
     warnings = findings.conclude()
     return query.Program(LANGUAGE, tuple(queries), declared, source.text, time_unit), warnings
@@ -131,7 +137,7 @@ class _QueryLowering:
             if node.stream is not None and stream and scope.streams and stream not in scope.streams:
                 hint = did_you_mean(stream, scope.streams)
                 self._findings.error("unknown-stream", f"{stream!r} is not in FROM", node.stream.span, hint)
-            elif not scope.types((stream, type_name)):
+            elif not scope.has((stream, type_name)):
                 carrier = "" if stream is None else f" in stream {stream!r}"
                 message = f"there is no event type {type_name!r}{carrier}"
                 hint = scope.hint_for_type((stream, type_name))

@@ -11,6 +11,7 @@ from weft.algebra.situations import KINDS, Kind, Participant, Situation, Situati
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.conditions import Families
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.epn import syntax
 from weft.languages.epn.conditions import Derivations, EpnConditions, Filters
 from weft.languages.epn.contexts import ContextLowering
@@ -26,7 +27,12 @@ AnyClause = TypeVar("AnyClause", bound=syntax.Clause)
 
 
 def lower(
-    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+    program: syntax.Program,
+    source: SourceText,
+    *,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+    defined: Defined = NOTHING_DEFINED,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
     findings = Findings(source)
@@ -34,7 +40,7 @@ def lower(
         hint = "a pattern looks like this: pattern Rise sequence(A a, B b) where a.x < b.x context fixed 10 minutes"
         findings.error("no-pattern", "there is no pattern in this text", program.span, hint)
     declared = {type_.name: type_ for type_ in given_catalog(schema).all_types()} or None
-    types = Types(declared, {node.name.text: node.name for node in reversed(program.patterns)})
+    types = Types(declared, {node.name.text: node.name for node in reversed(program.patterns)}, defined)
     queries = []
     for node in program.patterns:
         types.reading = node.name.text

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from weft.errors import did_you_mean
 from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.epn import syntax
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
@@ -23,6 +24,7 @@ class Types:
 
     declared: Mapping[str, EventType] | None
     patterns: Mapping[str, Name]
+    defined: Defined = NOTHING_DEFINED  # by queries of other texts
     derived: dict[str, Mapping[str, Families]] = field(default_factory=dict)
     reading: str = ""  # the pattern that is being read
 
@@ -37,9 +39,13 @@ class Types:
             message = f"the pattern {name!r} (line {line}) is not there yet: its events come to the patterns after it"
             order = "move that pattern before this one; patterns cannot wait for each other"
             findings.error("not-yet-derived", message, type_.span, order)
-        elif self.declared is not None and name not in self.declared and name not in self.derived:
-            hint = did_you_mean(name, [*self.declared, *self.derived])
+        elif name not in self.derived and not self._may_be(name):
+            hint = did_you_mean(name, [*(self.declared or ()), *self.derived, *self.defined.types])
             findings.error("unknown-type", f"there is no event type {name!r}", type_.span, hint)
+
+    def _may_be(self, name: str) -> bool:
+        """Whether the input or another text may have events of the type."""
+        return self.declared is None or name in self.declared or self.defined.has(name)
 
     def families(self, type_: str, attribute: Name, findings: Findings) -> Families:
         """What an attribute of a type can be; one that it does not have is reported."""
@@ -47,8 +53,10 @@ class Types:
             return self._derived_families(type_, attribute, findings)
         declared = (self.declared or {}).get(type_)
         if declared is None:
-            return None
+            return self.defined.families(type_, attribute, findings)
         kind = declared.kind_of(attribute.text) or IMPLICIT.get(attribute.text)
+        if kind is None and type_ in self.defined.types:
+            return self.defined.families(type_, attribute, findings)
         if kind is None:
             message = f"event type {type_!r} has no attribute {attribute.text!r}"
             hint = did_you_mean(attribute.text, [name for name, _ in declared.attributes])

@@ -9,6 +9,7 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages import expressions
 from weft.languages.ceql.declarations import Schema, given_catalog
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import ticks_of
 from weft.languages.eql import syntax
 from weft.languages.eql.conditions import EqlConditions, lower_conditions
@@ -23,7 +24,12 @@ LANGUAGE = "eql"
 
 
 def lower(
-    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+    program: syntax.Program,
+    source: SourceText,
+    *,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+    defined: Defined = NOTHING_DEFINED,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found."""
     findings = Findings(source)
@@ -37,7 +43,7 @@ def lower(
     queries, outputs = [], []
     for number, node in enumerate(program.queries, start=1):
         name = source.stem if len(program.queries) == 1 else f"{source.stem}_{number}"
-        queries.append(_QueryLowering(node, scope_of(node, types, findings), time_unit, findings).lower(name))
+        queries.append(_QueryLowering(node, scope_of(node, types, defined, findings), time_unit, findings).lower(name))
         outputs += [Output(name, sinks[sink.text]) for sink in node.sinks if _is_sink(sink, sinks, findings)]
     warnings = findings.conclude()
     inputs = tuple(

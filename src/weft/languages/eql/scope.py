@@ -9,6 +9,7 @@ from weft.errors import did_you_mean
 from weft.languages.ceql.declarations import KINDS
 from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.eql import syntax
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
@@ -21,13 +22,17 @@ class Scope:
 
     leaves: Mapping[str, syntax.Leaf]
     types: Mapping[str, EventType] | None
+    defined: Defined = NOTHING_DEFINED
 
     def families(self, variable: Name, attribute: Name, findings: Findings) -> Families:
         """What an attribute of a variable can be; an attribute that its type does not have is reported."""
-        type_ = (self.types or {}).get(self.leaves[variable.text].type.text)
+        name = self.leaves[variable.text].type.text
+        type_ = (self.types or {}).get(name)
         if type_ is None:
-            return None
+            return self.defined.families(name, attribute, findings)
         kind = type_.kind_of(attribute.text) or IMPLICIT.get(attribute.text)
+        if kind is None and name in self.defined.types:
+            return self.defined.families(name, attribute, findings)
         if kind is None:
             message = f"event type {type_.name!r} has no attribute {attribute.text!r}"
             hint = did_you_mean(attribute.text, [name for name, _ in type_.attributes])
@@ -36,15 +41,15 @@ class Scope:
         return frozenset({kind.family})
 
 
-def scope_of(query: syntax.Query, types: Mapping[str, EventType] | None, findings: Findings) -> Scope:
+def scope_of(query: syntax.Query, types: Mapping[str, EventType] | None, defined: Defined, findings: Findings) -> Scope:
     """The variables of a query's pattern; those used twice, and types that are not declared, are reported."""
     leaves: dict[str, syntax.Leaf] = {}
     for leaf in query.pattern.walk():
         if not isinstance(leaf, syntax.Leaf):
             continue
         name = leaf.variable
-        if types is not None and leaf.type.text not in types:
-            hint = did_you_mean(leaf.type.text, types)
+        if types is not None and leaf.type.text not in types and not defined.has(leaf.type.text):
+            hint = did_you_mean(leaf.type.text, [*types, *defined.types])
             findings.error("unknown-type", f"there is no event type {leaf.type.text!r}", leaf.type.span, hint)
         if name.text in leaves:
             line = findings.source.location(leaves[name.text].span.start)[0]
@@ -52,7 +57,7 @@ def scope_of(query: syntax.Query, types: Mapping[str, EventType] | None, finding
             hint = f"give each its own alias, as in {leaf.type.text} x ; {leaf.type.text} y"
             findings.error("duplicate-variable", message, name.span, hint)
         leaves.setdefault(name.text, leaf)
-    return Scope(leaves, types)
+    return Scope(leaves, types, defined)
 
 
 def declared_catalog(program: syntax.Program, findings: Findings) -> Catalog:

@@ -8,6 +8,7 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic
 from weft.languages import expressions
 from weft.languages.ceql.declarations import Schema
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
 from weft.languages.step.conditions import Place, StepConditions
@@ -21,7 +22,12 @@ _NOTHING = Part(composites.Source("", ""), frozenset(), {})  # stands for what h
 
 
 def lower(
-    program: syntax.Program, source: SourceText, *, schema: Schema | None = None, time_unit: str = "ms"
+    program: syntax.Program,
+    source: SourceText,
+    *,
+    schema: Schema | None = None,
+    time_unit: str = "ms",
+    defined: Defined = NOTHING_DEFINED,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found.
 
@@ -33,7 +39,7 @@ def lower(
     inputs, outputs = inputs_of(program, findings), outputs_of(program, findings)
     queries = []
     for node in program.queries:
-        query = _QueryLowering(node, variables_of(node, types, findings), findings).lower()
+        query = _QueryLowering(node, variables_of(node, types, defined, findings), findings).lower()
         queries += [query] if query is not None else []
     warnings = findings.conclude()
     return Program(LANGUAGE, tuple(queries), catalog, source.text, time_unit, inputs, outputs), warnings

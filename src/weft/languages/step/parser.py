@@ -39,6 +39,8 @@ class _Nodes(ExpressionRules):
     """One method per rule of the grammar, called by the parser as it goes."""
 
     def name_of(self, token: Token) -> Name:
+        if token.value.startswith("`"):
+            return super().name_of(token)
         return Name(token.value.removeprefix("^"), span=place(token))
 
     def text_of(self, token: Token) -> str:

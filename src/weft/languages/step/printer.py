@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 
 from weft.languages import expressions
@@ -9,6 +10,8 @@ from weft.languages.expressions import Name
 from weft.languages.printing import AND, OR, UNARY, ExpressionPrinter
 from weft.languages.step import syntax
 from weft.languages.step.mistakes import KEYWORDS
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 # How tightly patterns bind; an operand that binds less tightly is put in parentheses.
 _EITHER, _FOLLOW, _OVERLAP, _REPEAT, _BASIC = range(5)
@@ -113,6 +116,8 @@ def expression_text(node: expressions.Expression) -> str:
 
 
 def _name(name: Name) -> str:
+    if not _PLAIN_NAME.fullmatch(name.text):
+        return "`" + name.text.replace("`", "``") + "`"
     return f"^{name.text}" if name.text in KEYWORDS else name.text
 
 

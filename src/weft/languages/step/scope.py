@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 from weft.algebra.composites import Composite
 from weft.errors import did_you_mean
 from weft.languages.conditions import Families
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.expressions import Field, Name
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
@@ -45,13 +46,17 @@ class Variables:
 
     leaves: Mapping[str, syntax.Leaf]
     types: Mapping[str, EventType]
+    defined: Defined = NOTHING_DEFINED
 
     def families(self, field: Field, findings: Findings) -> Families:
         """What a field of a known variable can be; one that its type does not have is reported."""
-        type_ = self.types.get(self.leaves[field.variable.text].type.text)
+        name = self.leaves[field.variable.text].type.text
+        type_ = self.types.get(name)
         if type_ is None:
-            return None
+            return self.defined.families(name, field.attribute, findings)
         kind = type_.kind_of(field.attribute.text)
+        if kind is None and name in self.defined.types:
+            return self.defined.families(name, field.attribute, findings)
         if kind is None:
             message = f"external {type_.name!r} has no field {field.attribute.text!r}"
             hint = did_you_mean(field.attribute.text, [name for name, _ in type_.attributes]) or "it has no fields"
@@ -85,19 +90,21 @@ class Variables:
             findings.error("unknown-variable", f"nothing is called {name.text!r} here", name.span, hint)
 
 
-def variables_of(query: syntax.Query, types: Mapping[str, EventType], findings: Findings) -> Variables:
+def variables_of(
+    query: syntax.Query, types: Mapping[str, EventType], defined: Defined, findings: Findings
+) -> Variables:
     """The variables of a query; those used twice, and types that are not declared, are reported."""
     leaves: dict[str, syntax.Leaf] = {}
     for leaf in query.pattern.walk():
         if not isinstance(leaf, syntax.Leaf):
             continue
         name = leaf.variable
-        if leaf.type.text not in types:
-            hint = did_you_mean(leaf.type.text, types) or f"declare it: external {leaf.type.text}(…)"
+        if leaf.type.text not in types and not defined.has(leaf.type.text):
+            hint = did_you_mean(leaf.type.text, [*types, *defined.types]) or f"declare it: external {leaf.type.text}(…)"
             findings.error("unknown-type", f"there is no external {leaf.type.text!r}", leaf.type.span, hint)
         if name.text in leaves:
             message = f"a second {name.text!r} in this pattern"
             hint = f"give each its own alias: {leaf.type.text}/{leaf.type.text}1, {leaf.type.text}/{leaf.type.text}2"
             findings.error("duplicate-variable", message, name.span, hint)
         leaves.setdefault(name.text, leaf)
-    return Variables(leaves, types)
+    return Variables(leaves, types, defined)

@@ -9,6 +9,7 @@ from weft.algebra.rule_graph import behind, numbered
 from weft.algebra.rules import Rule
 from weft.errors import Diagnostic
 from weft.languages.ceql.declarations import Schema, given_catalog
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.findings import Findings
 from weft.languages.tesla import syntax
 from weft.languages.tesla.check import check_cycles
@@ -26,14 +27,15 @@ def lower(
     schema: Schema | None = None,
     time_unit: str = "ms",
     running: Sequence[AnyQuery] = (),
+    defined: Defined = NOTHING_DEFINED,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The program in the algebra, with warnings; raises ProgramError with all errors that were found.
 
-    `running` are queries that it will be deployed beside: their rules define types, and may close cycles.
+    `running` are queries that it will be deployed beside: their rules may close cycles.
     """
     findings = Findings(source)
     others = _behind(program, running)
-    types = Types(program.rules, given_catalog(schema), others)
+    types = Types(program.rules, given_catalog(schema), defined)
     if not program.rules:
         hint = "a rule looks like this: define Fire(area: string) from Smoke(value > 3) where area = Smoke.area"
         findings.error("no-rule", "there is no rule in this text", program.span, hint)

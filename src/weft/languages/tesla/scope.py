@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft.algebra.rules import Rule
 from weft.errors import did_you_mean
 from weft.languages.ceql.declarations import KINDS
 from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families, Typed
+from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 from weft.languages.tesla import syntax
@@ -32,17 +32,18 @@ def kind_named(name: Name, findings: Findings) -> Kind | None:
 class Types:
     """The event types whose attributes are known: those that rules define, running ones too, and those of a schema."""
 
-    def __init__(self, rules: tuple[syntax.Rule, ...], catalog: Catalog, running: Sequence[Rule] = ()) -> None:
+    def __init__(self, rules: tuple[syntax.Rule, ...], catalog: Catalog, defined: Defined = NOTHING_DEFINED) -> None:
         given = list(catalog.all_types())
         self._are_given = bool(given)
+        self._defined = defined
         self._known: dict[str, Attributes] = {}
         for type_ in given:
             for name, kind in (*type_.attributes, *IMPLICIT.items()):
                 self._add(type_.name, name, kind)
-        for defined in running:
-            self._known.setdefault(defined.name, {})
-            for field_ in defined.fields:
-                self._add(defined.name, field_.name, field_.kind)
+        for type_name, fields in defined.types.items():
+            self._known.setdefault(type_name, {})
+            for field_name, field_kind in fields.items():
+                self._add(type_name, field_name, field_kind)
         for rule in rules:
             self._known.setdefault(rule.type.text, {})
             for declared in rule.fields:
@@ -63,7 +64,7 @@ class Types:
             if hint is None or not hint.startswith("did"):
                 hint = f"add it: Assign …, 17 => {type_.text}"
             findings.error("unknown-type", message, type_.span, hint)
-        elif self._are_given and type_.text not in self._known:
+        elif self._are_given and type_.text not in self._known and not self._defined.has(type_.text):
             hint = did_you_mean(type_.text, self._known)
             findings.error("unknown-type", f"there is no event type {type_.text!r}", type_.span, hint)
 
