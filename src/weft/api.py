@@ -97,6 +97,7 @@ def match(
     time: str = "ts",
     type: str = "type",
     *,
+    order: str | Sequence[str] = (),
     rejects: bool = False,
     **options: Any,
 ) -> DataFrame:
@@ -108,7 +109,9 @@ def match(
     how many ticks later than its successors an event may come.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
-        return engines.match_on_spark(frame, together(program), time=time, type=type, rejects=rejects, **options)
+        return engines.match_on_spark(
+            frame, together(program), time=time, type=type, order=as_columns(order), rejects=rejects, **options
+        )
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
@@ -118,10 +121,11 @@ def match(
 def detect(
     events: Any,
     program: Programs,
-    engine: str = "local",
+    engine: str | None = None,
     *,
     time: str = "ts",
     type: str = "type",
+    order: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
@@ -129,14 +133,18 @@ def detect(
     """The matches in events, in match order.
 
     `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
-    several such sources by name. Events that cannot be read take no part: they are appended to `rejects`, or warned
-    about if it is None.
+    several such sources by name. A Spark frame is matched on Spark unless an engine is named. Events that cannot be
+    read take no part: they are appended to `rejects`, or warned about if it is None. `order` names columns that
+    decide between events with equal times, as in `ORDER BY ts, seq`.
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
     """
-    run = engines.start(events, together(program), engine, time=time, type=type, arrival=_arrival(delay, idle_after))
+    arrival = _arrival(delay, idle_after)
+    run = engines.start(
+        events, together(program), engine, time=time, type=type, order=as_columns(order), arrival=arrival
+    )
     return _objects(run, rejects)
 
 
@@ -149,19 +157,28 @@ def _objects(run: engines.Run, rejects: list[Rejected] | None) -> Iterator[Match
 def count(
     events: Any,
     program: Programs,
-    engine: str = "local",
+    engine: str | None = None,
     *,
     time: str = "ts",
     type: str = "type",
+    order: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
-    run = engines.start(events, together(program), engine, time=time, type=type, arrival=_arrival(delay, idle_after))
+    arrival = _arrival(delay, idle_after)
+    run = engines.start(
+        events, together(program), engine, time=time, type=type, order=as_columns(order), arrival=arrival
+    )
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     return counts
+
+
+def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One or several columns by name."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | None:

@@ -51,20 +51,36 @@ class Run(Protocol):
         """The number of matches of each query."""
 
 
-def start(events: Any, program: Program, engine: str, *, time: str, type: str, arrival: Arrival | None = None) -> Run:
-    """Set up a run; nothing is read yet."""
+def start(
+    events: Any,
+    program: Program,
+    engine: str | None = None,
+    *,
+    time: str,
+    type: str,
+    order: Sequence[str] = (),
+    arrival: Arrival | None = None,
+) -> Run:
+    """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named."""
+    engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
+    if engine != "spark" and is_spark_frame(events):
+        if events.isStreaming:
+            raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
+        events = events.toArrow()
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
         if arrival is not None:
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
-        return SparkRun(spark_input(events, program, time=time, type=type), optimize(program), time=time, type=type)
+        given = spark_input(events, program, time=time, type=type)
+        return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order))
     if engine == "meaning":
-        return MeaningRun(program, open_input(events, program, time=time, type=type, arrival=arrival))
+        return MeaningRun(program, open_input(events, program, time=time, type=type, order=order, arrival=arrival))
     chosen = plan(optimize(program))
-    source = open_input(events, program, time=time, type=type, columns=chosen.columns, arrival=arrival)
+    wanted = chosen.columns
+    source = open_input(events, program, time=time, type=type, order=order, columns=wanted, arrival=arrival)
     return LocalRun(chosen, source)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,19 +35,26 @@ def open_input(
     *,
     time: str,
     type: str,
+    order: Sequence[str] = (),
     columns: Collection[str] | None = None,
     arrival: Arrival | None = None,
 ) -> Events:
     """Events in stream order from data in memory, from files, or from named sources."""
     if isinstance(events, Mapping) and not is_event(events, time, type):
-        return _merged(events, _reading(program, time, type, columns), program, arrival or Arrival())
+        return _merged(events, _reading(program, time, type, columns, order), program, arrival or Arrival())
     if arrival is not None:
         raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
-    return open_source(events, program, time=time, type=type, columns=columns)
+    return open_source(events, program, time=time, type=type, order=order, columns=columns)
 
 
 def open_source(
-    events: Any, program: Program, *, time: str, type: str, columns: Collection[str] | None = None
+    events: Any,
+    program: Program,
+    *,
+    time: str,
+    type: str,
+    order: Sequence[str] = (),
+    columns: Collection[str] | None = None,
 ) -> EventSource:
     """Events in stream order from data in memory or from files."""
     paths = paths_of(events)
@@ -60,6 +67,7 @@ def open_source(
         time_unit=program.time_unit,
         columns=columns,
         sources=[source.type for source in program.inputs],
+        order=order,
     )
 
 
@@ -134,11 +142,17 @@ def named_sources(events: Mapping[str, Any], reading: Reading, program: Program)
 def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arrival: Arrival) -> Events:
     sources = named_sources(events, reading, program)
     if any(source.items is not None for source in sources):
+        if reading.order:
+            raise UsageError(
+                "`order` is for inputs that are read as a whole: events of iterators are matched as they come"
+            )
         return LiveEvents(sources, reading, delay=arrival.delay, idle_after=arrival.idle_after)
     return whole_source(sources, reading)
 
 
-def _reading(program: Program, time: str, type: str, columns: Collection[str] | None) -> Reading:
+def _reading(
+    program: Program, time: str, type: str, columns: Collection[str] | None, order: Sequence[str] = ()
+) -> Reading:
     return Reading(
         time,
         type,
@@ -146,6 +160,7 @@ def _reading(program: Program, time: str, type: str, columns: Collection[str] | 
         program.time_unit,
         columns=None if columns is None else frozenset(columns),
         sources=tuple(source.type for source in program.inputs),
+        order=tuple(order),
     )
 
 

@@ -77,6 +77,7 @@ def match(
     ] = "local",
     time: options.Time = "ts",
     type_: options.Type = "type",
+    order: options.Order = None,
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
     out: Out = None,
@@ -116,7 +117,7 @@ def match(
     out = out or "-"
     shared = dict.fromkeys(path for paths in sinks.values() for path in paths)
     check_places([*shared, out, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
-    run = engines.start(given, program, engine, time=time, type=type_)
+    run = engines.start(given, program, engine, time=time, type=type_, order=order or ())
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count

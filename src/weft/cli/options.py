@@ -18,6 +18,10 @@ Language = Annotated[
 ]
 Time = Annotated[str, typer.Option(metavar="NAME", help="The attribute with an event's time.")]
 Type = Annotated[str, typer.Option("--type", metavar="NAME", help="The attribute with an event's type.")]
+Order = Annotated[
+    list[str] | None,
+    typer.Option("--order", metavar="NAME", help="An attribute that decides between equal times; repeatable."),
+]
 TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")]
 Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read and found, and how fast.")]
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]

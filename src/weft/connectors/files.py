@@ -48,6 +48,7 @@ def open_events(
     columns: Collection[str] | None = None,
     ordered: bool = False,
     sources: Sequence[str] = (),
+    order: Sequence[str] = (),
 ) -> EventSource:
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
 
@@ -56,7 +57,9 @@ def open_events(
     For the rest see `read_events`.
     """
     kept = None if columns is None else frozenset(columns)
-    reading = Reading(time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered, tuple(sources))
+    reading = Reading(
+        time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered, tuple(sources), order=tuple(order)
+    )
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; known are {', '.join(READERS)}")
     files = [(path, format or format_of(path)) for path in find_files(paths)]

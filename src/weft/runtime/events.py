@@ -35,6 +35,7 @@ class Column:
     booleans: pa.Array | None = None
     others: pa.Array | None = None  # true where the input has a value of no kind; only input columns have it
     exact: pa.Array | None = None  # string: the digits of a number of which `numbers` has the nearest float
+    fine: pa.Array | None = None  # int64: nanoseconds by which a time is after its tick; only input columns have it
 
     def map(self, change: Callable[[pa.Array], pa.Array]) -> Column:
         """The column with each present array changed."""
@@ -44,6 +45,7 @@ class Column:
             None if texts is None else change(texts),
             None if booleans is None else change(booleans),
             exact=None if exact is None else change(exact),
+            fine=None if self.fine is None else change(self.fine),
         )
 
     def value(self, row: int) -> int | float | Decimal | str | bool | None:

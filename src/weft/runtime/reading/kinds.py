@@ -53,7 +53,7 @@ def _unusual_column(array: pa.Array, time_unit: str) -> Column:
     if pa.types.is_dictionary(kind):
         return _dictionary(array, time_unit)
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return Column(numbers=ticks_of(array, time_unit))
+        return _times(array, time_unit)
     if isinstance(kind, pa.BaseExtensionType):
         return column_of(array.storage, time_unit)
     if pa.types.is_run_end_encoded(kind):
@@ -95,6 +95,17 @@ def _floats(array: pa.Array) -> pa.Array:
     if suspicious and bool(np.isnan(values).any()):
         return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
     return array
+
+
+def _times(array: pa.Array, time_unit: str) -> Column:
+    """Times as ticks, with what is left of those that are finer."""
+    kind = array.type
+    if pa.types.is_date(kind) or NANOSECONDS[kind.unit] >= NANOSECONDS[time_unit]:
+        return Column(numbers=ticks_of(array, time_unit))
+    unit = NANOSECONDS[kind.unit]
+    numbers = array.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.int64()).fill_null(0)
+    rest = numbers.to_numpy(zero_copy_only=False) % (NANOSECONDS[time_unit] // unit) * unit
+    return Column(numbers=ticks_of(array, time_unit), fine=pa.array(rest) if rest.any() else None)
 
 
 def ticks_of(array: pa.Array, time_unit: str) -> pa.Array:

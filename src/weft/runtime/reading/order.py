@@ -16,9 +16,10 @@ from weft.runtime import blocks
 from weft.runtime.buffers import fixed
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
-from weft.runtime.reading.kinds import check_time_unit
+from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
 from weft.runtime.reading.readable import check_kinds, check_types
-from weft.runtime.reading.times import END, START, read_times
+from weft.runtime.reading.ties import FINE_END, FINE_START, as_ranks, tie_keys, without_fine
+from weft.runtime.reading.times import END, START, fine_of, read_times
 from weft.schema import Catalog
 
 _NO_RANKS = np.empty(0, np.int64)
@@ -37,6 +38,7 @@ class Reading:
     ordered: bool = False
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
     since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
+    order: tuple[str, ...] = ()  # columns that decide between equal times
 
     def __post_init__(self) -> None:
         check_time_unit(self.time_unit)
@@ -49,7 +51,7 @@ class Reading:
         if self.columns is None:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
-        return self.columns | declared | {self.time, START, END, self.type, STREAM}
+        return self.columns | declared | {self.time, START, END, self.type, STREAM, *self.order}
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Segment:
     starts: Int64s
     ends: Int64s
     keep: Int64s | None  # rows that are events; None: all
+    _fine: dict[str, Int64s] | None = None
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -71,12 +74,14 @@ class Segment:
 
     def events(self, reading: Reading) -> EventBatch:
         """The events, with positions still to be given."""
-        names = self.chunk.names if reading.columns is None else reading.columns
+        names = self.chunk.names if reading.columns is None else reading.columns.union(reading.order)
         rows = None if self.keep is None else pa.array(self.keep)
 
         def kept(column: Column) -> Column:
             return column if rows is None else column.map(lambda array: array.take(rows))
 
+        columns = {name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names}
+        columns |= {name: kept(Column(numbers=pa.array(fine))) for name, fine in self.fine(reading).items()}
         streams = kept(self.chunk.column(STREAM)).texts
         types = kept(self.chunk.column(reading.type)).texts
         return EventBatch(
@@ -84,14 +89,19 @@ class Segment:
             starts=self.starts,
             ends=self.ends,
             positions=np.zeros(len(self), np.int64),
-            columns={name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names},
+            columns=columns,
             streams=streams,
         )
 
-    def ranks(self, reading: Reading) -> Int64s:
-        """The place of each event's source among the declared ones."""
-        ranks = ranks_of(self.chunk.column(reading.type).texts, reading.sources)
-        return ranks if self.keep is None else ranks[self.keep]
+    def fine(self, reading: Reading) -> dict[str, Int64s]:
+        """By how much times are after their ticks, of all rows; nothing when they are not."""
+        if self._fine is None:
+            instants = reading.time in self.chunk.names
+            places = {FINE_END: reading.time} if instants else {FINE_END: END, FINE_START: START}
+            columns = {name: self.chunk.column(place) for name, place in places.items()}
+            found = {name: fine_of(c, self.chunk.length, reading.time_unit) for name, c in columns.items()}
+            self._fine = {name: fine for name, fine in found.items() if fine is not None}
+        return self._fine
 
 
 class EventSource:
@@ -99,6 +109,7 @@ class EventSource:
 
     safe: int | None = None  # how far time has come is told by the events alone
     longest: int | None = None  # ticks of the longest event; None: it is not known ahead
+    keep_fine = False  # whether events keep what is left of times that are finer than ticks
 
     def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
         self.reading = reading
@@ -118,7 +129,7 @@ class EventSource:
             positions = np.arange(position, position + len(batch))
             position += len(positions)
             self.counters["events"] = position - self.first
-            yield EventBatch(batch.types, batch.starts, batch.ends, positions, batch.columns, batch.streams)
+            yield replace(batch if self.keep_fine else without_fine(batch), positions=positions)
 
     def continued(self, first: int, since: tuple[int, int] | None) -> EventSource:
         """This source as one that goes on: its first position, and the end and start of the event before."""
@@ -168,28 +179,27 @@ class EventSource:
         """All events in stream order; those that came in it are not copied."""
         self.longest = max((s.longest for s in segments), default=0)
         in_time = all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments))
-        ranks = self._ranks(segments, in_time) if self.reading.sources else None
-        if in_time and ranks is None:
+        if in_time and not self._has_ties(segments):
             segments.reverse()
             yield from self._sized(segments.pop().events(self.reading) for _ in range(len(segments)))
             return
         batch = blocks.concat(segment.events(self.reading) for segment in segments)
         segments.clear()
-        order = stream_order(batch.starts, batch.ends, ranks)
+        keys = tie_keys(batch, self.reading.sources, self.reading.order, NANOSECONDS[self.reading.time_unit])
+        order = stream_order(batch.starts, batch.ends, None if keys is None else as_ranks(keys))
         for first in range(0, len(order), self.reading.batch_size):
             yield blocks.take(batch, order[first : first + self.reading.batch_size])
 
-    def _ranks(self, segments: list[Segment], in_time: bool) -> Int64s | None:
-        """The place of each event's source among the declared ones; None when it changes nothing."""
-        if not segments:
-            return None
+    def _has_ties(self, segments: list[Segment]) -> bool:
+        """Whether equal times are next to each other, and something but arrival decides between them."""
+        reading = self.reading
+        if not segments or not (
+            reading.sources or reading.order or any(True for s in segments for _ in s.fine(reading))
+        ):
+            return False
         starts = np.concatenate([segment.starts for segment in segments])
         ends = np.concatenate([segment.ends for segment in segments])
-        ties = (starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])
-        if in_time and not ties.any():
-            return None
-        ranks = np.concatenate([segment.ranks(self.reading) for segment in segments])
-        return None if in_time and not (ties & (ranks[1:] < ranks[:-1])).any() else ranks
+        return bool(((starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])).any())
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """Small batches joined, and large ones cut, to about the wanted size."""
@@ -232,6 +242,7 @@ def read_events(
     columns: Collection[str] | None = None,
     ordered: bool = False,
     sources: Sequence[str] = (),
+    order: Sequence[str] = (),
 ) -> EventSource:
     """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
 
@@ -239,7 +250,7 @@ def read_events(
     `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
     rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
     sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
-    first whose type stands first in `sources`.
+    first whose type stands first in `sources`, then those that are less in the columns of `order`.
     """
     reading = Reading(
         time,
@@ -250,6 +261,7 @@ def read_events(
         None if columns is None else frozenset(columns),
         ordered,
         tuple(sources),
+        order=tuple(order),
     )
     if isinstance(data, EventSource):
         return data
@@ -273,6 +285,8 @@ def _check_columns(names: Collection[str], reading: Reading) -> None:
     elif reading.time not in names and not (START in names and END in names):
         missing = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
         wanted = reading.time
+    elif lost := next((name for name in reading.order if name not in names), None):
+        missing, wanted = f"no column {lost!r} to order by", lost
     if missing:
         hint = did_you_mean(wanted, names) or ""
         there = f"the columns are {', '.join(names)}" if names else "there are no columns"
@@ -296,15 +310,6 @@ def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collecti
 
 def _after(later: Segment, earlier: Segment) -> bool:
     return (int(later.ends[0]), int(later.starts[0])) >= (int(earlier.ends[-1]), int(earlier.starts[-1]))
-
-
-def ranks_of(types: pa.Array, sources: Sequence[str]) -> Int64s:
-    """The place of each event's type among those of the declared sources; other types come last."""
-    coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
-    places = {name: place for place, name in reversed(list(enumerate(sources)))}
-    known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
-    ranks: Int64s = known[np.asarray(coded.indices.fill_null(len(known) - 1))]
-    return ranks
 
 
 def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> Int64s:

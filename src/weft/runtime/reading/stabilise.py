@@ -19,7 +19,8 @@ from weft.kernels.events.merge import pass_of
 from weft.runtime import blocks
 from weft.runtime.buffers import fixed
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.reading.order import merged_order, ranks_of
+from weft.runtime.reading.order import merged_order
+from weft.runtime.reading.ties import ranks_of
 
 BEGINNING, END = -(1 << 63), 1 << 63  # before and after all times
 IN_VAIN = 2048

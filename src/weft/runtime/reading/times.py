@@ -72,13 +72,25 @@ def _ticks(
     if column.texts is not None:
         for row in np.flatnonzero(valid_mask(column.texts)):
             time = parse_time(column.texts[int(row)].as_py(), time_unit)
-            ticks[row], state[row] = (0, BAD) if time is None else (time, GOOD)
+            ticks[row], state[row] = (0, BAD) if time is None else (time[0], GOOD)
     if column.booleans is not None:
         state[valid_mask(column.booleans)] = BAD
     bad = state == BAD if wanted is None else (state == BAD) & wanted
     for row in np.flatnonzero(bad):
         problems.setdefault(int(row), f"{name!r} is not a time: {column.value(int(row))!r}")
     return ticks, state
+
+
+def fine_of(column: Column, length: int, time_unit: str) -> Int64s | None:
+    """Nanoseconds by which the times of a column are after their ticks; None: they are not."""
+    fine = np.zeros(length, np.int64)
+    if column.fine is not None:
+        fine += np.asarray(column.fine)
+    if column.texts is not None:
+        for row in np.flatnonzero(valid_mask(column.texts)):
+            time = parse_time(column.texts[int(row)].as_py(), time_unit)
+            fine[row] = 0 if time is None else time[1]
+    return fine if fine.any() else None
 
 
 def _read_numbers(numbers: pa.Array, ticks: Int64s, state: States) -> None:
@@ -103,12 +115,12 @@ def _read_digits(column: Column, ticks: Int64s, state: States) -> None:
         ticks[row], state[row] = (whole, GOOD) if good else (0, BAD)
 
 
-def parse_time(text: str, time_unit: str) -> int | None:
-    """An ISO 8601 date or time as ticks (UTC unless it says otherwise), None when it is none."""
+def parse_time(text: str, time_unit: str) -> tuple[int, int] | None:
+    """An ISO 8601 date or time as ticks (UTC unless it says otherwise) and nanoseconds, None when it is none."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH
     microseconds = (since.days * 86400 + since.seconds) * 10**6 + since.microseconds
-    return microseconds * 1000 // NANOSECONDS[time_unit]
+    return divmod(microseconds * 1000, NANOSECONDS[time_unit])

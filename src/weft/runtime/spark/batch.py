@@ -61,7 +61,7 @@ def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
     check_columns(frame.columns, reading)
     needed = reading.needed or frozenset(frame.columns)
     declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
-    always = {reading.time, reading.type, START, END, STREAM} | declared
+    always = {reading.time, reading.type, START, END, STREAM, *reading.order} | declared
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else quoted(reading.type).isin(sorted(types))
     columns = []
@@ -85,6 +85,9 @@ def check_columns(names: list[str], reading: Reading, where: str = "") -> None:
     if reading.time not in names and not (START in names and END in names):
         why = f"{where}no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
         raise InputError(_missing(reading.time, why, names))
+    for name in reading.order:
+        if name not in names:
+            raise InputError(_missing(name, f"{where}no column {name!r} to order by", names))
 
 
 def _missing(name: str, why: str, names: list[str]) -> str:

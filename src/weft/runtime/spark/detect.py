@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -39,13 +40,20 @@ class SparkRun:
     """
 
     def __init__(
-        self, events: Any, program: Program, *, time: str = "ts", type: str = "type", lanes: int | None = None
+        self,
+        events: Any,
+        program: Program,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        order: tuple[str, ...] = (),
+        lanes: int | None = None,
     ) -> None:
         self.counters: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
         self.rejected: list[Rejected] = []
         self._events = events
-        self._reading = Reading(time, type, time_unit=program.time_unit)
+        self._reading = Reading(time, type, time_unit=program.time_unit, order=order)
         self._plan = plan(program)
         self._lanes = lanes
 
@@ -106,7 +114,15 @@ class SparkRun:
             else:
                 self.rejected.append(_rejected(row["id"], row["reason"], row["event"]))
         self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
+        tied = totals.pop("tied", 0)
         self.counters = {**totals, "rejected": len(self.rejected)}
+        if tied and isinstance(self._events, DataFrame):
+            warnings.warn(
+                f"{tied:,} events have the time of an event in another partition, so that chance decided which comes "
+                "first: name columns that decide, as in order='seq'",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def _source(chunk: Chunk, job: Job) -> EventSource:

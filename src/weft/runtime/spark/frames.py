@@ -24,6 +24,7 @@ def match_frame(
     *,
     time: str = "ts",
     type: str = "type",
+    order: tuple[str, ...] = (),
     lanes: int | None = None,
     delay: int | None = None,
     rejects: bool = False,
@@ -37,7 +38,7 @@ def match_frame(
     """
     session = frame.sparkSession
     chosen = plan(program)
-    reading = Reading(time, type, time_unit=program.time_unit)
+    reading = Reading(time, type, time_unit=program.time_unit, order=order)
     check_lanes(lanes)
     if frame.isStreaming:
         partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
@@ -56,13 +57,14 @@ def match_files(
     *,
     time: str = "ts",
     type: str = "type",
+    order: tuple[str, ...] = (),
     lanes: int | None = None,
     rejects: bool = False,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
     session = spark_session()
-    reading = Reading(time, type, time_unit=program.time_unit)
+    reading = Reading(time, type, time_unit=program.time_unit, order=order)
     job = job_of(plan(program), reading, lanes or cores(session))
     return _counted(match_lanes(file_runs(session, files, job), job), rejects=rejects)
 

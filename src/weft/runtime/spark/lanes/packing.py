@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from weft.runtime import blocks
 from weft.runtime.classify.keys import lane_of
 from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.reading.order import EventSource, ranks_of
+from weft.runtime.reading.kinds import NANOSECONDS
+from weft.runtime.reading.order import EventSource
+from weft.runtime.reading.ties import tie_keys, without_fine
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.lanes import Lane
 from weft.runtime.spark.lanes.times import encode_times
@@ -51,9 +53,12 @@ class Place:
 
 def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
     """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
+    events.keep_fine = True
     everything = blocks.concat(list(events))
-    ranks = ranks_of(everything.types, job.reading.sources) if len(job.reading.sources) > 1 else 0
-    times = encode_times(everything.ends, everything.starts, ranks)
+    sources = job.reading.sources if len(job.reading.sources) > 1 else ()
+    ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
+    times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)
+    everything = without_fine(everything)
     first = int(everything.ends[0]) if len(everything) else None
     rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))

@@ -9,6 +9,7 @@ import numpy as np
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.reading.order import stream_order
+from weft.runtime.reading.ties import as_ranks
 from weft.runtime.spark.lanes.runs import Origin, Run, cut_run, move
 
 
@@ -23,6 +24,7 @@ class Sequencer:
     def __init__(self, released: int = 0, held: Iterable[Run] = ()) -> None:
         self.released = released  # events of the whole stream that have their position
         self.held: dict[Origin, Run] = {run.origin: run for run in held}
+        self.tied = 0  # events that only their partition put before or behind one with the same time
 
     def add(self, run: Run) -> None:
         """Take a run, none of whose events is before a bound already passed."""
@@ -42,7 +44,9 @@ class Sequencer:
                 else:
                     self.held[origin] = cut_run(run, count)
         batches = []
-        for (run, count), places in zip(shares, _places(shares), strict=True):
+        places_of, tied = _places(shares)
+        self.tied += tied
+        for (run, count), places in zip(shares, places_of, strict=True):
             events = blocks.slice(run.events, 0, int(np.searchsorted(run.events.positions, count, side="left")))
             if len(events):
                 batches.append(move(events, self.released + places[events.positions]))
@@ -60,18 +64,25 @@ class Sequencer:
         return sum(len(run) for run in self.held.values())
 
 
-def _places(shares: list[tuple[Run, int]]) -> list[Int64s]:
-    """For each share (the first `count` events of a run) the places of its events in the order of them all."""
+def _places(shares: list[tuple[Run, int]]) -> tuple[list[Int64s], int]:
+    """For each share (the first `count` events of a run) the places of its events in the order of them all.
+
+    And how many events stand next to one of another part of the input only because it is another part.
+    """
     counts = [count for _, count in shares]
     if len(shares) <= 1:
-        return [np.arange(count) for count in counts]
+        return [np.arange(count) for count in counts], 0
     ends = np.concatenate([run.ends[:count] for run, count in shares])
     instant = all(run.starts is run.ends for run, _ in shares)
     starts = ends if instant else np.concatenate([run.starts[:count] for run, count in shares])
-    order = stream_order(starts, ends, _ranks(shares))
+    ranks = _ranks(shares)
+    order = stream_order(starts, ends, ranks)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
-    return np.split(places, np.cumsum(counts)[:-1])
+    parts = np.repeat([hash((run.origin[0], run.origin[2])) for run, _ in shares], counts)
+    equal = [values[order[1:]] == values[order[:-1]] for values in (ends, starts, ranks) if values is not None]
+    tied = np.logical_and.reduce(equal) & (parts[order[1:]] != parts[order[:-1]])
+    return np.split(places, np.cumsum(counts)[:-1]), int(np.count_nonzero(tied))
 
 
 def _ranks(shares: list[tuple[Run, int]]) -> Int64s | None:
@@ -79,7 +90,7 @@ def _ranks(shares: list[tuple[Run, int]]) -> Int64s | None:
     ranks = [run.ranks for run, _ in shares]
     if all(isinstance(rank, int) and rank == ranks[0] for rank in ranks):
         return None
-    return np.concatenate([np.broadcast_to(run.ranks, len(run))[:count] for run, count in shares])
+    return as_ranks(np.concatenate([np.broadcast_to(run.ranks, len(run))[:count] for run, count in shares]))
 
 
 def _in_position_order(batches: list[EventBatch]) -> EventBatch:

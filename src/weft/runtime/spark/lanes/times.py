@@ -10,13 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.runtime.events import Int64s
+from weft.runtime.reading.ties import Keys
 
 # Count, first end, the rank if it is the same for all, and the widths of what follows: the steps between ends, the
 # spans (0: instants), the ranks (0: all the same).
 _HEAD = struct.Struct("<qqqbbb")
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
-Ranks: TypeAlias = Int64s | int  # of the sources of events; a number: the same for all
+_BYTES = 127  # the width of ranks that are bytes, which follow their length
+_LENGTH = struct.Struct("<i")
+
+Ranks: TypeAlias = Keys | int  # what decides between equal times; a number: the same for all
 
 
 def encode_times(ends: Int64s, starts: Int64s, ranks: Ranks = 0) -> bytes:
@@ -30,8 +34,10 @@ def encode_times(ends: Int64s, starts: Int64s, ranks: Ranks = 0) -> bytes:
     places, rank_width, rank = b"", 0, 0
     if isinstance(ranks, int):
         rank = ranks
-    elif bool((ranks == ranks[0]).all()):
+    elif ranks.dtype == np.int64 and bool((ranks == ranks[0]).all()):
         rank = int(ranks[0])
+    elif ranks.dtype.kind == "S":
+        places, rank_width = _LENGTH.pack(ranks.dtype.itemsize) + ranks.tobytes(), _BYTES
     else:
         places, rank_width = _narrow(ranks)
     return _HEAD.pack(len(ends), int(ends[0]), rank, width, span_width, rank_width) + steps + spans + places
@@ -54,11 +60,15 @@ def decode_times(data: bytes | pa.Buffer) -> tuple[Int64s, Int64s, Ranks]:
     np.cumsum(np.frombuffer(data, _WIDTHS[width], count - 1, at), out=ends.view(np.uint64)[1:])
     ends += first
     at += (count - 1) * width
-    starts, ranks = ends, rank
+    starts = ends
+    ranks: Ranks = rank
     if span_width:
         starts = ends - np.frombuffer(data, _WIDTHS[span_width], count, at).astype(np.uint64).view(np.int64)
         at += count * span_width
-    if rank_width:
+    if rank_width == _BYTES:
+        (size,) = _LENGTH.unpack_from(data, at)
+        ranks = np.frombuffer(data, f"S{size}", count, at + _LENGTH.size)
+    elif rank_width:
         ranks = np.frombuffer(data, _WIDTHS[rank_width], count, at).astype(np.int64)
     return ends, starts, ranks
 

@@ -55,7 +55,8 @@ class WholeLane:
         yield from self._rejects
         # Events of the whole input, as all lanes count them: one is enough.
         events = self._sequencer.released if self._first else 0
-        yield counters_as_output({**self.matcher.counters, "events": events})
+        tied = {"tied": self._sequencer.tied} if self._first and self._sequencer.tied else {}
+        yield counters_as_output({**self.matcher.counters, "events": events, **tied})
 
 
 def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:
