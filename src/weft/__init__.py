@@ -4,12 +4,14 @@ from weft.algebra.query import Program
 from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
 from weft.live_program import Deployment, LiveProgram, Matches, live
+from weft.pattern import AfterMatch, Pattern, coalesce, e
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match
 from weft.runtime.reading.arrivals import Heartbeat
 from weft.runtime.subscriptions import Subscription
 
 __all__ = [
+    "AfterMatch",
     "Deployment",
     "Diagnostic",
     "Heartbeat",
@@ -17,6 +19,7 @@ __all__ = [
     "LiveProgram",
     "Match",
     "Matches",
+    "Pattern",
     "Program",
     "ProgramError",
     "ProgramWarning",
@@ -25,9 +28,11 @@ __all__ = [
     "Subscription",
     "UsageError",
     "WeftError",
+    "coalesce",
     "compile",
     "count",
     "detect",
+    "e",
     "explain",
     "live",
     "match",

@@ -17,6 +17,7 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError
 from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
+from weft.pattern import Pattern
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match
 from weft.runtime.writing.match_rows import rows_to_matches
@@ -25,7 +26,7 @@ from weft.schema import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Programs = Program | str | Path | Sequence[Program | str | Path]
+Programs = Program | Pattern | str | Path | Sequence[Program | Pattern | str | Path]
 Schema = Catalog | Mapping[str, Mapping[str, str]]
 Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
 Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
@@ -205,7 +206,8 @@ def compile_each(
     programs: Programs, compiled: Compile = compile_with_findings
 ) -> tuple[list[Program], tuple[Diagnostic, ...]]:
     """The programs one by one, texts and files compiled, and the warnings; all errors of all are raised together."""
-    given = [programs] if isinstance(programs, Program | str | Path) else list(programs)
+    asked = [programs] if isinstance(programs, Program | Pattern | str | Path) else list(programs)
+    given = [part.program() if isinstance(part, Pattern) else part for part in asked]
     texts = [part for part in given if isinstance(part, str | Path)]
     beside = [part for part in given if isinstance(part, Program)]
     found = iter(compile_beside([partial(compiled, text) for text in texts], beside))

@@ -14,6 +14,7 @@ from weft.algebra.text import to_text
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer.pipeline import Step, optimize_with_trace
+from weft.pattern.builder import BUILT
 from weft.plan.planner import plan
 from weft.plan.text import plan_dot, plan_text, tables_text
 from weft.source import SourceText
@@ -35,6 +36,10 @@ def show(program: Program, stage: str, form: str) -> str:
 
 
 def _show_syntax(program: Program, form: str) -> str:
+    if program.language == BUILT:
+        if form != "text":
+            raise UsageError("a pattern built in Python has its text only: use format='text', or stage='algebra'")
+        return program.text
     tree = parse_syntax(program.text, language=program.language)
     if form == "text":
         return language_of(program.text, language=program.language).print(tree)

@@ -72,6 +72,13 @@ class Either(Pattern):
 
 
 @dataclass(frozen=True)
+class Maybe(Pattern):
+    """The pattern or nothing at all: a sequence may go on without it. A query's whole pattern is never nothing."""
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
 class Where(Pattern):
     """Unary filter: every event bound to `variable` satisfies the predicate (over the event at hand)."""
 
@@ -92,3 +99,17 @@ class Correlate(Pattern):
 
     pattern: Pattern
     condition: Predicate
+
+
+def may_be_nothing(pattern: Pattern) -> bool:
+    """Whether a sequence may go on without the pattern."""
+    match pattern:
+        case Maybe():
+            return True
+        case Sequence(left, right):
+            return may_be_nothing(left) and may_be_nothing(right)
+        case Either(left, right):
+            return may_be_nothing(left) or may_be_nothing(right)
+        case Bind(inner) | Repeat(inner) | Where(inner) | Correlate(inner):
+            return may_be_nothing(inner)
+    return False

@@ -14,6 +14,7 @@ from weft.tree import Node
 Value = int | float | str | bool
 ArithmeticOperator = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator = OneOf["<", "<=", ">", ">=", "=", "<>"]
+Function = OneOf["ABS", "LOWER", "UPPER", "LENGTH", "COALESCE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]
 AggregateFunction = OneOf["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"]
 
 
@@ -60,6 +61,19 @@ class Negative(Expression):
     """`-operand`."""
 
     operand: Expression
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of values, without a value where it makes no sense: of a missing value, or of one of another kind.
+
+    LOWER, UPPER and LENGTH are of texts, ABS of numbers; COALESCE is the first operand that has a value. The parts of
+    a date are of a whole number of ticks since 1970, each of `tick` nanoseconds, in UTC, for the years 1 to 9999.
+    """
+
+    function: Function
+    operands: tuple[Expression, ...]
+    tick: int = 10**6
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,13 @@ class In(Predicate):
     @property
     def _constants(self) -> tuple[Literal, ...]:
         return tuple(map(Literal, self.values))
+
+
+@dataclass(frozen=True)
+class IsNull(Predicate):
+    """The operand has no value."""
+
+    operand: Expression
 
 
 @dataclass(frozen=True)

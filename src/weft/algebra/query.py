@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal as OneOf
 
+from weft.algebra.chains import Fits, Skip
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.feeding import cycles_beyond_rules
 from weft.algebra.patterns import Event, Other, Pattern
+from weft.algebra.predicates import Expression
 from weft.algebra.rule_graph import behind, instant_cycles, numbered
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
@@ -48,6 +50,14 @@ class Selected(Node):
 
 
 @dataclass(frozen=True)
+class Computed(Node):
+    """A field of the match's event: a value over aggregates of variables, and attributes of variables of one event."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
 class Window(Node):
     """`value(end) - amount <= value(start)`, where the value is the position, the time, or an attribute.
 
@@ -68,6 +78,8 @@ class Query(Definition):
     without a `stream` attribute exists if its type is listed for any stream. The stream `*` is any stream
     (for a program that declares types but no streams).
     `partition` is a tuple of key parts, each the tuple of attributes of which the first present counts.
+    `unless`: no event that fits comes after the match inside the window that began with it. Only what that leaves is
+    considered by `skip`, in each partition on its own. Both need a window of time or events, or (`skip`) none.
     """
 
     pattern: Pattern
@@ -78,18 +90,24 @@ class Query(Definition):
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: int | None = None
+    skip: Skip | None = None
+    unless: Fits | None = None
+    computed: tuple[Computed, ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The types that the pattern names, in NOT too."""
-        return tuple(dict.fromkeys(node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)))
+        named = [node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)]
+        fitting = (type_ for node in self.walk() if isinstance(node, Fits) for type_ in node.types)
+        return tuple(dict.fromkeys([*named, *fitting]))
 
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:
         """The selected attributes, of kinds that the events decide; `x.a` where several variables show an `a`."""
         shown = dict.fromkeys((item.name, name) for item in self.selected or () for name in item.attributes)
         names = [name for _, name in shown]
-        return dict.fromkeys(name if names.count(name) == 1 else f"{variable}.{name}" for variable, name in shown)
+        fields = [name if names.count(name) == 1 else f"{variable}.{name}" for variable, name in shown]
+        return dict.fromkeys([*fields, *(item.name for item in self.computed)])
 
 
 AnyQuery = Query | CompositeQuery | SituationQuery | Rule

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from weft.algebra import patterns, predicates, situation_text
+from weft.algebra.chain_text import link_lines, skip_text
+from weft.algebra.chains import Chain, Fits
 from weft.algebra.composite_text import pattern_lines, query_lines, term_text
 from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.query import Consume, Program, Query, Selected, Window
@@ -60,6 +62,7 @@ def _lines(node: object) -> Iterator[str]:
 def _query_lines(query: Query) -> Iterator[str]:
     selected = "*" if query.selected is None else ", ".join(map(_selected, query.selected)) or "nothing"
     yield f"select {query.strategy.value} {selected}"
+    yield from (f"compute {item.name} = {expression_text(item.value)}" for item in query.computed)
     if query.universe is not None:
         yield "from " + ", ".join(f"{stream}>{type_}" for stream, type_ in query.universe)
     if query.partition:
@@ -70,12 +73,18 @@ def _query_lines(query: Query) -> Iterator[str]:
         yield f"consume by {query.consume.value}"
     if query.limit is not None:
         yield f"limit {query.limit}"
+    if query.unless is not None:
+        yield f"unless followed by {expression_text(query.unless)}"
+    if query.skip is not None:
+        yield skip_text(query.skip)
     yield "pattern"
     yield from _indented(_pattern_lines(query.pattern))
 
 
 def _pattern_lines(pattern: patterns.Pattern) -> Iterator[str]:
     yield _pattern_head(pattern)
+    if isinstance(pattern, Chain):
+        yield from _indented(link_lines(pattern.links, expression_text))
     for child in pattern.children():
         if isinstance(child, patterns.Pattern):
             yield from _indented(_pattern_lines(child))
@@ -96,6 +105,8 @@ def _pattern_head(pattern: patterns.Pattern) -> str:
             return "repeat, contiguous" if contiguous else "repeat"
         case patterns.Either():
             return "either"
+        case patterns.Maybe():
+            return "maybe"
         case patterns.Where(_, variable, predicate):
             return f"where {variable}[{expression_text(predicate)}]"
         case patterns.Correlate(_, condition):
@@ -157,6 +168,8 @@ def _expression(node: object) -> tuple[str, int]:
             return summary_text(node, to_text), _ATOM
         case predicates.Negative(operand):
             return f"-{_at(operand, _ATOM)}", _NEGATE
+        case predicates.Call(function, operands):
+            return f"{function}({', '.join(_expression(operand)[0] for operand in operands)})", _ATOM
         case predicates.Arithmetic(operator, left, right):
             level = _LEVEL_OF_OPERATOR[operator]
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}", level
@@ -168,6 +181,11 @@ def _expression(node: object) -> tuple[str, int]:
             return f"{_at(operand, _ADD)} MATCHES {_literal(pattern)}", _COMPARE
         case predicates.In(operand, values):
             return f"{_at(operand, _ADD)} IN {{{', '.join(map(_literal, values))}}}", _COMPARE
+        case Fits(types, where):
+            parts = [*(["type IN {" + ", ".join(types) + "}"] if types else []), _at(where, _AND)]
+            return " AND ".join(part for part in parts if part != "TRUE") or "TRUE", _AND
+        case predicates.IsNull(operand):
+            return f"{_at(operand, _ADD)} IS NULL", _COMPARE
         case _:
             return _connective(node)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from weft.algebra.chains import Chain
 from weft.algebra.contexts import Whole, Windows
 from weft.algebra.patterns import Other, Repeat
 from weft.algebra.patterns import Sequence as Then
@@ -38,7 +39,7 @@ def relevant_types(query: AnyQuery) -> frozenset[str] | None:
         case Query(window=window) if query.strategy is Strategy.STRICT or (window and window.unit == "attribute"):
             return None
         case Query() if any(
-            isinstance(node, Other) or (isinstance(node, Then | Repeat) and node.contiguous)
+            isinstance(node, Other | Chain) or (isinstance(node, Then | Repeat) and node.contiguous)
             for node in query.pattern.walk()
         ):
             return None

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
-from weft.algebra.meaning.values import shown_of
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Where
-from weft.algebra.patterns import Sequence as Sequencing
+from weft.algebra.meaning.values import Scope, evaluate, shown_of
+from weft.algebra.multiplicity import MANY, most
+from weft.algebra.predicates import Expression, variables_of
 from weft.algebra.query import Query
-
-MANY = 2
 
 
 def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -> dict[str, object]:
@@ -27,24 +25,9 @@ def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -
             fields[key] = values
         else:
             fields[key] = values[0] if values else None
-    return fields
+    return fields | {item.name: _computed(item.value, valuation, stream) for item in query.computed}
 
 
-def most(pattern: Pattern, variable: str | None) -> int:
-    """How many events the variable (None: any at all) can be bound to at most; `MANY` stands for more than one."""
-    match pattern:
-        case Event():
-            return int(variable is None or variable in pattern.names)
-        case Other():
-            return 0
-        case Bind(inner, name):
-            return most(inner, None if name == variable else variable)
-        case Sequencing(left, right):
-            return min(MANY, most(left, variable) + most(right, variable))
-        case Repeat(inner):
-            return MANY if most(inner, variable) else 0
-        case Either(left, right):
-            return max(most(left, variable), most(right, variable))
-        case Where(inner) | Correlate(inner):
-            return most(inner, variable)
-    raise TypeError(f"not a pattern: {pattern!r}")
+def _computed(value: Expression, valuation: Valuation, stream: Sequence[Happening]) -> object:
+    bound = {name: [stream[i].attributes for i in valuation.of(name)] for name in variables_of(value)}
+    return evaluate(value, Scope({name: events[0] if events else {} for name, events in bound.items()}, bound))

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 
+from weft.algebra.chains import Skip
+from weft.algebra.meaning.chains import floor_after, satisfies
 from weft.algebra.meaning.fields import fields_of
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.selection import Candidate, choose, project
@@ -15,6 +17,7 @@ from weft.algebra.meaning.values import attribute_of, family, number_of
 from weft.algebra.query import Consume, Query, Window
 
 Key = tuple[object, ...]
+Found = tuple[Key, Candidate, Sequence[Happening]]  # with the partition in which it is
 
 
 def query_matches(query: Query, stream: Sequence[Happening]) -> list[Match]:
@@ -36,7 +39,7 @@ def _consume(
 ) -> list[Match]:
     """Event by event: what ends there, of the runs that began after the last event that consumed them."""
     consumed: defaultdict[Key, int] = defaultdict(lambda: -1)
-    matches: list[Match] = []
+    found: list[Found] = []
     for place in sorted(candidates):
         key, members = homes[place]
         scope = key if query.consume is Consume.PARTITION else ()
@@ -44,8 +47,46 @@ def _consume(
         kept = choose(alive, query)
         if kept and query.consume is not Consume.NONE:
             consumed[scope] = place
-        matches += (_match(query, candidate, members) for candidate in kept)
-    return matches
+        found += ((key, c, members) for c in kept if not _is_spoilt(query, c, members))
+    found = found if query.skip is None else _skip(query.skip, found)
+    return [_match(query, candidate, members) for _, candidate, members in found]
+
+
+def _is_spoilt(query: Query, candidate: Candidate, members: Sequence[Happening]) -> bool:
+    """Whether an event comes after the match, inside its window, that must not."""
+    return query.unless is not None and any(
+        satisfies(query.unless, event) and _fits(query.window, members[candidate.first], event)
+        for event in members[candidate.last + 1 :]
+    )
+
+
+def _skip(skip: Skip, found: list[Found]) -> list[Found]:
+    """Without the matches that another one, considered before them, skips."""
+    floors: defaultdict[Key, int] = defaultdict(lambda: -1)
+    kept: list[Found] = []
+    for key, candidate, members in sorted(found, key=_order_of_skipping):
+        if members[candidate.first].place >= floors[key]:
+            kept.append((key, candidate, members))
+            places = _places(candidate, members)
+            every = sorted({place for bound in places.values() for place in bound})
+            floors[key] = max(floors[key], floor_after(skip, every, places.get(skip.variable or "", ())))
+    return kept
+
+
+def _order_of_skipping(found: Found) -> tuple[object, ...]:
+    _, candidate, members = found
+    places = [members[index].place for index, _ in candidate.names]
+    first, last = members[candidate.first].place, members[candidate.last].place
+    return first, last, places, sorted(_places(candidate, members).items())
+
+
+def _places(candidate: Candidate, members: Sequence[Happening]) -> dict[str, tuple[int, ...]]:
+    """The places of what each variable is bound to."""
+    bound: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
+    for index, names in candidate.names:
+        for name in names:
+            bound[name] += (members[index].place,)
+    return dict(bound)
 
 
 def _candidates(query: Query, members: Sequence[Happening]) -> dict[int, list[Candidate]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TypeVar, cast
 
+from weft.algebra.meaning.functions import is_number
 from weft.algebra.meaning.values import (
     EventDict,
     Scope,
@@ -15,7 +16,6 @@ from weft.algebra.meaning.values import (
     attribute_of,
     calculable,
     evaluate,
-    is_number,
     number_of,
     worth,
 )

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from weft.algebra.meaning.values import EventDict, attribute_of, is_number
+from weft.algebra.meaning.functions import is_number
+from weft.algebra.meaning.values import EventDict, attribute_of
 from weft.schema import Catalog, EventType, Kind
 
 STREAM = "stream"

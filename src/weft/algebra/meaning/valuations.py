@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from weft.algebra.chains import Chain
+from weft.algebra.meaning.chains import chain_intervals
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Scope, holds
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Where
+from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Where, may_be_nothing
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.predicates import Aggregate, Attribute, Monotone, Predicate, variables_of
 from weft.tree import Node
@@ -56,15 +58,20 @@ def valuations(
         case Bind(inner, name):
             return {Valuation(v.start, v.end, v.bound | {(name, i) for i in v.marked()}) for v in of(inner)}
         case Sequencing(left, right, contiguous):
-            return _joined(of(left), of(right), contiguous, may_fit)
+            alone = [part for part, other in ((left, right), (right, left)) if may_be_nothing(other)]
+            return _joined(of(left), of(right), contiguous, may_fit).union(*map(of, alone))
         case Repeat(inner, contiguous):
             return _repeated(of(inner), contiguous, may_fit)
         case Either(left, right):
             return of(left) | of(right)
+        case Maybe(inner):
+            return of(inner)
         case Where(inner, variable, predicate):
             return {v for v in of(inner) if all(_satisfies(stream[i], predicate) for i in v.of(variable))}
         case Correlate(inner, condition):
             return {v for v in of(inner) if _correlates(condition, v, stream)}
+        case Chain():
+            return {Valuation(*found) for found in chain_intervals(pattern, stream, may_fit)}
     raise TypeError(f"not a pattern: {pattern!r}")
 
 

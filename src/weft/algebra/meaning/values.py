@@ -15,17 +15,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
+from weft.algebra.meaning.functions import Value as Value
+from weft.algebra.meaning.functions import call, is_number
 from weft.algebra.predicates import (
     Aggregate,
     Always,
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
+    IsNull,
     Like,
     Literal,
     Matches,
@@ -35,11 +39,9 @@ from weft.algebra.predicates import (
     Or,
     Predicate,
 )
-from weft.algebra.predicates import Value as Constant
 from weft.regexes import finder
 
 EventDict = Mapping[str, object]
-Value = Constant | Decimal  # events may have decimals, programs do not
 LARGE = 2**53  # from here on floats are further apart than integers
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -69,11 +71,6 @@ def family(value: Value) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "text" if isinstance(value, str) else "number"
-
-
-def is_number(value: object) -> TypeGuard[int | float | Decimal]:
-    """Whether it is a number; a boolean is none."""
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def attribute_of(event: EventDict, name: str) -> Value | None:
@@ -126,6 +123,9 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
             return _arithmetic("-", 0, evaluate(operand, scope))
         case Arithmetic(symbol, left, right):
             return _arithmetic(symbol, evaluate(left, scope), evaluate(right, scope))
+        case Call(function, operands, tick):
+            called = call(function, [evaluate(operand, scope) for operand in operands], tick)
+            return None if called is None else as_held(called)
         case Aggregate(function, Attribute(name, variable)):
             assert variable is not None
             if name == "*":
@@ -149,6 +149,8 @@ def holds(predicate: Predicate, scope: Scope) -> bool:
             return isinstance(text, str) and finder(pattern)(text)
         case In(operand, values):
             return any(compare("=", evaluate(operand, scope), value) for value in values)
+        case IsNull(operand):
+            return evaluate(operand, scope) is None
         case And(operands):
             return all(holds(operand, scope) for operand in operands)
         case Or(operands):

@@ -13,11 +13,12 @@ CLAUSES = frozenset(
 )
 KEYWORDS = CLAUSES | {
     *("FILTER", "AS", "OR", "AND", "NOT", "IN", "RANGE", "LIKE", "MATCHES", "TRUE", "FALSE"),
+    *("BETWEEN", "IS", "NULL"),
     *("NONE", "BY", "STREAM", "EVENT", "QUARANTINE"),
 }
 
 KNOWN_SYMBOLS = frozenset(
-    {*BRACKETS, *BRACKETS.values(), *",;:.+-*/%", ":+", "<", "<=", ">", ">=", "=", "==", "!=", "<>"}
+    {*BRACKETS, *BRACKETS.values(), *",;:.+-*/%?", ":+", "<", "<=", ">", ">=", "=", "==", "!=", "<>"}
 )
 
 WORDS = re.compile(

@@ -23,6 +23,8 @@ def bound_together(pattern: patterns.Pattern, asked: Variables) -> frozenset[Var
             return found
         case patterns.Either(left, right):
             return bound_together(left, asked) | bound_together(right, asked)
+        case patterns.Maybe(inner):
+            return bound_together(inner, asked) | {frozenset()}
         case patterns.Where(inner) | patterns.Correlate(inner):
             return bound_together(inner, asked)
     return frozenset({frozenset()})

@@ -10,12 +10,17 @@ from weft.algebra import predicates as algebra
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Occurrence, Scope
+from weft.languages.ceql.timestamps import ticks_at
 from weft.languages.conditions import BOOLEAN, FAMILY_OF, NUMBER, TEXT, Families, Typed, say
+from weft.languages.durations import TICKS
 from weft.languages.expressions import parts_of
 from weft.languages.findings import Findings
 from weft.regexes import RegexError, finder, hint
 
 MONOTONE = ("INCREASING", "DECREASING")
+# What functions take and give; the parts of a date are numbers of numbers.
+_NUMBERS, _TEXTS = frozenset({"number"}), frozenset({"text"})
+FUNCTIONS = {"LOWER": (_TEXTS, _TEXTS), "UPPER": (_TEXTS, _TEXTS), "LENGTH": (_TEXTS, _NUMBERS)}
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,9 @@ Place = Owner | Outside  # where an expression stands
 class Expressions:
     """Lowers expressions of one query."""
 
-    def __init__(self, scope: Scope, findings: Findings) -> None:
+    def __init__(self, scope: Scope, time_unit: str, findings: Findings) -> None:
         self._scope = scope
+        self._time_unit = time_unit
         self._findings = findings
 
     # ------------------------------------------------------------ predicates
@@ -68,7 +74,7 @@ class Expressions:
                 return self._flag(node, owner)
             case syntax.Comparison(operator, left, right):
                 return self.comparison(operator, self.value(left, owner), self.value(right, owner), node)
-            case syntax.Like() | syntax.In() | syntax.InRange():
+            case syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():
                 return self.test(node, owner)
             case syntax.Of() | syntax.Call():
                 self._refuse_nested(node, owner)
@@ -77,8 +83,8 @@ class Expressions:
                 self._refuse_value(node)
         return algebra.Always()
 
-    def test(self, node: syntax.Like | syntax.In | syntax.InRange, place: Place) -> algebra.Predicate:
-        """LIKE, MATCHES, IN and IN RANGE."""
+    def test(self, node: syntax.Like | syntax.In | syntax.InRange | syntax.IsNull, place: Place) -> algebra.Predicate:
+        """LIKE, MATCHES, IN, IN RANGE, BETWEEN and IS NULL."""
         operand = self.value(node.operand, place)
         found: algebra.Predicate
         match node:
@@ -88,6 +94,8 @@ class Expressions:
                 found = self._in(node, operand)
             case syntax.InRange():
                 found = algebra.And(self.range_bounds(node, operand, place))
+            case syntax.IsNull():
+                found = algebra.IsNull(operand.value)
         return algebra.Not(found) if node.negated else found
 
     def range_bounds(
@@ -149,6 +157,13 @@ class Expressions:
             case syntax.Arithmetic(operator, left, right):
                 sides = self._number(left, place), self._number(right, place)
                 return Typed(algebra.Arithmetic(operator, *sides), NUMBER)
+            case syntax.Function():
+                return self._function(node, place)
+            case syntax.Timestamp(text):
+                return Typed(algebra.Literal(ticks_at(text, self._time_unit, node.span, self._findings)), NUMBER)
+            case syntax.Of(more=(extra, *_)):
+                hint = "write one attribute, or join conditions with AND"
+                self._findings.error("not-a-condition", "only a select list has several attributes", extra.span, hint)
             case syntax.Of(variable, body) if isinstance(place, Outside):
                 return self.value(body, place.owner_of(variable))
             case syntax.Call() if isinstance(place, Outside):
@@ -160,6 +175,21 @@ class Expressions:
                 message = "a condition stands where a value is needed"
                 self._findings.error("not-a-value", message, node.span, hint)
         return Typed(algebra.Literal(0), None)
+
+    def _function(self, node: syntax.Function, place: Place) -> Typed:
+        function = cast(algebra.Function, node.function)
+        operands = [self.value(operand, place) for operand in node.operands]
+        tick = TICKS[self._time_unit]
+        call = algebra.Call(function, tuple(operand.value for operand in operands), tick)
+        if function == "COALESCE":
+            known = [operand.families for operand in operands if operand.families is not None]
+            return Typed(call, frozenset().union(*known) if len(known) == len(operands) else None)
+        if len(operands) != 1:
+            message = f"{function} takes one value, not {len(operands)}"
+            self._findings.error("wrong-operands", message, node.span, f"write {function}(attribute)")
+        takes, gives = FUNCTIONS.get(function, (_NUMBERS, _NUMBERS))
+        self._expect(operands[0], takes, node.operands[0], f"{function} needs {say(takes)}")
+        return Typed(call, gives)
 
     def _attribute(self, name: syntax.Name, place: Place) -> Typed:
         if isinstance(place, Owner):

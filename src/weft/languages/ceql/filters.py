@@ -15,7 +15,7 @@ from weft.languages.ceql.expressions import MONOTONE, Expressions, Outside, Owne
 from weft.languages.ceql.scope import Bindings, Occurrence, Scope
 from weft.languages.findings import Findings
 
-Test = syntax.Comparison | syntax.Like | syntax.In | syntax.InRange
+Test = syntax.Comparison | syntax.Like | syntax.In | syntax.InRange | syntax.IsNull
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,14 @@ class _Target:
 class Filters:
     """Lowers the filters of one query. `everywhere` gives all variables of its formula."""
 
-    def __init__(self, scope: Scope, everywhere: Callable[[], frozenset[str]], findings: Findings) -> None:
+    def __init__(
+        self, scope: Scope, everywhere: Callable[[], frozenset[str]], time_unit: str, findings: Findings
+    ) -> None:
         self._scope = scope
+        self._time_unit = time_unit
         self._everywhere = everywhere
         self._findings = findings
-        self._expressions = Expressions(scope, findings)
+        self._expressions = Expressions(scope, time_unit, findings)
 
     def apply(self, pattern: patterns.Pattern, bound: Bindings, condition: syntax.Expression) -> patterns.Pattern:
         """The pattern filtered: AND filters one after the other, OR is the union of the two filtered patterns."""
@@ -44,7 +47,7 @@ class Filters:
                 filtered = patterns.Either(self.apply(pattern, bound, left), self.apply(pattern, bound, right))
                 self._warn_without_effect(filtered, pattern, condition)
                 return filtered
-            case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange():
+            case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():
                 if (unary := self._unary(bound, condition)) is not None:
                     return patterns.Where(pattern, *unary)
                 for nary in self._nary(bound, condition):
@@ -74,7 +77,7 @@ class Filters:
                 return algebra.Or((self.event_predicate(left, event), self.event_predicate(right, event)))
         stream, type_name = event
         names = [type_name] if stream is None else [type_name, f"{stream}>{type_name}"]
-        alone = Filters(self._scope, lambda: frozenset(names), self._findings)
+        alone = Filters(self._scope, lambda: frozenset(names), self._time_unit, self._findings)
         bound = dict.fromkeys(names, frozenset({event}))
         if isinstance(condition, syntax.Of | Test) and (unary := alone._unary(bound, condition)) is not None:
             return unary[1]
@@ -100,11 +103,14 @@ class Filters:
     def _predicate(self, node: syntax.Of | Test, owner: Owner) -> algebra.Predicate:
         place = Outside(lambda _: owner)
         match node:
-            case syntax.Of(_, body):
+            case syntax.Of(_, body, ()):
                 return self._expressions.predicate(body, owner)
             case syntax.Comparison(operator, left, right):
                 sides = self._expressions.value(left, place), self._expressions.value(right, place)
                 return self._expressions.comparison(operator, *sides, node)
+            case syntax.Of():
+                self._expressions.value(node, place)
+                return algebra.Always()
             case _:
                 return self._expressions.test(node, place)
 
@@ -119,10 +125,15 @@ class Filters:
                 yield self._expressions.comparison(operator, value(left, place), value(right, place), node)
             case syntax.InRange(operand, negated=False):
                 yield from self._expressions.range_bounds(node, value(operand, place), place)
-            case syntax.Like() | syntax.In() | syntax.InRange():
+            case syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():
                 message = "over several variables or an aggregate, a filter must be one comparison"
                 hint = "use = <> < <= > >= or IN RANGE, and join comparisons with AND and OR"
                 self._findings.error("filter-too-complex", message, node.span, hint)
+
+    def computed(self, node: syntax.Expression, bound: Bindings) -> algebra.Expression:
+        """A value over the variables of a match."""
+        place = Outside(lambda variable: self._labelled(variable, bound), _example(bound))
+        return self._expressions.value(node, place).value
 
     # ------------------------------------------------------------ variables
 

@@ -7,9 +7,11 @@ from weft.algebra.predicates import Always, And
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_window
+from weft.languages.ceql.counting import counted
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
 from weft.languages.ceql.scope import NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
+from weft.languages.ceql.selecting import SelectList
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import TICKS
 from weft.languages.findings import Findings
@@ -39,7 +41,7 @@ def lower(
     queries = []
     for name, node in _named(program.queries, source.stem, findings):
         scope = scope_of(node.streams, catalog, declared=catalog is declared, findings=findings, defined=defined)
-        queries.append(_QueryLowering(node, scope, findings).lower(name, time_unit))
+        queries.append(_QueryLowering(node, scope, time_unit, findings).lower(name))
     warnings = findings.conclude()
     return query.Program(LANGUAGE, tuple(queries), declared, source.text, time_unit), warnings
 
@@ -68,31 +70,39 @@ def _named(queries: tuple[syntax.Query, ...], stem: str, findings: Findings) -> 
 class _QueryLowering:
     """One query on its way to the algebra."""
 
-    def __init__(self, node: syntax.Query, scope: Scope, findings: Findings) -> None:
+    def __init__(self, node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> None:
         self._node = node
+        self._time_unit = time_unit
         self._scope = scope
         self._findings = findings
         self._types: set[str] = set()
         self._names: list[syntax.Name] = []
-        self._filters = Filters(scope, lambda: _variables(node.formula), findings)
+        self._filters = Filters(scope, lambda: _variables(node.formula), time_unit, findings)
 
-    def lower(self, name: str, time_unit: str) -> query.Query:
+    def lower(self, name: str) -> query.Query:
         node = self._node
         for clause in node.extra:
             word = type(clause).__name__.upper()
             self._findings.error("clause-twice", f"a second {word} clause", clause.span, "a query has one of each")
         pattern, bound = self._formula(node.formula)
+        if patterns.may_be_nothing(pattern):
+            hint = "at least one event must come: leave out a ?, or write {1,…} for {0,…}"
+            self._findings.error(
+                "may-be-nothing", "this pattern is satisfied by nothing at all", node.formula.span, hint
+            )
         self._warn_of_doubtful_names()
+        selected, computed = SelectList(self._scope, self._filters, bound, pattern, self._findings).lower(node)
         return query.Query(
             name,
             pattern,
             query.Strategy[node.strategy or "ALL"],
-            self._selected(bound),
+            selected,
             self._scope.universe,
             lower_partition(node.partition, self._scope, self._findings),
-            self._window(pattern, time_unit),
+            self._window(pattern),
             self._consume(),
             lower_limit(node.limit, self._findings),
+            computed=computed,
         )
 
     # ------------------------------------------------------------ formulas
@@ -112,6 +122,9 @@ class _QueryLowering:
             case syntax.Repeated(formula, contiguous):
                 pattern, bound = self._formula(formula)
                 return patterns.Repeat(pattern, contiguous), bound
+            case syntax.Counted(formula):
+                pattern, bound = self._formula(formula)
+                return counted(node, pattern, self._findings), bound
             case syntax.Sequence(left, right, contiguous):
                 (first, bound), (second, bound_right) = self._formula(left), self._formula(right)
                 return patterns.Sequence(first, second, contiguous), _merged(bound, bound_right)
@@ -168,45 +181,10 @@ class _QueryLowering:
 
     # ------------------------------------------------------------ the other clauses
 
-    def _selected(self, bound: Bindings) -> tuple[query.Selected, ...] | None:
-        if self._node.selected is None:
-            return None
-        selected: dict[str, tuple[str, ...]] = {}
-        for item in self._node.selected:
-            name = self._selected_name(item.variable, bound)
-            if name is None:
-                continue
-            for attribute in item.attributes:
-                self._check_selected(attribute, name, bound[name])
-            attributes = (*selected.get(name, ()), *(a.text for a in item.attributes))
-            selected[name] = tuple(dict.fromkeys(attributes))
-        return tuple(query.Selected(name, attributes) for name, attributes in selected.items())
-
-    def _selected_name(self, variable: syntax.Variable, bound: Bindings) -> str | None:
-        if variable.text in bound:
-            return variable.text
-        stream, type_name = variable.stream, variable.name.text
-        if stream is not None and type_name in bound:
-            if self._scope.only_stream_with(type_name) == stream.text:
-                return type_name
-            hint: str | None = f"write {variable.text} in the pattern too"
-        elif variable.text.upper() in query.Strategy.__members__:
-            hint = f"after a strategy comes what to select: SELECT {variable.text.upper()} *"
-        else:
-            hint = did_you_mean(variable.text, bound)
-        self._findings.error("unknown-variable", f"nothing is called {variable.text!r} here", variable.span, hint)
-        return None
-
-    def _check_selected(self, attribute: syntax.Name, name: str, events: frozenset[Occurrence]) -> None:
-        if self._scope.kinds(events, attribute.text) == frozenset():
-            hint = did_you_mean(attribute.text, self._scope.attributes(events))
-            message = f"{name!r} has no attribute {attribute.text!r}"
-            self._findings.error("unknown-attribute", message, attribute.span, hint)
-
-    def _window(self, pattern: patterns.Pattern, time_unit: str) -> query.Window | None:
+    def _window(self, pattern: patterns.Pattern) -> query.Window | None:
         node = self._node
         if node.within is not None:
-            return lower_window(node.within, self._scope, time_unit, self._findings)
+            return lower_window(node.within, self._scope, self._time_unit, self._findings)
         if any(isinstance(part, patterns.Sequence | patterns.Repeat) for part in pattern.walk()):
             place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
             message = "no WITHIN: partial matches are kept for ever"

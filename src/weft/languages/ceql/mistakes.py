@@ -21,7 +21,10 @@ from weft.languages.stops import (
     unclosed_bracket,
 )
 
-FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "INCREASING", "DECREASING")
+FUNCTIONS = (
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "INCREASING", "DECREASING"),
+    *("ABS", "LOWER", "UPPER", "LENGTH", "COALESCE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"),
+)
 STRATEGIES = ("ALL", "ANY", "LAST", "MAX", "NEXT", "STRICT")
 FOREIGN = {
     "&&": "write AND",
@@ -85,6 +88,17 @@ def _semicolon_at_the_end(stop: Stop) -> Explained | None:
         return _stray_semicolon(stop.found)
     if stop.found is None and before is not None and before.text == ";":
         return _stray_semicolon(before)
+    return None
+
+
+def _unknown_strategy_before_star(stop: Stop) -> Explained | None:
+    """`SELECT NXT * WHERE …` was read as a product."""
+    for select, strategy, star, after in zip(stop.words, stop.words[1:], stop.words[2:], stop.words[3:], strict=False):
+        if select.upper == "SELECT" and star.text == "*" and strategy.is_name and after.upper in ("FROM", "WHERE"):
+            near = get_close_matches(strategy.upper, STRATEGIES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"strategies are {', '.join(STRATEGIES)}"
+            known = strategy.upper in STRATEGIES
+            return None if known else (f"there is no strategy {strategy.text!r}", strategy.span, hint)
     return None
 
 
@@ -163,8 +177,10 @@ def _and_in_pattern(stop: Stop) -> Explained | None:
 def _quantifier(stop: Stop) -> Explained | None:
     if stop.found is None or clause_of(stop) != "WHERE" or stop.found.text not in ("*", "?", "{"):
         return None
+    if stop.found.text == "{":
+        return "a count is a number in braces", stop.span, "A{3} is three, A{2,4} two to four, A{2,} two or more"
     message = f"there is no {stop.found.text!r} after an event"
-    return message, stop.span, "A+ is one or more with gaps, A:+ one or more in a row; choices are written with OR"
+    return message, stop.span, "A+ is one or more, A{0,} none or more, A? one or none; A:+ and A:{2} are in a row"
 
 
 def _not_without_parentheses(stop: Stop) -> Explained | None:
@@ -206,7 +222,7 @@ def _unknown_function(stop: Stop) -> Explained | None:
         or stop.found.text != "("
         or before is None
         or not before.is_name
-        or clause_of(stop) != "FILTER"
+        or clause_of(stop) not in ("FILTER", "SELECT")
     ):
         return None
     if before.upper == "IN":
@@ -261,6 +277,7 @@ MISTAKES = (
     closing_without_opening,
     _semicolon_at_the_end,
     _filter_too_late,
+    _unknown_strategy_before_star,
     _unknown_strategy,
     misspelt_keyword,
     foreign,

@@ -119,12 +119,25 @@ class _Nodes(ExpressionRules):
     def select_none(self, children: list[Child]) -> tuple[()]:
         return ()
 
-    def select_list(self, children: list[Child]) -> tuple[syntax.Selected, ...]:
+    def select_list(self, children: list[Child]) -> tuple[syntax.Selected | syntax.SelectedValue, ...]:
         return tuple(children)
 
-    def selected(self, children: list[Child]) -> syntax.Selected:
-        variable, attributes, close = children
-        return syntax.Selected(variable, attributes or (), span=from_to(variable, close or variable))
+    def selected(self, children: list[Child]) -> syntax.Selected | syntax.SelectedValue:
+        """A variable, with attributes or not; else a value, which needs a name."""
+        value, name = children
+        match value:
+            case syntax.Attribute(variable) if name is None:
+                return syntax.Selected(syntax.Variable(variable, span=value.span), span=value.span)
+            case syntax.Of(variable, body, more) if name is None:
+                read = (body, *more)
+                names = tuple(part.name for part in read if isinstance(part, syntax.Attribute))
+                if len(names) == len(read):
+                    return syntax.Selected(variable, names, span=value.span)
+        return syntax.SelectedValue(value, name and self.name_of(name), span=from_to(value, name or value))
+
+    def selected_stream(self, children: list[Child]) -> syntax.Selected:
+        variable = self.variable(children)
+        return syntax.Selected(variable, span=variable.span)
 
     def selected_field(self, children: list[Child]) -> syntax.Selected:
         variable, attribute = children
@@ -186,6 +199,16 @@ class _Nodes(ExpressionRules):
         formula, plus = children
         return syntax.Repeated(formula, contiguous=True, span=from_to(formula, plus))
 
+    def counted(self, children: list[Child]) -> syntax.Counted:
+        formula, opening, least, comma, most, close = children
+        low = number_of(least)
+        high = (None if most is None else number_of(most)) if comma else low
+        return syntax.Counted(formula, low, high, opening.value.startswith(":"), span=from_to(formula, close))
+
+    def optional(self, children: list[Child]) -> syntax.Counted:
+        formula, mark = children
+        return syntax.Counted(formula, 0, 1, span=from_to(formula, mark))
+
     def sequence(self, children: list[Child]) -> syntax.Sequence:
         left, right = children
         return syntax.Sequence(left, right, span=from_to(left, right))
@@ -223,12 +246,28 @@ class _Nodes(ExpressionRules):
         operand, negated, low, high, close = children
         return syntax.InRange(operand, low, high, negated is not None, span=from_to(operand, close))
 
+    def between(self, children: list[Child]) -> syntax.InRange:
+        operand, negated, _, low, high = children
+        return syntax.InRange(operand, low, high, negated is not None, between=True, span=from_to(operand, high))
+
+    def is_null(self, children: list[Child]) -> syntax.IsNull:
+        operand, _, negated, null = children
+        return syntax.IsNull(operand, negated is not None, span=from_to(operand, null))
+
+    def call_of_values(self, children: list[Child]) -> syntax.Function:
+        function, *operands, close = children
+        return syntax.Function(function.value.upper(), tuple(operands), span=from_to(function, close))
+
+    def timestamp(self, children: list[Child]) -> syntax.Timestamp:
+        word, text = children
+        return syntax.Timestamp(self.text_of(text), span=from_to(word, text))
+
     def attribute_name(self, children: list[Child]) -> syntax.Attribute:
         return syntax.Attribute(self.name_of(children[0]), span=place(children[0]))
 
     def of_variable(self, children: list[Child]) -> syntax.Of:
-        variable, body, close = children
-        return syntax.Of(self.variable_of(variable), body, span=from_to(variable, close))
+        variable, body, *more, close = children
+        return syntax.Of(self.variable_of(variable), body, tuple(more), span=from_to(variable, close))
 
     def call(self, children: list[Child]) -> syntax.Call:
         function, variable, attribute, _, close = children

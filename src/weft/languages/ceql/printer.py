@@ -49,13 +49,15 @@ def _query(node: syntax.Query) -> str:
     return "\n".join(lines)
 
 
-def _selection(selected: tuple[syntax.Selected, ...] | None) -> str:
+def _selection(selected: tuple[syntax.Selected | syntax.SelectedValue, ...] | None) -> str:
     if selected is None:
         return "*"
     return ", ".join(_selected(item) for item in selected) or "NONE"
 
 
-def _selected(item: syntax.Selected) -> str:
+def _selected(item: syntax.Selected | syntax.SelectedValue) -> str:
+    if isinstance(item, syntax.SelectedValue):
+        return _at(item.value, _ADD) + ("" if item.name is None else f" AS {_name(item.name)}")
     return _variable(item.variable) + (f"[{_names(item.attributes)}]" if item.attributes else "")
 
 
@@ -112,6 +114,11 @@ def _formula(node: syntax.Formula) -> tuple[str, int]:
             return f"{_formula_at(formula, _POSTFIX)} AS {_name(name)}", _POSTFIX
         case syntax.Repeated(formula, contiguous):
             return _formula_at(formula, _POSTFIX) + (":+" if contiguous else "+"), _POSTFIX
+        case syntax.Counted(formula, least, most, contiguous):
+            if (least, most, contiguous) == (0, 1, False):
+                return f"{_formula_at(formula, _POSTFIX)}?", _POSTFIX
+            bounds = repr(least) if least == most else f"{least!r},{'' if most is None else repr(most)}"
+            return _formula_at(formula, _POSTFIX) + (":" if contiguous else "") + f"{{{bounds}}}", _POSTFIX
         case syntax.Sequence(left, right, contiguous):
             level, symbol = (_ADJACENT, ":") if contiguous else (_SEQUENCE, ";")
             return f"{_formula_at(left, level)} {symbol} {_formula_at(right, level + 1)}", level
@@ -151,6 +158,11 @@ def _expression(node: syntax.Expression) -> tuple[str, int]:
         case syntax.In(operand, values, negated):
             listed = ", ".join(_literal(value.value) for value in values)
             return f"{_at(operand, _ADD)} {_negation(negated)}IN {{{listed}}}", _COMPARE
+        case syntax.IsNull(operand, negated):
+            return f"{_at(operand, _ADD)} IS {_negation(negated)}NULL", _COMPARE
+        case syntax.InRange(operand, low, high, negated, between=True):
+            bounds = f"{_at(low, _ADD)} AND {_at(high, _ADD)}"
+            return f"{_at(operand, _ADD)} {_negation(negated)}BETWEEN {bounds}", _COMPARE
         case syntax.InRange(operand, low, high, negated):
             bounds = f"({_at(low, _ADD)}, {_at(high, _ADD)})"
             return f"{_at(operand, _ADD)} {_negation(negated)}IN RANGE {bounds}", _COMPARE
@@ -170,8 +182,12 @@ def _value(node: syntax.Expression) -> tuple[str, int]:
             return _literal(value), _ATOM
         case syntax.Attribute(name):
             return _name(name), _ATOM
-        case syntax.Of(variable, body):
-            return f"{_variable(variable)}[{expression_text(body)}]", _ATOM
+        case syntax.Of(variable, body, more):
+            return f"{_variable(variable)}[{', '.join(map(expression_text, (body, *more)))}]", _ATOM
+        case syntax.Function(function, operands):
+            return f"{function}({', '.join(_at(operand, _ADD) for operand in operands)})", _ATOM
+        case syntax.Timestamp(text):
+            return f"TIMESTAMP {_quoted(text)}", _ATOM
         case syntax.Call(function, variable, attribute):
             read = "" if attribute is None else f"[{_name(attribute)}]"
             return f"{function}({_variable(variable)}{read})", _ATOM

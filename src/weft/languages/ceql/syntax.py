@@ -47,10 +47,11 @@ class Attribute(Expression):
 
 @dataclass(frozen=True)
 class Of(Expression):
-    """`variable[body]`: a predicate on a variable's events, or one of their attributes."""
+    """`variable[body]`: a predicate on a variable's events, or an attribute; `more` of them in a select list only."""
 
     variable: Variable
     body: Expression
+    more: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,36 @@ class In(Expression):
 
 @dataclass(frozen=True)
 class InRange(Expression):
-    """`operand [NOT] IN RANGE (low, high)`, both ends included."""
+    """`operand [NOT] IN RANGE (low, high)`, both ends included; as BETWEEN says it too."""
 
     operand: Expression
     low: Expression
     high: Expression
     negated: bool = False
+    between: bool = False
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    """`operand IS [NOT] NULL`."""
+
+    operand: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Function(Expression):
+    """`FUNCTION(operands)`, of values: ABS, LOWER, COALESCE and so on."""
+
+    function: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Timestamp(Expression):
+    """`TIMESTAMP '2024-05-01 12:00:00'`."""
+
+    text: str
 
 
 # ---------------------------------------------------------------- formulas
@@ -136,6 +161,16 @@ class Repeated(Formula):
 
 
 @dataclass(frozen=True)
+class Counted(Formula):
+    """`formula {least, most}`, or `formula :{least, most}`; `most` None: or more. `formula ?` is {0,1}."""
+
+    formula: Formula
+    least: int | float
+    most: int | float | None
+    contiguous: bool = False
+
+
+@dataclass(frozen=True)
 class Sequence(Formula):
     """`left ; right`, or `left : right`."""
 
@@ -169,6 +204,14 @@ class Selected(SyntaxNode):
 
     variable: Variable
     attributes: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class SelectedValue(SyntaxNode):
+    """`expression AS name`: a computed field."""
+
+    value: Expression
+    name: Name | None
 
 
 @dataclass(frozen=True)
@@ -220,7 +263,7 @@ class Query(Statement):
     formula: Formula
     name: Name | None = None
     strategy: str | None = None
-    selected: tuple[Selected, ...] | None = None
+    selected: tuple[Selected | SelectedValue, ...] | None = None
     streams: tuple[Name, ...] = ()
     partition: Partition | None = None
     within: Within | None = None

@@ -39,7 +39,12 @@ GROUPS = (
     (frozenset({"PARTITION", "WITHIN", "CONSUME", "LIMIT"}), "the next clause"),
     (frozenset({"SELECT", "QUERY", "CREATE", "DECLARE"}), "a query or declaration"),
 )
-_IMPLIED = frozenset({"QUALIFIED", "FUNCTION", "TRUE", "FALSE", "$END", "SLASH", "PERCENT"})
+_IMPLIED = frozenset(
+    {
+        *("QUALIFIED", "FUNCTION", "VALUE_FUNCTION", "TIMESTAMP", "TRUE", "FALSE", "$END", "SLASH", "PERCENT"),
+        *("BETWEEN", "IS", "OPEN_COUNT", "QUESTION"),
+    }
+)
 
 
 def expected_words(stop: Stop) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
 from weft.algebra.predicates import Predicate
 from weft.tree import Node
 
@@ -40,11 +40,13 @@ def _pushed(pattern: Pattern, variable: str | None, predicate: Predicate) -> Pat
             return Either(_pushed(left, variable, predicate), _pushed(right, variable, predicate))
         case Repeat(inner, contiguous):
             return Repeat(_pushed(inner, variable, predicate), contiguous)
+        case Maybe(inner):
+            return Maybe(_pushed(inner, variable, predicate))
         case Where(inner, other, known):
             return Where(_pushed(inner, variable, predicate), other, known)
         case Correlate(inner, condition):
             return Correlate(_pushed(inner, variable, predicate), condition)
-    raise TypeError(f"not a regular pattern: {pattern!r}")
+    return pattern if variable is None else Where(pattern, variable, predicate)
 
 
 def _filtered(pattern: Pattern, event: Event, variable: str | None, predicate: Predicate) -> Pattern:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.chains import Chain, Fits
+from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
 from weft.algebra.predicates import Always, And, Not, Or, Predicate, variables_of
 from weft.algebra.query import Query
 from weft.plan.atoms import IsStream, IsType
+from weft.plan.automaton.chains import ChainAtoms, fitting
 
 Slot = tuple[int, str]  # (condition, variable)
+UNLESS = "\0unless"  # what an event is bound to that spoils a match
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,15 @@ class _Part:
     end: int
     first: set[int]
     last: set[int]
+    maybe: bool = False  # it may be left out
 
 
 def build_automaton(query: Query) -> Automaton:
     """The automaton of a query's pattern; its select list, window and policies are not in it."""
     builder = _Builder()
     part = _build(query.pattern, builder, once=True)
+    if query.unless is not None:
+        part = _spoil(builder, part, query.unless)
     return Automaton(
         tuple(builder.atoms),
         frozenset(part.first),
@@ -131,7 +137,9 @@ def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
             before = _build(left, builder, once=once)
             after = _build(right, builder, once=once)
             builder.follow(before.last, after.first, contiguous=contiguous)
-            return _Part(begin, after.end, before.first, after.last)
+            first = before.first | after.first if before.maybe else before.first
+            last = before.last | after.last if after.maybe else after.last
+            return _Part(begin, after.end, first, last, before.maybe and after.maybe)
         case Repeat(pattern=inner, contiguous=contiguous):
             part = _build(inner, builder, once=False)
             builder.follow(part.last, part.first, contiguous=contiguous)
@@ -139,11 +147,34 @@ def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
         case Either(left=left, right=right):
             one = _build(left, builder, once=False)
             other = _build(right, builder, once=False)
-            return _Part(begin, other.end, one.first | other.first, one.last | other.last)
+            maybe = one.maybe or other.maybe
+            return _Part(begin, other.end, one.first | other.first, one.last | other.last, maybe)
+        case Maybe(pattern=inner):
+            return replace(_build(inner, builder, once=False), maybe=True)
         case Correlate(pattern=inner, condition=condition):
             part = _build(inner, builder, once=once)
             return _correlate(builder, part, condition, scoped=not once)
+        case Chain():
+            return _chain(builder, pattern)
     raise AssertionError(f"not a regular pattern: {pattern!r}")
+
+
+def _chain(builder: _Builder, chain: Chain) -> _Part:
+    begin = len(builder.atoms)
+    atoms = ChainAtoms(chain, lambda guard, name: builder.add(Atom(guard, () if name is None else (name,))))
+    for atom, follow in atoms.follows():
+        builder.near[atom] |= follow.near
+        builder.far[atom] |= follow.far
+    return _Part(begin, len(builder.atoms), atoms.first, atoms.last)
+
+
+def _spoil(builder: _Builder, part: _Part, unless: Fits) -> _Part:
+    """The part, also when an event comes after it that spoils it: that one is bound to UNLESS."""
+    spoils = fitting(unless)
+    waiting = builder.add(Atom((Not(spoils),), ()))
+    spoiling = builder.add(Atom((spoils,), (UNLESS,)))
+    builder.follow({*part.last, waiting}, {waiting, spoiling}, contiguous=True)
+    return _Part(part.begin, len(builder.atoms), part.first, {*part.last, spoiling})
 
 
 def _change(builder: _Builder, part: _Part, change: Callable[[Atom], Atom]) -> None:
@@ -175,4 +206,4 @@ def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: 
         first.add(entry)
         if index in part.last:
             last.add(entry)
-    return _Part(part.begin, len(builder.atoms), first, last)
+    return _Part(part.begin, len(builder.atoms), first, last, part.maybe)

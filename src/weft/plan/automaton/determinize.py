@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.algebra.predicates import Always, Predicate
+from weft.algebra.predicates import Always, Predicate, variables_of
 from weft.algebra.query import Query, Strategy
-from weft.plan.automaton.cea import Atom, Automaton, Slot, existence
+from weft.plan.automaton.cea import UNLESS, Atom, Automaton, Slot, existence
 from weft.plan.automaton.rivals import Rivals, RivalSteps
 
 UNMARKED = -1
@@ -51,10 +51,16 @@ class _State:
 def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
     """What a match shows of an atom's events after the select list: variables, else the type, else stream>type."""
     names = atom.names
-    if query.selected is not None:
+    if query.selected is not None and UNLESS not in names:
         names &= {selected.name for selected in query.selected}
     aliases = sorted(names.difference(atom.own))
     return tuple(aliases) or tuple(name for name in atom.own if name in names)[:1]
+
+
+def read_of_matches(query: Query) -> frozenset[str]:
+    """The variables of which a match shows more than positions."""
+    shown = frozenset(item.name for item in query.selected or () if item.attributes)
+    return shown.union(*(variables_of(item.value) for item in query.computed))
 
 
 class Determinizer:
@@ -82,9 +88,7 @@ class Determinizer:
     # -- what the labels say ------------------------------------------------------------------
 
     def _number_label(self, atom: Atom) -> int:
-        holds = frozenset(
-            item.name for item in self.query.selected or () if item.attributes and item.name in atom.names
-        )
+        holds = atom.names & read_of_matches(self.query)
         label = Label(visible_names(atom, self.query), atom.slots, atom.enters, holds)
         if label == Label(()) or not (atom.own or atom.enters):
             return UNMARKED

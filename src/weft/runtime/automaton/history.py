@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.predicates import Attribute
 from weft.algebra.query import Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
 from weft.runtime import blocks
+from weft.runtime.automaton.computed import computed_field, one_column
 from weft.runtime.automaton.found import Found
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown_parts
@@ -57,10 +60,14 @@ def _many(automaton: Automaton, variable: str) -> bool:
 class History:
     """Chunks of events that may be marked, oldest first."""
 
-    def __init__(self, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
+    def __init__(self, query: Query, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
         self._fields = fields
-        self.attributes = sorted({field.attribute for field in fields})
-        self._holds = {f.variable: np.array([f.variable in label.holds for label in labels], bool) for f in fields}
+        self._computed = query.computed
+        read = {node for item in query.computed for node in item.value.walk() if isinstance(node, Attribute)}
+        names = {field.attribute for field in fields} | {attribute.name for attribute in read}
+        self.attributes = sorted(names - {"*"})
+        variables = {field.variable for field in fields} | {attribute.variable for attribute in read}
+        self._holds = {v: np.array([v in label.holds for label in labels], bool) for v in variables}
         self.chunks: list[tuple[Int64s, dict[str, Column]]] = []
 
     def add(self, batch: EventBatch, markable: npt.NDArray[np.bool_]) -> None:
@@ -75,30 +82,41 @@ class History:
 
     def fields(self, found: Found) -> dict[str, pa.Array]:
         """The selected fields of matches."""
-        return {field.key: self._field(field, found) for field in self._fields}
+        fields = {field.key: self._field(field, found) for field in self._fields}
+        read = partial(self._read, found)
+        return fields | {item.name: computed_field(item.value, len(found.events), read) for item in self._computed}
+
+    def _read(self, found: Found, attribute: Attribute) -> tuple[Column, Int64s]:
+        """An attribute of the events bound to its variable, and where those of each match begin."""
+        positions, counts = self._bound(attribute.variable, found)
+        if attribute.name == "*":
+            return Column(), counts
+        return self._column(attribute.name, positions), counts
+
+    def _bound(self, variable: str | None, found: Found) -> tuple[Int64s, Int64s]:
+        shown = self._holds[variable][found.labels] if len(found.labels) else np.zeros(0, bool)
+        return found.positions[shown], np.concatenate(([0], np.cumsum(shown)))[found.offsets]
 
     def _field(self, field: SelectedField, found: Found) -> pa.Array:
-        shown = self._holds[field.variable][found.labels] if len(found.labels) else np.zeros(0, bool)
-        values = self._values(field.attribute, found.positions[shown])
-        counts = np.concatenate(([0], np.cumsum(shown)))[found.offsets]
+        positions, counts = self._bound(field.variable, found)
+        values = self._values(field.attribute, positions)
         if field.many:
             return pa.LargeListArray.from_arrays(counts, values)
         has = counts[1:] > counts[:-1]
         return values.take(pa.array(counts[:-1], mask=~has))
 
     def _values(self, attribute: str, positions: Int64s) -> pa.Array:
+        column = self._column(attribute, positions)
+        kinds = [*shown_parts(column), column.texts, column.booleans]
+        present = [values for values in kinds if values is not None and values.null_count < len(values)]
+        return one_column(present, len(positions))
+
+    def _column(self, attribute: str, positions: Int64s) -> Column:
         where = np.concatenate([chunk for chunk, _ in self.chunks] or [np.empty(0, np.int64)])
         rows = pa.array(np.searchsorted(where, positions))
         lengths = [len(chunk) for chunk, _ in self.chunks]
         whole = blocks.join_columns([columns[attribute] for _, columns in self.chunks], lengths)
-        column = whole.map(lambda array: array.take(rows))
-        kinds = [*shown_parts(column), column.texts, column.booleans]
-        present = [values for values in kinds if values is not None and values.null_count < len(values)]
-        if len(present) < 2:
-            return present[0] if present else pa.nulls(len(positions), pa.string())
-        # Values of several kinds: a union keeps each as it is.
-        types = np.select([np.asarray(values.is_valid()) for values in present], range(len(present)), 0).astype(np.int8)
-        return pa.UnionArray.from_sparse(pa.array(types), present)
+        return whole.map(lambda array: array.take(rows))
 
 
 def _take(column: Column, rows: Int64s) -> Column:

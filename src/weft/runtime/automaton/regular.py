@@ -14,6 +14,7 @@ from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.found import Found, joined
+from weft.runtime.automaton.held import HeldMatches
 from weft.runtime.automaton.history import History, selected_fields
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.windows import WindowKeys
@@ -49,7 +50,9 @@ class QueryRun:
         self.window = WindowKeys(query.window)
         self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
         fields = selected_fields(query, automaton.automaton)
-        self.history = History(fields, automaton.labels) if fields else None
+        self.history = History(query, fields, automaton.labels) if fields or query.computed else None
+        waits = query.skip is not None or query.unless is not None
+        self.held = HeldMatches(query, self.names) if waits else None
         self.out_of_order = 0
         self.horizon = tecs.NEVER
         self._texts_bound = LEAST_TEXTS
@@ -61,15 +64,32 @@ class QueryRun:
         if not self.selector.idle:
             found = iter([self.selector.select(joined(list(found)))])
         for piece in found:
-            if len(piece.events):
+            if len(piece.events) and self.held is not None:
+                own = slots[piece.events] if len(slots) else np.zeros(len(piece.events), np.int32)
+                self.held.add(self._report(batch, piece), own)
+            elif len(piece.events):
                 yield self._report(batch, piece)
         if self.history is not None:
             self.run.free_expired(self.horizon)
             oldest = self.run.oldest_position()
             self.history.forget(int(batch.positions[-1]) + 1 if oldest is None else oldest)
+        if self.held is not None:
+            yield from self.held.release(self.horizon)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """No event that ends before this time will come."""
+        window = self.query.window
+        if self.held is not None and window is not None and window.unit == "time":
+            yield from self.held.release(time - int(window.amount))
+
+    def finish(self) -> Iterator[MatchBatch]:
+        """The stream has ended."""
+        return iter(()) if self.held is None else self.held.release(None)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
         """How many matches end in the batch."""
+        if self.held is not None:
+            return sum(map(len, self.push(batch, letters, slots)))
         prepared = self._prepare(batch, letters, slots)
         if not self.selector.idle or self.run.keeps_best:
             return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
@@ -96,6 +116,8 @@ class QueryRun:
         pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
         if self.history is not None:
             pages.update(history_pages(self.history))
+        if self.held is not None:
+            pages.update(self.held.pages())
         return pages, kept
 
     def load(self, pages: Mapping[str, bytes]) -> None:
@@ -112,6 +134,8 @@ class QueryRun:
                 load_row_page(self.run, int(number), page)
         if self.history is not None:
             load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
+        if self.held is not None:
+            self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
         self._saved = int(self.run.control[tecs.HEAD])
 
     def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
@@ -147,13 +171,15 @@ class QueryRun:
 
 
 class RegularRun(Run):
-    """The regular queries of a layer. Their matches are certain with the event that ends them."""
+    """The regular queries of a layer. But for those held, their matches are certain with the event that ends them."""
 
     spans = True
 
     def __init__(self, operators: Sequence[AutomatonOp]) -> None:
         self._queries = tuple(op.query for op in operators)
-        self._runs = [QueryRun(op) for op in operators if op.query.limit != 0]
+        made = {place: QueryRun(op) for place, op in enumerate(operators) if op.query.limit != 0}
+        self._runs = list(made.values())
+        self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
@@ -182,8 +208,25 @@ class RegularRun(Run):
         return {run.query.name: run.count(batch, letters, slots) for run, letters, slots in self._classified(batch)}
 
     def oldest(self) -> int | None:
-        """The first position of a partial match."""
-        return min((first for run in self._runs if (first := run.run.oldest_position()) is not None), default=None)
+        """The first position of a partial match, or of one that is held."""
+        known = [run.run.oldest_position() for run in self._runs]
+        known += [held.oldest for held in self._held.values()]
+        return min((first for first in known if first is not None), default=None)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that were held until this time."""
+        for run in self._runs:
+            yield from run.advance(time)
+
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """The matches that were held until the end."""
+        for run in self._runs:
+            yield from run.finish()
+
+    def certain(self, place: int) -> int | None:
+        """The earliest end of a match of the query that is held; None: none is."""
+        held = self._held.get(place)
+        return None if held is None else held.safe
 
     @property
     def counters(self) -> dict[str, int]:

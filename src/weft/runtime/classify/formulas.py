@@ -18,6 +18,7 @@ from weft.algebra.predicates import (
     Comparison,
     Expression,
     In,
+    IsNull,
     Like,
     Matches,
     Not,
@@ -26,9 +27,9 @@ from weft.algebra.predicates import (
     Value,
 )
 from weft.plan.atoms import IsStream, IsType
-from weft.regexes import finder, liker
 from weft.runtime.classify import vectors
 from weft.runtime.classify.codes import BooleanCoder, Coder, NumberCoder, TruthCoder
+from weft.runtime.classify.functions import text_test
 from weft.runtime.classify.text_codes import TextCoder
 from weft.runtime.events import EventBatch
 
@@ -102,10 +103,11 @@ class Atomizer:
                 return self._comparison(symbol, left, right, predicate)
             case In(operand, values):
                 return self._member(operand, values, predicate)
-            case Like(operand, pattern):
-                return self._test(operand, "LIKE", pattern, text_test(predicate))
-            case Matches(operand, pattern):
-                return self._test(operand, "MATCHES", pattern, text_test(predicate))
+            case IsNull(operand):
+                known, constant = vectors.constant_of(operand)
+                return constant is None if known else self._evaluated(predicate)
+            case Like() | Matches():
+                return self._test(predicate)
         raise TypeError(f"not a predicate over the event at hand: {predicate!r}")
 
     def _comparison(self, symbol: str, left: Expression, right: Expression, predicate: Predicate) -> Formula:
@@ -154,14 +156,15 @@ class Atomizer:
             parts.append(Leaf(place, text_coder.add_members(texts)))
         return _compound("any", parts)
 
-    def _test(self, operand: Expression, name: str, pattern: str, test: Callable[[str], bool]) -> Formula:
-        known, constant = vectors.constant_of(operand)
+    def _test(self, predicate: Like | Matches) -> Formula:
+        known, constant = vectors.constant_of(predicate.operand)
+        test = text_test(predicate)
         if known:
             return isinstance(constant, str) and test(constant)
-        if not isinstance(operand, Attribute):
-            return False  # arithmetic never gives a text
-        column, texts = self._texts(_name(operand))
-        return Leaf(column, texts.add_test(name, pattern, test))
+        if not isinstance(predicate.operand, Attribute):
+            return self._evaluated(predicate)
+        column, texts = self._texts(_name(predicate.operand))
+        return Leaf(column, texts.add_test(type(predicate).__name__, predicate.pattern, test))
 
     def _evaluated(self, predicate: Predicate) -> Formula:
         # By its text: as values True, 1 and 1.0 are equal, as predicates they are not.
@@ -212,8 +215,3 @@ def _compare(symbol: str, left: Value | None, right: Value | None) -> bool:
 
 def _ordered(compare: Callable[[Any, Any], Any], constant: str, text: str) -> bool:
     return bool(compare(text, constant))
-
-
-def text_test(predicate: Like | Matches) -> Callable[[str], bool]:
-    """What the predicate asks of a text."""
-    return finder(predicate.pattern) if isinstance(predicate, Matches) else liker(predicate.pattern)

@@ -1,6 +1,6 @@
 """Expressions and predicates over the events of a batch, all events at once.
 
-This is for what has no cheaper form: arithmetic and comparisons between attributes. A value is undefined
+This is for what has no cheaper form: arithmetic, functions and comparisons between attributes. A value is undefined
 where an attribute is missing or arithmetic fails, and a comparison with it is false. Numbers are exact:
 where 64 bits or the precision of floats would not do, Python's own integers are used.
 """
@@ -10,30 +10,32 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.predicates import (
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
+    IsNull,
+    Like,
     Literal,
+    Matches,
     Negative,
     Predicate,
     Value,
 )
+from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.exact import EXACT, Number, digits_at, unnamed_rows, worth
 
-Mask = npt.NDArray[np.bool_]
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -53,36 +55,6 @@ _COMPARE_TEXTS = {
 _WORTH = np.frompyfunc(worth, 1, 1)
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Numbers of the events (int64, float64 or Python objects), or one for all; undefined where not valid."""
-
-    values: npt.NDArray[Any]
-    valid: Mask
-
-    @property
-    def whole(self) -> bool:
-        """Whether they are 64-bit integers."""
-        return self.values.dtype == np.int64
-
-    def bound(self) -> int:
-        """A bound on the size of whole numbers."""
-        return max(abs(int(self.values.min())), abs(int(self.values.max()))) if self.values.size else 0
-
-    def objects(self) -> npt.NDArray[np.object_]:
-        """The numbers as Python's own."""
-        return self.values.astype(object)
-
-
-@dataclass(frozen=True)
-class Vector:
-    """The values of an expression, by kind."""
-
-    numbers: Numbers | None = None
-    texts: pa.Array | pa.Scalar | None = None
-    booleans: tuple[Mask, Mask] | None = None  # values, valid
-
-
 def holds(predicate: Predicate, batch: EventBatch) -> Mask:
     """Where a comparison or membership is true."""
     if isinstance(predicate, Comparison):
@@ -92,6 +64,10 @@ def holds(predicate: Predicate, batch: EventBatch) -> Mask:
         truth = np.zeros((), bool)
         for value in predicate.values:
             truth = truth | compare("=", operand, _literal(value))
+    elif isinstance(predicate, IsNull):
+        truth = ~present(evaluate(predicate.operand, batch))
+    elif isinstance(predicate, Like | Matches):
+        truth = text_truths(evaluate(predicate.operand, batch).texts, text_test(predicate))
     else:
         raise TypeError(f"not a predicate over the event at hand: {predicate!r}")
     return np.broadcast_to(truth, len(batch))
@@ -104,10 +80,14 @@ def constant_of(expression: Expression) -> tuple[bool, Value | None]:
     if isinstance(expression, Literal):
         return True, expression.value
     none = np.empty(0, np.int64)
-    numbers = evaluate(expression, EventBatch(pa.nulls(0), none, none, none)).numbers
-    if numbers is None or not numbers.valid:
+    found = evaluate(expression, EventBatch(pa.nulls(0), none, none, none))
+    if found.texts is not None and found.texts.is_valid:
+        return True, found.texts.as_py()
+    if found.booleans is not None and found.booleans[1]:
+        return True, bool(found.booleans[0])
+    if found.numbers is None or not found.numbers.valid:
         return True, None
-    return True, numbers.values.item()
+    return True, found.numbers.values.item()
 
 
 def evaluate(expression: Expression, batch: EventBatch) -> Vector:
@@ -116,11 +96,13 @@ def evaluate(expression: Expression, batch: EventBatch) -> Vector:
         case Literal(value):
             return _literal(value)
         case Attribute(name, None):
-            return _attribute(batch.columns.get(name, Column()))
+            return attribute(batch.columns.get(name, Column()))
         case Negative(operand):
-            return _arithmetic("-", _literal(0), evaluate(operand, batch))
+            return arithmetic("-", _literal(0), evaluate(operand, batch))
         case Arithmetic(symbol, left, right):
-            return _arithmetic(symbol, evaluate(left, batch), evaluate(right, batch))
+            return arithmetic(symbol, evaluate(left, batch), evaluate(right, batch))
+        case Call(function, operands, tick):
+            return call(function, [evaluate(operand, batch) for operand in operands], tick)
     raise TypeError(f"not an expression over the event at hand: {expression!r}")
 
 
@@ -135,7 +117,8 @@ def _literal(value: Value) -> Vector:
     return Vector(numbers=Numbers(np.array(value), true))
 
 
-def _attribute(column: Column) -> Vector:
+def attribute(column: Column) -> Vector:
+    """The values of an attribute."""
     numbers = booleans = texts = None
     if column.numbers is not None:
         array = column.numbers
@@ -183,7 +166,8 @@ def _compare_numbers(symbol: str, left: Numbers, right: Numbers) -> Mask:
     return np.asarray(COMPARE[symbol](a, b), bool) & valid
 
 
-def _arithmetic(symbol: str, left: Vector, right: Vector) -> Vector:
+def arithmetic(symbol: str, left: Vector, right: Vector) -> Vector:
+    """The values of `left symbol right`; undefined where a side is, or the operation."""
     a, b = left.numbers, right.numbers
     if a is None or b is None:
         return Vector()

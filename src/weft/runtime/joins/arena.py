@@ -12,7 +12,7 @@ import pyarrow as pa
 from weft.algebra.predicates import Like, Matches, Value
 from weft.kernels.automaton.conditions import BOOLEAN, TEXT
 from weft.kernels.joins import joining, joint, occurrences
-from weft.runtime.classify.formulas import text_test
+from weft.runtime.classify.functions import text_test
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Column, EventBatch, Int64s
 

@@ -15,6 +15,7 @@ from weft.plan.graph import GraphOutput
 from weft.runtime import blocks
 from weft.runtime.blocks import concat, take
 from weft.runtime.classify import vectors
+from weft.runtime.classify.functions import to_column
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown_parts
 from weft.tree import Node
@@ -124,23 +125,7 @@ def column_of(value: Node, batch: EventBatch) -> Column:
     assert isinstance(value, Expression)
     if isinstance(value, Attribute):
         return batch.columns.get(value.name, Column())
-    found = vectors.evaluate(value, batch)
-    numbers = None if found.numbers is None else _numbers(found.numbers, len(batch))
-    texts = found.texts
-    if isinstance(texts, pa.Scalar):
-        texts = pa.array([texts.as_py()] * len(batch), pa.string())
-    flags = None
-    if found.booleans is not None:
-        truth, valid = (np.broadcast_to(part, len(batch)) for part in found.booleans)
-        flags = pa.array(truth, mask=~valid)
-    return Column(numbers, texts, flags)
-
-
-def _numbers(numbers: vectors.Numbers, count: int) -> pa.Array:
-    values, valid = np.broadcast_to(numbers.values, count), np.broadcast_to(numbers.valid, count)
-    if values.dtype == object:  # exact integers beyond 64 bits: as the JSON writer finds them
-        return pa.array([float(v) if ok else None for v, ok in zip(values, valid, strict=True)], pa.float64())
-    return pa.array(values, mask=~valid)
+    return to_column(vectors.evaluate(value, batch), len(batch))
 
 
 def merged(column: Column, count: int) -> pa.Array:

@@ -108,7 +108,7 @@ class Operator:
 
 
 class Truths:
-    """The predicates on one event that operators ask about when an occurrence is joined; an event has a bit for each."""
+    """The predicates on one event that operators ask about when occurrences are joined; an event has a bit for each."""
 
     def __init__(self) -> None:
         self.predicates: list[Predicate] = []

@@ -1,0 +1,47 @@
+"""What functions of values are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TypeGuard
+
+from weft.algebra.predicates import Value as Constant
+
+Value = Constant | Decimal  # events may have decimals, programs do not
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_number(value: object) -> TypeGuard[int | float | Decimal]:
+    """Whether it is a number; a boolean is none."""
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def call(function: str, operands: Sequence[Value | None], tick: int) -> Value | None:
+    """The value of a function; None when it has none."""
+    if function == "COALESCE":
+        return next((operand for operand in operands if operand is not None), None)
+    (operand,) = operands
+    match function:
+        case "ABS":
+            return max(operand, -operand) if is_number(operand) else None
+        case "LOWER":
+            return operand.lower() if isinstance(operand, str) else None
+        case "UPPER":
+            return operand.upper() if isinstance(operand, str) else None
+        case "LENGTH":
+            return len(operand) if isinstance(operand, str) else None
+    return _part_of_date(function.lower(), operand, tick)
+
+
+def _part_of_date(part: str, ticks: Value | None, tick: int) -> int | None:
+    if not is_number(ticks) or not math.isfinite(ticks) or ticks != int(ticks):
+        return None
+    try:
+        moment = _EPOCH + timedelta(seconds=int(ticks) * tick // 10**9)
+    except OverflowError:
+        return None
+    found: int = getattr(moment, part)
+    return found

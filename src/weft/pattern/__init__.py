@@ -1,0 +1,6 @@
+"""Patterns written in Python: FlinkCEP's vocabulary, with conditions that are expressions over attributes."""
+
+from weft.pattern.builder import AfterMatch, Pattern
+from weft.pattern.expressions import Condition, Value, coalesce, e
+
+__all__ = ["AfterMatch", "Condition", "Pattern", "Value", "coalesce", "e"]

@@ -1,0 +1,299 @@
+"""The builder of chains: `Pattern.begin("a").where(e.price > 2).followed_by("b")…`, as FlinkCEP's Pattern API is used.
+
+Every call gives a new pattern, so that parts can be shared. A pattern is a program wherever weft takes one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from weft.algebra.chains import Chain, Contiguity, Fits, Link, Skip, SkipTo
+from weft.algebra.predicates import Always, And, Or, Predicate
+from weft.algebra.query import Program, Query, Window
+from weft.errors import UsageError
+from weft.languages.durations import TICKS, UNITS
+from weft.pattern.expressions import Condition, condition_of
+from weft.pattern.text import chain_text
+
+Duration = int | str | timedelta
+BUILT = "pattern"  # the language of programs that were built in Python
+
+
+class AfterMatch:
+    """What a match leaves of those that overlap it; without one, every match is reported."""
+
+    @staticmethod
+    def no_skip() -> None:
+        """Every match is reported."""
+
+    @staticmethod
+    def skip_to_next() -> Skip:
+        """One match for each start."""
+        return Skip(SkipTo.NEXT)
+
+    @staticmethod
+    def skip_past_last_event() -> Skip:
+        """No match starts inside another."""
+        return Skip(SkipTo.PAST_LAST)
+
+    @staticmethod
+    def skip_to_first(name: str) -> Skip:
+        """No match starts before the first event of this step of another."""
+        return Skip(SkipTo.FIRST, name)
+
+    @staticmethod
+    def skip_to_last(name: str) -> Skip:
+        """No match starts before the last event of this step of another."""
+        return Skip(SkipTo.LAST, name)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern as it has been built so far; calls about a step are about its last one."""
+
+    links: tuple[Link, ...]
+    duration: Duration | None = None
+    skip: Skip | None = None
+    keys: tuple[str, ...] = ()
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def begin(step: str | Pattern, skip: Skip | None = None) -> Pattern:
+        """The first step: events of any type until `subtype` and `where` say more; or a pattern as a group."""
+        return Pattern((), skip=skip)._followed(step, Contiguity.STRICT)
+
+    def next(self, step: str | Pattern) -> Pattern:
+        """A step whose event comes directly after."""
+        return self._followed(step, Contiguity.STRICT)
+
+    def followed_by(self, step: str | Pattern) -> Pattern:
+        """A step whose event is the next one that fits."""
+        return self._followed(step, Contiguity.NEXT)
+
+    def followed_by_any(self, step: str | Pattern) -> Pattern:
+        """A step whose event is any later one that fits."""
+        return self._followed(step, Contiguity.ANY)
+
+    def not_next(self, name: str) -> Pattern:
+        """No such event comes directly after."""
+        return self._followed(name, Contiguity.STRICT, negated=True)
+
+    def not_followed_by(self, name: str) -> Pattern:
+        """No such event comes before the next step; at the end of a pattern, before its time is up (`within`)."""
+        return self._followed(name, Contiguity.NEXT, negated=True)
+
+    def _followed(self, step: str | Pattern, contiguity: Contiguity, *, negated: bool = False) -> Pattern:
+        if negated and self._last("a negated step").optional:
+            raise UsageError(
+                f"{self.links[-1].name!r} is optional, so it is not clear from where on {step!r} must not come: "
+                "write two patterns, one with the optional step and one without it"
+            )
+        if isinstance(step, Pattern):
+            if negated or not step.links:
+                raise UsageError("only a single step can be negated: give it a name, and say what fits by where")
+            if _ends_open(step.links):
+                raise UsageError(f"{step.links[-1].name!r} must not come, but until when? end the group with an event")
+            link = Link("", contiguity=contiguity, group=step._closed().links)
+            shorter = [d for d in (self.duration, step.duration) if d is not None]
+            pattern = replace(self, links=(*self.links, link), duration=min(shorter, key=_nanoseconds, default=None))
+        elif isinstance(step, str) and step:
+            pattern = replace(self, links=(*self.links, Link(step, contiguity=contiguity, negated=negated)))
+        else:
+            raise UsageError(f"a step is the name of its events, or a pattern, not {step!r}")
+        twice = [name for name in pattern._names() if pattern._names().count(name) > 1]
+        if twice:
+            raise UsageError(f"two steps are called {twice[0]!r}: give each a name of its own")
+        return pattern
+
+    # -- what fits -----------------------------------------------------------------------------
+
+    def subtype(self, *types: str) -> Pattern:
+        """Only events of one of these types fit the step."""
+        link = self._last("subtype", group=False)
+        return self._with(fits=replace(link.fits, types=types))
+
+    def where(self, condition: Condition | str) -> Pattern:
+        """Only events that satisfy the condition too fit the step."""
+        fits = self._last("where", group=False).fits
+        return self._with(fits=replace(fits, where=_all(fits.where, condition_of(condition).predicate)))
+
+    def or_where(self, condition: Condition | str) -> Pattern:
+        """Events that satisfy this condition fit the step as well."""
+        fits = self._last("or_where", group=False).fits
+        given = condition_of(condition).predicate
+        return self._with(fits=replace(fits, where=given if fits.where == Always() else Or((fits.where, given))))
+
+    def until(self, condition: Condition | str) -> Pattern:
+        """With the first event that satisfies the condition, a repeated step takes no more."""
+        link = self._last("until")
+        if link.most is not None:
+            raise UsageError(f"until ends a repetition: call one_or_more or times_or_more on {link.name!r} first")
+        if link.until is not None:
+            raise UsageError(f"{link.name!r} has an until already: join the conditions by |")
+        return self._with(until=Fits((), condition_of(condition).predicate))
+
+    # -- how often -----------------------------------------------------------------------------
+
+    def times(self, least: int, most: int | None = None) -> Pattern:
+        """So many events, or at least and at most so many."""
+        highest = least if most is None else most
+        if not 0 <= least <= highest or highest < 1:
+            raise UsageError(f"times({least}, {highest}) is no number of events: write times(n), or times(least, most)")
+        if least == 0:
+            return self._repeated(1, highest).optional()
+        return self._repeated(least, highest)
+
+    def times_or_more(self, least: int) -> Pattern:
+        """At least so many events."""
+        if least < 1:
+            raise UsageError("times_or_more takes a number from 1 on; for none or more write one_or_more().optional()")
+        return self._repeated(least, None)
+
+    def one_or_more(self) -> Pattern:
+        """At least one event."""
+        return self._repeated(1, None)
+
+    def _repeated(self, least: int, most: int | None) -> Pattern:
+        link = self._last("a repetition", negated=False)
+        if (link.least, link.most) != (1, 1):
+            raise UsageError(f"{link.name!r} is repeated already: say once how many events it takes")
+        return self._with(least=least, most=most)
+
+    def optional(self) -> Pattern:
+        """The step may be left out."""
+        link = self._last("optional", negated=False)
+        if link.optional:
+            raise UsageError(f"{link.name!r} is optional already")
+        return self._with(optional=True)
+
+    def greedy(self) -> Pattern:
+        """The step takes every event that fits before the next step begins."""
+        link = self._looping("greedy")
+        if link.inner is Contiguity.ANY:
+            raise UsageError("a step cannot be greedy and allow combinations: leave one of them out")
+        return self._with(greedy=True)
+
+    def consecutive(self) -> Pattern:
+        """The events of the step come directly one after the other."""
+        self._looping("consecutive")
+        return self._with(inner=Contiguity.STRICT)
+
+    def allow_combinations(self) -> Pattern:
+        """The events of the step are any of those that fit, not each time the next one."""
+        if self._looping("allow_combinations").greedy:
+            raise UsageError("a step cannot be greedy and allow combinations: leave one of them out")
+        return self._with(inner=Contiguity.ANY)
+
+    def _looping(self, call: str) -> Link:
+        link = self._last(call, negated=False)
+        if (link.least, link.most) == (1, 1):
+            raise UsageError(f"{call} is about a repeated step: call times, one_or_more or times_or_more first")
+        return link
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def within(self, duration: Duration, unit: str | None = None) -> Pattern:
+        """From its first event to its last one less time passes: ticks, "10 minutes", (10, "minutes"), a timedelta."""
+        given = duration if unit is None else f"{duration} {unit}"
+        if _nanoseconds(given) <= 0:
+            raise UsageError(f"within takes a time that is longer than nothing, not {given!r}")
+        return replace(self, duration=given)
+
+    def by(self, *attributes: str) -> Pattern:
+        """Events that agree in these attributes are a stream of their own; those that lack one take no part."""
+        return replace(self, keys=attributes)
+
+    def after_match(self, skip: Skip | None) -> Pattern:
+        """What a match leaves of others; see `AfterMatch`."""
+        return replace(self, skip=skip)
+
+    def program(self, name: str = "q", *, time_unit: str = "ms") -> Program:
+        """The program that finds the pattern; its matches are called `name`."""
+        closed = self._closed()
+        links, unless = closed.links, None
+        if _ends_open(links):
+            if self.duration is None:
+                raise UsageError(f"{links[-1].name!r} must not come, but until when? call within on the pattern")
+            links, unless = links[:-1], links[-1].fits
+        if self.skip is not None and self.skip.variable is not None and self.skip.variable not in self._names():
+            raise UsageError(
+                f"there is no step {self.skip.variable!r} to skip to: use one of {', '.join(self._names())}"
+            )
+        query = Query(
+            name,
+            Chain(links),
+            partition=tuple((key,) for key in self.keys),
+            window=None if self.duration is None else Window("time", _ticks(self.duration, time_unit) - 1),
+            skip=self.skip,
+            unless=unless,
+        )
+        return Program(BUILT, (query,), text=str(self), time_unit=time_unit)
+
+    def __str__(self) -> str:
+        return chain_text(self.links, self.duration, self.skip, self.keys)
+
+    __repr__ = __str__
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _closed(self) -> Pattern:
+        """The pattern, checked as a whole."""
+        if not self.links:
+            raise UsageError("a pattern has at least one step: start with Pattern.begin('name')")
+        if self.links[0].negated:
+            raise UsageError("a pattern starts with an event: begin with a step that is not negated")
+        return self
+
+    def _last(self, call: str, *, negated: bool = True, group: bool = True) -> Link:
+        if not self.links:
+            raise UsageError(f"{call} is about a step: start with Pattern.begin('name')")
+        link = self.links[-1]
+        if link.negated and not negated:
+            raise UsageError(f"{link.name!r} must not come, so {call} says nothing about it: leave it out")
+        if link.group and not group:
+            raise UsageError(f"{call} is about a single step: call it inside the group")
+        return link
+
+    def _with(self, **changes: object) -> Pattern:
+        return replace(self, links=(*self.links[:-1], replace(self.links[-1], **changes)))  # type: ignore[arg-type]
+
+    def _names(self) -> list[str]:
+        return [node.name for link in self.links for node in link.walk(Link) if isinstance(node, Link) and node.name]
+
+
+def _ends_open(links: tuple[Link, ...]) -> bool:
+    """Whether the last step is one that must not come, from now on."""
+    return links[-1].negated and links[-1].contiguity is not Contiguity.STRICT
+
+
+def _all(one: Predicate, other: Predicate) -> Predicate:
+    return other if one == Always() else And((one, other))
+
+
+def _nanoseconds(duration: Duration) -> int:
+    """How long a duration is; ticks count as milliseconds when durations are compared."""
+    return _ticks(duration, "ms" if isinstance(duration, int) else "ns") * (
+        TICKS["ms"] if isinstance(duration, int) else 1
+    )
+
+
+def _ticks(duration: Duration, time_unit: str) -> int:
+    if time_unit not in TICKS:
+        raise UsageError(f"there is no time unit {time_unit!r}; use one of {', '.join(TICKS)}")
+    if isinstance(duration, bool) or not isinstance(duration, int | str | timedelta):
+        raise UsageError(f"a time is a number of ticks, a text like '10 minutes', or a timedelta, not {duration!r}")
+    if isinstance(duration, int):
+        return duration
+    if isinstance(duration, timedelta):
+        nanoseconds = (duration.days * 86400 + duration.seconds) * TICKS["s"] + duration.microseconds * TICKS["us"]
+    else:
+        amount, _, unit = duration.strip().partition(" ")
+        if not amount.isdigit() or unit.strip().lower() not in UNITS:
+            raise UsageError(f"{duration!r} is no time: write a number and a unit, as in '10 minutes'")
+        nanoseconds = int(amount) * UNITS[unit.strip().lower()]
+    ticks, rest = divmod(nanoseconds, TICKS[time_unit])
+    if rest:
+        raise UsageError(f"{duration} is not a whole number of ticks, which are in {time_unit}")
+    return ticks

@@ -1,0 +1,194 @@
+"""Conditions and values as Python expressions: `e.amount < 2` is a tree, not a truth.
+
+What is written here runs on every engine; no Python code is called for an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from weft.algebra import predicates as algebra
+from weft.algebra.text import to_text
+from weft.errors import UsageError
+from weft.languages.content.lower import compile_filter
+
+Constant = int | float | str | bool
+Operand = "Value | Constant"
+
+
+class Condition:
+    """Something that an event satisfies or not. Combine conditions by `&`, `|` and `~`."""
+
+    def __init__(self, predicate: algebra.Predicate) -> None:
+        self.predicate = predicate
+
+    def __and__(self, other: Condition | str) -> Condition:
+        return Condition(algebra.And((self.predicate, condition_of(other).predicate)))
+
+    def __or__(self, other: Condition | str) -> Condition:
+        return Condition(algebra.Or((self.predicate, condition_of(other).predicate)))
+
+    def __invert__(self) -> Condition:
+        return Condition(algebra.Not(self.predicate))
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError("a condition has no truth yet: write & for and, | for or, ~ for not, and put each part in ()")
+
+    def __repr__(self) -> str:
+        return to_text(self.predicate)
+
+
+class Value:
+    """A value of the event at hand: an attribute, a constant, or what is calculated from them."""
+
+    def __init__(self, expression: algebra.Expression) -> None:
+        self.expression = expression
+
+    # Comparisons give conditions, so values are told apart by identity only where Python asks for a hash.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return self._compared("=", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return self._compared("<>", other)
+
+    def __lt__(self, other: Value | Constant) -> Condition:
+        return self._compared("<", other)
+
+    def __le__(self, other: Value | Constant) -> Condition:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: Value | Constant) -> Condition:
+        return self._compared(">", other)
+
+    def __ge__(self, other: Value | Constant) -> Condition:
+        return self._compared(">=", other)
+
+    def __add__(self, other: Value | Constant) -> Value:
+        return self._calculated("+", self, other)
+
+    def __radd__(self, other: Constant) -> Value:
+        return self._calculated("+", other, self)
+
+    def __sub__(self, other: Value | Constant) -> Value:
+        return self._calculated("-", self, other)
+
+    def __rsub__(self, other: Constant) -> Value:
+        return self._calculated("-", other, self)
+
+    def __mul__(self, other: Value | Constant) -> Value:
+        return self._calculated("*", self, other)
+
+    def __rmul__(self, other: Constant) -> Value:
+        return self._calculated("*", other, self)
+
+    def __truediv__(self, other: Value | Constant) -> Value:
+        return self._calculated("/", self, other)
+
+    def __rtruediv__(self, other: Constant) -> Value:
+        return self._calculated("/", other, self)
+
+    def __mod__(self, other: Value | Constant) -> Value:
+        return self._calculated("%", self, other)
+
+    def __neg__(self) -> Value:
+        return Value(algebra.Negative(self.expression))
+
+    def __abs__(self) -> Value:
+        return self._called("ABS")
+
+    def is_null(self) -> Condition:
+        """The event has no such value."""
+        return Condition(algebra.IsNull(self.expression))
+
+    def is_in(self, values: Iterable[Constant]) -> Condition:
+        """It equals one of the constants."""
+        constants = tuple(values)
+        for value in constants:
+            _constant(value)
+        return Condition(algebra.In(self.expression, constants))
+
+    def between(self, low: Value | Constant, high: Value | Constant) -> Condition:
+        """It is not below the one and not above the other."""
+        return (self >= low) & (self <= high)
+
+    def like(self, pattern: str) -> Condition:
+        """SQL's LIKE: `%` is any text, `_` any one character."""
+        return Condition(algebra.Like(self.expression, pattern))
+
+    def matches(self, pattern: str) -> Condition:
+        """A regular expression is found in it."""
+        return Condition(algebra.Matches(self.expression, pattern))
+
+    def lower(self) -> Value:
+        """The text in small letters."""
+        return self._called("LOWER")
+
+    def upper(self) -> Value:
+        """The text in capital letters."""
+        return self._called("UPPER")
+
+    def length(self) -> Value:
+        """How many characters the text has."""
+        return self._called("LENGTH")
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError("a value has no truth yet: compare it, as in e.amount > 3 or e.paid == True")
+
+    def __repr__(self) -> str:
+        return to_text(self.expression)
+
+    def _called(self, function: algebra.Function) -> Value:
+        return Value(algebra.Call(function, (self.expression,)))
+
+    def _compared(self, operator: algebra.ComparisonOperator, other: object) -> Condition:
+        return Condition(algebra.Comparison(operator, self.expression, _expression(other)))
+
+    @staticmethod
+    def _calculated(operator: algebra.ArithmeticOperator, left: object, right: object) -> Value:
+        return Value(algebra.Arithmetic(operator, _expression(left), _expression(right)))
+
+
+class _Event:
+    """The event at hand: its attributes are values, `e.amount` or `e["odd name"]`."""
+
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Value(algebra.Attribute(name))
+
+    def __getitem__(self, name: str) -> Value:
+        return Value(algebra.Attribute(name))
+
+
+e = _Event()
+
+
+def coalesce(*values: Value | Constant) -> Value:
+    """The first of the values that there is."""
+    return Value(algebra.Call("COALESCE", tuple(_expression(value) for value in values)))
+
+
+def condition_of(given: object) -> Condition:
+    """A condition, or one given as text: `name = 'c' AND amount > 2`."""
+    if isinstance(given, Condition):
+        return given
+    if isinstance(given, str):
+        return Condition(compile_filter(given))
+    if callable(given):
+        raise UsageError("a condition is an expression, not a function: write e.amount < 2, or the text 'amount < 2'")
+    raise UsageError(f"a condition is an expression like e.amount < 2, or its text, not a {type(given).__name__}")
+
+
+def _expression(value: object) -> algebra.Expression:
+    return value.expression if isinstance(value, Value) else algebra.Literal(_constant(value))
+
+
+def _constant(value: object) -> Constant:
+    if isinstance(value, int | float | str | bool):
+        return value
+    if value is None:
+        raise UsageError("nothing equals None: write e.amount.is_null(), or ~e.amount.is_null()")
+    raise UsageError(f"a constant is a number, a text, True or False, not a {type(value).__name__}")

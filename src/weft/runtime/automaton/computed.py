@@ -1,0 +1,129 @@
+"""Computed fields: aggregates over the events of each match, and what is calculated from them, all matches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.algebra.predicates import Aggregate, Attribute, Expression
+from weft.runtime.classify import vectors
+from weft.runtime.classify.functions import Numbers, Vector, to_column
+from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.exact import shown_parts, unnamed_rows, worth
+from weft.tree import Node
+
+# The values of an attribute for all events bound to its variable, and where those of each match begin.
+Read = Callable[[Attribute], tuple[Column, Int64s]]
+
+
+def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
+    """One value for each match."""
+    columns: dict[str, Column] = {}
+
+    def leaf(node: Node) -> Node:
+        """Aggregates, and attributes outside of them, become attributes of the match."""
+        if not isinstance(node, Aggregate | Attribute):
+            return node.map_children(leaf)
+        function, attribute = ("FIRST", node) if isinstance(node, Attribute) else (node.function, node.attribute)
+        columns[repr(node)] = _aggregate(function, *read(attribute), whole=attribute.name == "*")
+        return Attribute(repr(node))
+
+    plain = leaf(value)
+    assert isinstance(plain, Expression)
+    places = np.arange(matches, dtype=np.int64)
+    batch = EventBatch(pa.nulls(matches), places, places, places, columns=columns)
+    alone = columns.get(plain.name) if isinstance(plain, Attribute) else None
+    column = alone or to_column(vectors.evaluate(plain, batch), matches)
+    kinds = [*shown_parts(_named(column)), column.texts, column.booleans]
+    return one_column([values for values in kinds if values is not None and values.null_count < matches], matches)
+
+
+def _named(column: Column) -> Column:
+    """The column with the digits of those numbers only that no float stands for."""
+    rows = unnamed_rows(column)
+    if column.exact is None:
+        return column
+    unnamed = np.zeros(len(column.exact), bool)
+    unnamed[rows] = True
+    return replace(column, exact=pc.if_else(pa.array(unnamed), column.exact, pa.scalar(None, pa.string())))
+
+
+def one_column(kinds: Sequence[pa.Array], length: int) -> pa.Array:
+    """Values by kind as one array; where there are several kinds, a union keeps each as it is."""
+    if len(kinds) < 2:
+        return kinds[0] if kinds else pa.nulls(length, pa.string())
+    types = np.select([np.asarray(values.is_valid()) for values in kinds], range(len(kinds)), 0).astype(np.int8)
+    return pa.UnionArray.from_sparse(pa.array(types), list(kinds))
+
+
+def _aggregate(function: str, column: Column, begins: Int64s, *, whole: bool) -> Column:
+    if whole:
+        return Column(numbers=pa.array(np.diff(begins)))
+    kinds = [values for values in (column.numbers, column.texts, column.booleans) if values is not None]
+    match function:
+        case "COUNT":
+            valid = np.logical_or.reduce([np.asarray(v.is_valid()) for v in kinds]) if kinds else np.zeros(begins[-1])
+            return Column(numbers=pa.array(np.diff(np.concatenate(([0], np.cumsum(valid)))[begins]).astype(np.int64)))
+        case "FIRST" | "LAST":
+            some = begins[1:] > begins[:-1]
+            at = pa.array(begins[:-1] if function == "FIRST" else begins[1:] - 1, mask=~some)
+            return column.map(lambda values: values.take(at))
+        case "MIN" | "MAX":
+            at = pa.array(_extremes(function, column, begins), pa.int64())
+            return replace(column, booleans=None).map(lambda values: values.take(at))
+    return Column() if column.numbers is None else _total(function, column, begins)
+
+
+def _extremes(function: str, column: Column, begins: Int64s) -> list[int | None]:
+    """Which value of each match is the least, or greatest: of the numbers, or where there are none, of the texts."""
+    choose = min if function == "MIN" else max
+    kinds: list[tuple[list[int], Callable[[int], Any]]] = []
+    if column.numbers is not None:
+        numbers = vectors.attribute(column).numbers
+        assert numbers is not None
+        plain = numbers.values.dtype != object
+        keys = numbers.values.tolist() if plain else [worth(value) for value in numbers.values]
+        kinds.append((np.flatnonzero(numbers.valid).tolist(), keys.__getitem__))
+    if column.texts is not None:
+        texts = column.texts.to_pylist()
+        kinds.append((np.flatnonzero(np.asarray(column.texts.is_valid())).tolist(), texts.__getitem__))
+    found: list[int | None] = [None] * (len(begins) - 1)
+    for rows, key in reversed(kinds):  # numbers last: they decide
+        bounds = np.searchsorted(rows, begins).tolist()
+        for match, (low, high) in enumerate(pairwise(bounds)):
+            if low < high:
+                found[match] = choose(rows[low:high], key=key)
+    return found
+
+
+def _total(function: str, column: Column, begins: Int64s) -> Column:
+    """The sum, one addition after the other, or the average."""
+    numbers = vectors.attribute(column).numbers
+    assert numbers is not None
+    rows = np.flatnonzero(numbers.valid)
+    offsets = np.searchsorted(rows, begins)
+    values, counts = numbers.values[rows], np.diff(offsets)
+    total, valid = np.zeros(len(counts), np.int64), counts > 0
+    for place in range(int(counts.max(initial=0))):
+        longer = np.flatnonzero(counts > place)
+        added = _all_valid(values[offsets[:-1][longer] + place])
+        sums = vectors.arithmetic("+", Vector(Numbers(total[longer], valid[longer])), added).numbers
+        assert sums is not None
+        if sums.values.dtype != total.dtype:
+            total = total.astype(object if object in (sums.values.dtype, total.dtype) or place else sums.values.dtype)
+        total[longer], valid[longer] = sums.values, sums.valid
+    result = Vector(Numbers(total, valid))
+    if function == "AVG":
+        result = vectors.arithmetic("/", result, _all_valid(counts))
+    return to_column(result, len(counts))
+
+
+def _all_valid(values: npt.NDArray[np.generic]) -> Vector:
+    return Vector(Numbers(values, np.ones(len(values), bool)))
