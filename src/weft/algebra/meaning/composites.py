@@ -174,9 +174,8 @@ def _ends(first: Occurrence, last: Occurrence) -> Occurrence:
 
 
 def _overlap(one: Occurrence, other: Occurrence) -> bool:
-    """Whether the intervals share a time and the two share neither an event nor an input event they are made of."""
-    is_shared = one.events & other.events or {*one.positions} & {*other.positions}
-    return one.start <= other.end and other.start <= one.end and not is_shared
+    """Whether the intervals share a time and the two share no event; what is made of an event is another one."""
+    return one.start <= other.end and other.start <= one.end and not one.events & other.events
 
 
 def _is_spoilt(one: Occurrence, others: Sequence[Occurrence], pattern: Without) -> bool:

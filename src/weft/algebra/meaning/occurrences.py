@@ -68,8 +68,8 @@ def later(occurrence: Occurrence, ticks: int) -> Occurrence:
 
 
 def in_processing_order(found: Iterable[Occurrence]) -> list[Occurrence]:
-    """Each occurrence once, by end, start and positions; those that agree in these stay as they came."""
-    return sorted(dict.fromkeys(found), key=lambda one: (one.end, one.start, one.positions))
+    """Each occurrence once, by end, start and places of events; those that agree in these stay as they came."""
+    return sorted(dict.fromkeys(found), key=lambda one: (one.end, one.start, sorted(e.place for e in one.events)))
 
 
 def history_key(occurrence: Occurrence) -> tuple[float, ...]:
