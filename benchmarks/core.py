@@ -126,7 +126,7 @@ def _kernel(count: int) -> list[Row]:
 
 def kernel_seconds(query: Query, letters: npt.NDArray[np.int32], batch: int = 65536) -> float:
     """Run a sequence query over letters again and again: letter k is what step k asks for, others are nothing's."""
-    run = AutomatonRun(query)
+    run = AutomatonRun(query, build_automaton(query))
     automaton = run.automaton
     wanted = [*(set(atom.guard) for atom in automaton.automaton.atoms), set()]
     run.learn_letters([tuple(n == 0 or p in want for n, p in enumerate(automaton.predicates)) for want in wanted])

@@ -12,6 +12,7 @@ import numpy as np
 from weft.errors import InputError
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationOp
 from weft.runtime.automaton.regular import RegularRun
+from weft.runtime.classify.classifier import Predicates
 from weft.runtime.derived import Derived, derived, slots_of
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.run import GraphRun
@@ -27,16 +28,17 @@ LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
 
 def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
-    """What runs the operators of a layer, by kind, and the numbers of their queries."""
+    """What runs the operators of a layer, by kind, and the numbers of their queries. Predicates are shared by all."""
+    predicates, fed = Predicates(), bool(layer.feeders)
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
     if automata:
-        yield "regular", RegularRun(automata), tuple(op.number for op in automata)
+        yield "regular", RegularRun(automata, predicates), tuple(op.number for op in automata)
     if situations:
-        yield "situations", SituationRun(situations, fed=bool(layer.feeders)), tuple(op.number for op in situations)
+        yield "situations", SituationRun(situations, predicates, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
-            yield "graph", GraphRun(op.graph), op.numbers
+            yield "graph", GraphRun(op.graph, predicates), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
 

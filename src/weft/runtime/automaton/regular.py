@@ -18,7 +18,7 @@ from weft.runtime.automaton.held import HeldMatches
 from weft.runtime.automaton.history import History, selected_fields
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.windows import WindowKeys
-from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
@@ -175,13 +175,13 @@ class RegularRun(Run):
 
     spans = True
 
-    def __init__(self, operators: Sequence[AutomatonOp]) -> None:
+    def __init__(self, operators: Sequence[AutomatonOp], predicates: Predicates | None = None) -> None:
         self._queries = tuple(op.query for op in operators)
         made = {place: QueryRun(op) for place, op in enumerate(operators) if op.query.limit != 0}
         self._runs = list(made.values())
         self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
-        self._classifier = Classifier([run.run.automaton.predicates for run in self._runs])
+        self._classifier = Classifier([run.run.automaton.predicates for run in self._runs], predicates)
         partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
         self._coders = {partition: KeyCoder(partition) for partition in partitions}
         self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)

@@ -25,38 +25,61 @@ LARGEST_INDEX = 1 << 62
 FEW = 64  # combinations that are all named at once
 
 
-class Classifier:
-    """Gives every event a letter per query: equal letters, equal truth of all the query's predicates."""
+class Predicates:
+    """The predicates of all that look at one stream, each worked out once for the batch at hand."""
 
-    def __init__(self, predicates: Sequence[Sequence[Predicate]]) -> None:
-        atomizer = Atomizer()
-        shared: dict[str, Alphabet] = {}
-        self._alphabets: list[Alphabet] = []
-        formulas: dict[str, tuple[Formula, frozenset[Leaf]]] = {}
-        for query in predicates:
-            texts = [repr(predicate) for predicate in query]
-            for text, predicate in zip(texts, query, strict=True):
-                if text not in formulas:
-                    formula = atomizer.formula(predicate)
-                    formulas[text] = formula, frozenset(leaves_of(formula))
-            key = "\n".join(texts)
-            if key not in shared:
-                shared[key] = Alphabet([formulas[text] for text in texts], atomizer.coders)
-            self._alphabets.append(shared[key])
-        self._coders = atomizer.coders
+    def __init__(self) -> None:
+        self._atomizer = Atomizer()
+        self._formulas: dict[str, tuple[Formula, frozenset[Leaf]]] = {}
+        self._alphabets: dict[str, Alphabet] = {}
+        self._batch: EventBatch | None = None
+        self._coded: list[Codes] = []
+        self._letters: dict[int, Letters] = {}  # by alphabet
+
+    def alphabet(self, predicates: Sequence[Predicate]) -> Alphabet:
+        """The alphabet of some predicates: the same for all that ask for the same."""
+        texts = [repr(predicate) for predicate in predicates]
+        for text, predicate in zip(texts, predicates, strict=True):
+            if text not in self._formulas:
+                formula = self._atomizer.formula(predicate)
+                self._formulas[text] = formula, frozenset(leaves_of(formula))
+        key = "\n".join(texts)
+        if key not in self._alphabets:
+            self._alphabets[key] = Alphabet([self._formulas[text] for text in texts], self._atomizer.coders)
+        return self._alphabets[key]
+
+    def code(self, batch: EventBatch) -> list[Codes]:
+        """The columns of a batch as codes."""
+        if batch is not self._batch:
+            self._batch, self._letters = batch, {}
+            self._coded = [coder.code(batch) for coder in self._atomizer.coders]
+        return self._coded
+
+    def letters(self, batch: EventBatch, alphabet: Alphabet) -> Letters:
+        """The letters of a batch's events, not to be written to."""
+        coded = self.code(batch)
+        if id(alphabet) not in self._letters:
+            self._letters[id(alphabet)] = alphabet.letters(coded, np.empty(len(batch), np.int32))
+        return self._letters[id(alphabet)]
+
+
+class Classifier:
+    """Gives every event a letter per query: equal letters, equal truth of all the query's predicates.
+
+    With `common`, what is worked out for one classifier of a stream need not be for the others.
+    """
+
+    def __init__(self, predicates: Sequence[Sequence[Predicate]], common: Predicates | None = None) -> None:
+        self._common = common or Predicates()
+        self._alphabets = [self._common.alphabet(query) for query in predicates]
 
     def letters(self, batch: EventBatch) -> list[Letters]:
         """Per query the letter of each event. Queries with the same predicates share one array."""
-        coded = self.code(batch)
-        made: dict[int, Letters] = {}
-        for alphabet in self._alphabets:
-            if id(alphabet) not in made:
-                made[id(alphabet)] = alphabet.letters(coded, np.empty(len(batch), np.int32))
-        return [made[id(alphabet)] for alphabet in self._alphabets]
+        return [self._common.letters(batch, alphabet) for alphabet in self._alphabets]
 
     def code(self, batch: EventBatch) -> list[Codes]:
         """The columns of a batch as codes, for `letters_of`."""
-        return [coder.code(batch) for coder in self._coders]
+        return self._common.code(batch)
 
     def letters_of(self, query: int, coded: list[Codes], out: Letters) -> Letters:
         """The letters of one query, written to `out`: with many queries, batch by batch into the same memory."""

@@ -15,7 +15,7 @@ from weft.algebra.terms import Elapsed
 from weft.kernels.joins import occurrences
 from weft.plan.graph import Graph, GraphOutput
 from weft.runtime import blocks
-from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
@@ -62,7 +62,7 @@ def _binds_again(pattern: Composite) -> bool:
 class GraphRun(Run):
     """The composite queries of a layer, as one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, predicates: Predicates | None = None) -> None:
         self.graph = graph
         constants, layouts = Constants(), Layouts(self.graph)
         compiler = Compiler(layouts, constants)
@@ -78,7 +78,7 @@ class GraphRun(Run):
         self._events_at_once = FEWEST_EVENTS
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         asked = [*(source.predicate for source in self._sources), *build.truths.predicates]
-        self._classifier = Classifier([[predicate] for predicate in asked])
+        self._classifier = Classifier([[predicate] for predicate in asked], predicates)
 
     @property
     def queries(self) -> Sequence[CompositeQuery]:
@@ -143,11 +143,11 @@ class GraphRun(Run):
 
     def _steps(self, batch: EventBatch) -> Iterator[None]:
         """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
-        at = 0
+        at, truths = 0, self._truths(batch)
         while at < len(batch):
             before = self.arena.row_count
             part = blocks.slice(batch, at, self._events_at_once)
-            self._take(part)
+            self._take(part, [truth[at : at + len(part)] for truth in truths])
             at += len(part)
             made = self.arena.row_count - before
             yield
@@ -157,8 +157,7 @@ class GraphRun(Run):
             elif made < MOST_ROWS // 4:
                 self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
 
-    def _take(self, batch: EventBatch) -> None:
-        truths = self._truths(batch)
+    def _take(self, batch: EventBatch, truths: Sequence[npt.NDArray[np.bool_]]) -> None:
         masks = truths[: len(self._sources)]
         relevant = np.flatnonzero(np.logical_or.reduce(masks))
         bits = np.zeros(len(relevant), np.int64)

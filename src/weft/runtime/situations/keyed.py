@@ -15,7 +15,7 @@ from weft.kernels.situations import keyed as kernel
 from weft.kernels.situations.keyed import Rows, Sets
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.buffers import room, writable
-from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.fields import merged
@@ -49,13 +49,13 @@ def grown(rows: Rows, size: int) -> Rows:
 class KeyedRun:
     """One such situation over one stream of events."""
 
-    def __init__(self, query: SituationQuery, sequence: KeyedSequence) -> None:
+    def __init__(self, query: SituationQuery, sequence: KeyedSequence, predicates: Predicates) -> None:
         self.query = query
         self._sequence = sequence
         self._names = tuple((name,) for name in query.situation.variables)
         self._width = len(sequence.guards)
         self._sizes = (1, 1, self._width)  # of a set in each part of the output
-        self._classifier = Classifier([sequence.guards])
+        self._classifier = Classifier([sequence.guards], predicates)
         self._slot_of_letter = np.empty(0, np.int8)
         self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
         self._sweep_at = LEAST_KEYS

@@ -10,6 +10,7 @@ from weft.algebra.situations import SituationQuery
 from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import SituationOp
 from weft.runtime import blocks
+from weft.runtime.classify.classifier import Predicates
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
@@ -24,9 +25,12 @@ KEYS = "keys/"  # of pages that tell themselves whether they changed
 class SituationRun(Run):
     """The situations of a layer. `fed`: some of the events are derived."""
 
-    def __init__(self, operators: Sequence[SituationOp], *, fed: bool = False) -> None:
+    def __init__(
+        self, operators: Sequence[SituationOp], predicates: Predicates | None = None, *, fed: bool = False
+    ) -> None:
         self._queries = tuple(op.query for op in operators)
-        self._parts = [_part(op) for op in operators]
+        common = Predicates() if predicates is None else predicates
+        self._parts = [_part(op, common) for op in operators]
         self._keyed = [part for part in self._parts if isinstance(part, KeyedRun)]
         self._stages = [(part, Reporter(part)) for part in self._parts if isinstance(part, Stage)]
         self._slack = [_slack(query) for query in self._queries]
@@ -128,8 +132,10 @@ class SituationRun(Run):
             part.load({**pages_below(name, pages), **keys})
 
 
-def _part(op: SituationOp) -> KeyedRun | Stage:
-    return KeyedRun(op.query, op.way) if isinstance(op.way, KeyedSequence) else Stage(op.query, op.way)
+def _part(op: SituationOp, predicates: Predicates) -> KeyedRun | Stage:
+    if isinstance(op.way, KeyedSequence):
+        return KeyedRun(op.query, op.way, predicates)
+    return Stage(op.query, op.way, predicates)
 
 
 def _reported(reporter: Reporter, sets: Iterator[Int64s]) -> Iterator[MatchBatch]:

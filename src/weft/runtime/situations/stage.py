@@ -16,7 +16,7 @@ from weft.kernels.situations import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
 from weft.plan.search import Search
 from weft.runtime import blocks
-from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.code import Constants
@@ -35,7 +35,7 @@ _NOTHING = np.empty(0, np.int64)
 class Stage:
     """The state of one situation, and how events change it."""
 
-    def __init__(self, query: SituationQuery, search: Search) -> None:
+    def __init__(self, query: SituationQuery, search: Search, predicates: Predicates) -> None:
         self.query = query
         situation, constants = query.situation, Constants()
         self.tables = SituationTables(situation, search, constants)
@@ -50,7 +50,7 @@ class Stage:
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
-        self._classifier = Classifier([[*guards, *_boundaries(query)]])
+        self._classifier = Classifier([[*guards, *_boundaries(query)]], predicates)
         self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
         self._fills = np.empty(0, bool)  # by letter: whether it is a participant
         self._coder = KeyCoder(tuple((name,) for name in by)) if by else None
