@@ -58,6 +58,19 @@ class Computed(Node):
 
 
 @dataclass(frozen=True)
+class Top(Node):
+    """Of the matches that end in [n * every, (n + 1) * every), the `count` with the greatest values, or the least.
+
+    What is no number comes last; of equal values, the match that comes first.
+    """
+
+    value: Expression
+    count: int
+    every: int
+    least: bool = False
+
+
+@dataclass(frozen=True)
 class Window(Node):
     """`value(end) - amount <= value(start)`, where the value is the position, the time, or an attribute.
 
@@ -80,6 +93,8 @@ class Query(Definition):
     `partition` is a tuple of key parts, each the tuple of attributes of which the first present counts.
     `unless`: no event that fits comes after the match inside the window that began with it. Only what that leaves is
     considered by `skip`, in each partition on its own. Both need a window of time or events, or (`skip`) none.
+    `session`: each partition is divided where an event ends more than so many ticks after the one before, and a match
+    is one of a whole session: it starts at its first event and ends at its last. `top` comes last, over all partitions.
     """
 
     pattern: Pattern
@@ -93,6 +108,8 @@ class Query(Definition):
     skip: Skip | None = None
     unless: Fits | None = None
     computed: tuple[Computed, ...] = ()
+    session: int | None = None
+    top: Top | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:

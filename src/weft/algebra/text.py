@@ -73,6 +73,12 @@ def _query_lines(query: Query) -> Iterator[str]:
         yield f"consume by {query.consume.value}"
     if query.limit is not None:
         yield f"limit {query.limit}"
+    if query.session is not None:
+        yield f"in sessions with gaps of at most {query.session} ticks"
+    if query.top is not None:
+        which = "least" if query.top.least else "greatest"
+        value = expression_text(query.top.value)
+        yield f"the {query.top.count} with the {which} {value}, every {query.top.every} ticks"
     if query.unless is not None:
         yield f"unless followed by {expression_text(query.unless)}"
     if query.skip is not None:

@@ -13,7 +13,7 @@ from weft.algebra.predicates import Always, And, Or, Predicate
 from weft.algebra.query import Program, Query, Window
 from weft.errors import UsageError
 from weft.languages.durations import TICKS, UNITS
-from weft.pattern.expressions import Condition, condition_of
+from weft.pattern.expressions import Condition, condition_of, joined
 from weft.pattern.text import chain_text
 
 Duration = int | str | timedelta
@@ -123,7 +123,7 @@ class Pattern:
         """Events that satisfy this condition fit the step as well."""
         fits = self._last("or_where", group=False).fits
         given = condition_of(condition).predicate
-        return self._with(fits=replace(fits, where=given if fits.where == Always() else Or((fits.where, given))))
+        return self._with(fits=replace(fits, where=given if fits.where == Always() else joined(Or, fits.where, given)))
 
     def until(self, condition: Condition | str) -> Pattern:
         """With the first event that satisfies the condition, a repeated step takes no more."""
@@ -269,7 +269,7 @@ def _ends_open(links: tuple[Link, ...]) -> bool:
 
 
 def _all(one: Predicate, other: Predicate) -> Predicate:
-    return other if one == Always() else And((one, other))
+    return other if one == Always() else joined(And, one, other)
 
 
 def _nanoseconds(duration: Duration) -> int:

@@ -24,10 +24,10 @@ class Condition:
         self.predicate = predicate
 
     def __and__(self, other: Condition | str) -> Condition:
-        return Condition(algebra.And((self.predicate, condition_of(other).predicate)))
+        return Condition(joined(algebra.And, self.predicate, condition_of(other).predicate))
 
     def __or__(self, other: Condition | str) -> Condition:
-        return Condition(algebra.Or((self.predicate, condition_of(other).predicate)))
+        return Condition(joined(algebra.Or, self.predicate, condition_of(other).predicate))
 
     def __invert__(self) -> Condition:
         return Condition(algebra.Not(self.predicate))
@@ -180,6 +180,13 @@ def condition_of(given: object) -> Condition:
     if callable(given):
         raise UsageError("a condition is an expression, not a function: write e.amount < 2, or the text 'amount < 2'")
     raise UsageError(f"a condition is an expression like e.amount < 2, or its text, not a {type(given).__name__}")
+
+
+def joined(
+    kind: type[algebra.And] | type[algebra.Or], one: algebra.Predicate, other: algebra.Predicate
+) -> algebra.Predicate:
+    """One more operand of a connective."""
+    return kind((*(one.operands if isinstance(one, kind) else (one,)), other))
 
 
 def _expression(value: object) -> algebra.Expression:

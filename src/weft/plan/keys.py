@@ -52,6 +52,8 @@ def _key_of(query: AnyQuery) -> tuple[Key, str]:
     match query:
         case Query(consume=Consume.ANY) if query.partition:
             return (), "one lane: CONSUME BY ANY looks at all partitions"
+        case Query(top=top) if query.partition and top is not None:
+            return (), "one lane: ORDER BY looks at all partitions"
         case Query(window=window) if query.partition and window is not None and window.unit == "attribute":
             return (), f"one lane: the order of [{window.attribute}] is that of all partitions"
         case Query():

@@ -36,6 +36,8 @@ def relevant_types(query: AnyQuery) -> frozenset[str] | None:
     match query:
         case SituationQuery() if counts_time(query):
             return None
+        case Query(session=int()):
+            return frozenset(query.reads)
         case Query(window=window) if query.strategy is Strategy.STRICT or (window and window.unit == "attribute"):
             return None
         case Query() if any(

@@ -25,9 +25,10 @@ def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -
             fields[key] = values
         else:
             fields[key] = values[0] if values else None
-    return fields | {item.name: _computed(item.value, valuation, stream) for item in query.computed}
+    return fields | {item.name: computed(item.value, valuation, stream) for item in query.computed}
 
 
-def _computed(value: Expression, valuation: Valuation, stream: Sequence[Happening]) -> object:
+def computed(value: Expression, valuation: Valuation, stream: Sequence[Happening]) -> object:
+    """A value over the variables of a match."""
     bound = {name: [stream[i].attributes for i in valuation.of(name)] for name in variables_of(value)}
     return evaluate(value, Scope({name: events[0] if events else {} for name, events in bound.items()}, bound))

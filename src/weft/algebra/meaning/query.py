@@ -8,13 +8,14 @@ from decimal import Decimal
 
 from weft.algebra.chains import Skip
 from weft.algebra.meaning.chains import floor_after, satisfies
-from weft.algebra.meaning.fields import fields_of
+from weft.algebra.meaning.fields import computed, fields_of
+from weft.algebra.meaning.functions import is_number
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.selection import Candidate, choose, project
 from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Fits, valuations
-from weft.algebra.meaning.values import attribute_of, family, number_of
-from weft.algebra.query import Consume, Query, Window
+from weft.algebra.meaning.values import attribute_of, family, number_of, worth
+from weft.algebra.query import Consume, Query, Top, Window
 
 Key = tuple[object, ...]
 Found = tuple[Key, Candidate, Sequence[Happening]]  # with the partition in which it is
@@ -28,9 +29,10 @@ def query_matches(query: Query, stream: Sequence[Happening]) -> list[Match]:
         partitions[_key(event, query) or ()].append(event)
     candidates: dict[int, list[Candidate]] = {}
     homes: dict[int, tuple[Key, list[Happening]]] = {}
-    for key, members in partitions.items():
-        candidates |= _candidates(query, members)
-        homes |= {event.place: (key, members) for event in members}
+    for key, events in partitions.items():
+        for members in [events] if query.session is None else _sessions(events, query.session):
+            candidates |= _candidates(query, members)
+            homes |= {event.place: (key, members) for event in members}
     return _consume(query, candidates, homes)
 
 
@@ -49,7 +51,33 @@ def _consume(
             consumed[scope] = place
         found += ((key, c, members) for c in kept if not _is_spoilt(query, c, members))
     found = found if query.skip is None else _skip(query.skip, found)
+    found = found if query.top is None else _top(query.top, found)
     return [_match(query, candidate, members) for _, candidate, members in found]
+
+
+def _sessions(events: Sequence[Happening], gap: int) -> list[list[Happening]]:
+    """The events, divided where one ends more than the gap after the one before."""
+    sessions: list[list[Happening]] = []
+    for event in events:
+        if not sessions or event.end - sessions[-1][-1].end > gap:
+            sessions.append([])
+        sessions[-1].append(event)
+    return sessions
+
+
+def _top(top: Top, found: list[Found]) -> list[Found]:
+    """The first matches of each span of time, in the order of their values."""
+    spans: defaultdict[int, list[tuple[tuple[object, ...], Found]]] = defaultdict(list)
+    for one in found:
+        _, candidate, members = one
+        value = computed(top.value, candidate.valuation, members)
+        rank = (0, worth(value) * (1 if top.least else -1)) if is_number(value) else (1, 0)
+        end, start = members[candidate.last].end, members[candidate.first].start
+        places = [members[index].place for index, _ in candidate.names]
+        order = (*rank, end, start, places, sorted(_places(candidate, members).items()))
+        spans[end // top.every].append((order, one))
+    best = [sorted(ranked, key=lambda pair: pair[0])[: top.count] for ranked in spans.values()]
+    return [one for ranked in best for _, one in ranked]
 
 
 def _is_spoilt(query: Query, candidate: Candidate, members: Sequence[Happening]) -> bool:
@@ -93,6 +121,8 @@ def _candidates(query: Query, members: Sequence[Happening]) -> dict[int, list[Ca
     """What the pattern shows inside the window, by the place of the completing event."""
     found = valuations(query.pattern, members, _may_fit(query.window, members))
     inside = [v for v in found if _fits(query.window, members[v.start], members[v.end])]
+    if query.session is not None:
+        inside = [v for v in inside if v.start == 0 and v.end == len(members) - 1]
     by_end: defaultdict[int, list[Candidate]] = defaultdict(list)
     for candidate in project(inside, query.selected, members):
         by_end[members[candidate.last].place].append(candidate)

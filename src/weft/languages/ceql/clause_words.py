@@ -9,11 +9,24 @@ from weft.source import Span
 
 # The words that begin a clause or a statement.
 CLAUSES = frozenset(
-    {"SELECT", "FROM", "WHERE", "PARTITION", "WITHIN", "CONSUME", "LIMIT", "QUERY", "CREATE", "DECLARE"}
+    {
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "PARTITION",
+        "WITHIN",
+        "CONSUME",
+        "LIMIT",
+        "SESSION",
+        "ORDER",
+        "QUERY",
+        "CREATE",
+        "DECLARE",
+    }
 )
 KEYWORDS = CLAUSES | {
     *("FILTER", "AS", "OR", "AND", "NOT", "IN", "RANGE", "LIKE", "MATCHES", "TRUE", "FALSE"),
-    *("BETWEEN", "IS", "NULL"),
+    *("BETWEEN", "IS", "NULL", "EVERY", "ASC", "DESC"),
     *("NONE", "BY", "STREAM", "EVENT", "QUARANTINE"),
 }
 

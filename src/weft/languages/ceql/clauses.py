@@ -10,6 +10,7 @@ from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Scope
 from weft.languages.durations import LONGEST, TICKS
 from weft.languages.findings import Findings
+from weft.source import Span
 
 NANOSECONDS = {
     unit: TICKS[short]
@@ -36,6 +37,24 @@ def lower_limit(clause: syntax.Limit | None, findings: Findings) -> int | None:
         findings.error("bad-limit", "LIMIT takes a whole number from 0", clause.span)
         return None
     return clause.amount
+
+
+def lower_span(spans: tuple[syntax.Amount, ...], place: Span, time_unit: str, findings: Findings) -> int | None:
+    """A span of time in ticks, at least one."""
+    total = Fraction(0)
+    for part in spans:
+        unit = _unit(part, findings)
+        if unit is None:
+            return None
+        if unit == "EVENT" or part.amount < 0:
+            findings.error("bad-window", "this takes a time", place, "write a unit of time, as in 10 MINUTES")
+            return None
+        total += Fraction(str(min(part.amount, LONGEST))) * NANOSECONDS[unit]
+    ticks = total / TICKS[time_unit]
+    if ticks < 1:
+        message = f"this is shorter than one tick of the input's time, which is in {time_unit}"
+        findings.error("bad-window", message, place, "write a longer time")
+    return max(1, min(ticks.numerator // ticks.denominator, LONGEST))
 
 
 def lower_window(clause: syntax.Within, scope: Scope, time_unit: str, findings: Findings) -> Window | None:

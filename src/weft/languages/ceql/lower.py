@@ -6,11 +6,11 @@ from weft.algebra import patterns, query
 from weft.algebra.predicates import Always, And
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_window
+from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_span, lower_window
 from weft.languages.ceql.counting import counted
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
 from weft.languages.ceql.filters import Filters
-from weft.languages.ceql.scope import NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
+from weft.languages.ceql.scope import ANY_STREAM, NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
 from weft.languages.ceql.selecting import SelectList
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import TICKS
@@ -97,12 +97,14 @@ class _QueryLowering:
             pattern,
             query.Strategy[node.strategy or "ALL"],
             selected,
-            self._scope.universe,
+            self._universe(),
             lower_partition(node.partition, self._scope, self._findings),
             self._window(pattern),
             self._consume(),
             lower_limit(node.limit, self._findings),
             computed=computed,
+            session=self._session(),
+            top=self._top(bound),
         )
 
     # ------------------------------------------------------------ formulas
@@ -185,12 +187,39 @@ class _QueryLowering:
         node = self._node
         if node.within is not None:
             return lower_window(node.within, self._scope, self._time_unit, self._findings)
-        if any(isinstance(part, patterns.Sequence | patterns.Repeat) for part in pattern.walk()):
+        if node.session is None and any(isinstance(p, patterns.Sequence | patterns.Repeat) for p in pattern.walk()):
             place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
             message = "no WITHIN: partial matches are kept for ever"
             hint = "add WITHIN, for example WITHIN 1 HOUR or WITHIN 1000 EVENTS"
             self._findings.warning("no-window", message, place, hint)
         return None
+
+    def _universe(self) -> tuple[tuple[str, str], ...] | None:
+        """What exists; a session is made of the types that its pattern names."""
+        if self._scope.universe is None and self._node.session is not None:
+            return tuple((ANY_STREAM, name) for name in sorted(self._types))
+        return self._scope.universe
+
+    def _session(self) -> int | None:
+        clause, node = self._node.session, self._node
+        if clause is not None:
+            others = (node.strategy not in (None, "ALL"), node.consume, node.limit)
+            if any(others):
+                hint = "leave out the strategy, CONSUME BY and LIMIT; ORDER BY … LIMIT … EVERY goes with it"
+                message = "a session is matched as a whole, so there is nothing to choose or to consume"
+                self._findings.error("session-alone", message, clause.span, hint)
+        return None if clause is None else lower_span(clause.spans, clause.span, self._time_unit, self._findings)
+
+    def _top(self, bound: Bindings) -> query.Top | None:
+        clause = self._node.top
+        if clause is None:
+            return None
+        every = lower_span(clause.spans, clause.span, self._time_unit, self._findings)
+        if clause.amount < 1 or not isinstance(clause.amount, int):
+            self._findings.error("bad-limit", "LIMIT … EVERY takes a whole number from 1", clause.span)
+            return None
+        value = self._filters.computed(clause.value, bound)
+        return None if every is None else query.Top(value, clause.amount, every, clause.ascending)
 
     def _consume(self) -> query.Consume:
         clause = self._node.consume

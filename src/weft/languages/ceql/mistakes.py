@@ -36,7 +36,6 @@ FOREIGN = {
     "=>": "a sequence is written A ; B, or A : B when nothing may come between",
     "GROUP": "write PARTITION BY [attribute]",
     "HAVING": "write FILTER after the pattern",
-    "ORDER": "matches come in order of their end; there is nothing to choose",
     "THEN": "a sequence is written A ; B",
     "FOLLOWED": "a sequence is written A ; B",
     "EVERY": "every combination is found by default; SELECT NEXT or LAST keeps one per end",

@@ -36,6 +36,8 @@ _CLAUSE_OF = {
     syntax.Within: "within",
     syntax.Consume: "consume",
     syntax.Limit: "limit",
+    syntax.Session: "session",
+    syntax.Top: "top",
 }
 
 
@@ -171,6 +173,15 @@ class _Nodes(ExpressionRules):
     def limit(self, children: list[Child]) -> syntax.Limit:
         word, (amount, first) = children
         return syntax.Limit(amount, span=from_to(word, first))
+
+    def session(self, children: list[Child]) -> syntax.Session:
+        word, *spans = children
+        return syntax.Session(tuple(spans), span=from_to(word, spans[-1]))
+
+    def top(self, children: list[Child]) -> syntax.Top:
+        word, value, direction, _, (amount, _), _, *spans = children
+        ascending = direction is not None and direction.value.upper() == "ASC"
+        return syntax.Top(value, amount, tuple(spans), ascending, span=from_to(word, spans[-1]))
 
     def signed(self, children: list[Child]) -> tuple[int | float, Token]:
         minus, number = children

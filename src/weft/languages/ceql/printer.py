@@ -44,7 +44,8 @@ def _query(node: syntax.Query) -> str:
     if node.streams:
         lines.append(f"FROM {_names(node.streams)}")
     lines.append(f"WHERE {formula_text(node.formula)}")
-    clauses = (node.partition, node.within, node.consume, node.limit, *node.extra)
+    own = (node.partition, node.session, node.within, node.consume, node.limit, node.top)
+    clauses = (*own, *node.extra)
     lines += [_clause(clause) for clause in clauses if clause is not None]
     return "\n".join(lines)
 
@@ -68,12 +69,21 @@ def _clause(clause: syntax.SyntaxNode) -> str:
         case syntax.Within(spans, amount, attribute):
             if attribute is not None and amount is not None:
                 return f"WITHIN {amount!r} [{_name(attribute)}]"
-            return "WITHIN " + " ".join(f"{span.amount!r} {span.unit.text}" for span in spans)
+            return f"WITHIN {_spans(spans)}"
+        case syntax.Session(spans):
+            return f"SESSION {_spans(spans)}"
+        case syntax.Top(value, amount, spans, ascending):
+            direction = "ASC" if ascending else "DESC"
+            return f"ORDER BY {_at(value, _ADD)} {direction} LIMIT {amount!r} EVERY {_spans(spans)}"
         case syntax.Consume(what):
             return f"CONSUME BY {what.text}"
         case syntax.Limit(amount):
             return f"LIMIT {amount!r}"
     raise AssertionError(f"not a clause: {clause!r}")
+
+
+def _spans(spans: tuple[syntax.Amount, ...]) -> str:
+    return " ".join(f"{span.amount!r} {span.unit.text}" for span in spans)
 
 
 def _attributes(event: syntax.EventDeclaration, between: str) -> str:

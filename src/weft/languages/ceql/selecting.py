@@ -36,15 +36,21 @@ class SelectList:
             if isinstance(item, syntax.SelectedValue):
                 field = self._computed(item)
                 computed.append(field)
-                for variable in sorted(algebra.variables_of(field.value)):
-                    selected.setdefault(variable, ())
+                self._add(field.value, selected)
             elif (name := self._name(item.variable)) is not None:
                 for attribute in item.attributes:
                     self._check(attribute, name, self._bound[name])
                 attributes = (*selected.get(name, ()), *(a.text for a in item.attributes))
                 selected[name] = tuple(dict.fromkeys(attributes))
         self._check_fields(node, selected)
+        if node.top is not None:
+            self._add(self._filters.computed(node.top.value, self._bound), selected)
         return tuple(query.Selected(name, attributes) for name, attributes in selected.items()), tuple(computed)
+
+    def _add(self, value: algebra.Expression, selected: dict[str, tuple[str, ...]]) -> None:
+        """What a value reads is selected too."""
+        for variable in sorted(algebra.variables_of(value)):
+            selected.setdefault(variable, ())
 
     def _computed(self, item: syntax.SelectedValue) -> query.Computed:
         if item.name is None:

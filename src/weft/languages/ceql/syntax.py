@@ -252,6 +252,23 @@ class Limit(SyntaxNode):
     amount: int | float
 
 
+@dataclass(frozen=True)
+class Session(SyntaxNode):
+    """`SESSION spans`: the longest gap inside a session."""
+
+    spans: tuple[Amount, ...]
+
+
+@dataclass(frozen=True)
+class Top(SyntaxNode):
+    """`ORDER BY value DESC LIMIT amount EVERY spans`."""
+
+    value: Expression
+    amount: int | float
+    spans: tuple[Amount, ...]
+    ascending: bool = False
+
+
 class Statement(SyntaxNode):
     """A declaration or a query."""
 
@@ -269,6 +286,8 @@ class Query(Statement):
     within: Within | None = None
     consume: Consume | None = None
     limit: Limit | None = None
+    session: Session | None = None
+    top: Top | None = None
     extra: tuple[SyntaxNode, ...] = ()
 
 

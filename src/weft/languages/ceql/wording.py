@@ -36,7 +36,7 @@ GROUPS = (
     (frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}), "an arithmetic operator"),
     (frozenset({"NUMBER", "STRING", "NAME", "LPAR", "MINUS"}), "a value"),
     (frozenset({"SEMICOLON", "COLON", "AS", "PLUS", "COLON_PLUS"}), "an operator (; : OR AS + :+)"),
-    (frozenset({"PARTITION", "WITHIN", "CONSUME", "LIMIT"}), "the next clause"),
+    (frozenset({"PARTITION", "WITHIN", "CONSUME", "LIMIT", "SESSION", "ORDER"}), "the next clause"),
     (frozenset({"SELECT", "QUERY", "CREATE", "DECLARE"}), "a query or declaration"),
 )
 _IMPLIED = frozenset(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from weft.algebra.chains import Chain, Fits
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
-from weft.algebra.predicates import Always, And, Not, Or, Predicate, variables_of
+from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate, variables_of
 from weft.algebra.query import Query
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.chains import ChainAtoms, fitting
@@ -90,6 +90,8 @@ def build_automaton(query: Query) -> Automaton:
     """The automaton of a query's pattern; its select list, window and policies are not in it."""
     builder = _Builder()
     part = _build(query.pattern, builder, once=True)
+    if query.session is not None:
+        part = _in_session(builder, part, opens(query))
     if query.unless is not None:
         part = _spoil(builder, part, query.unless)
     return Automaton(
@@ -166,6 +168,42 @@ def _chain(builder: _Builder, chain: Chain) -> _Part:
         builder.near[atom] |= follow.near
         builder.far[atom] |= follow.far
     return _Part(begin, len(builder.atoms), atoms.first, atoms.last)
+
+
+def opens(query: Query) -> Predicate:
+    """Whether an event is the first of a session; the runtime gives events the attribute."""
+    return Comparison("=", Attribute(opening_column(query)), Literal(True))
+
+
+def opening_column(query: Query) -> str:
+    """The name of that attribute, which no other query has unless its sessions are the same."""
+    return f"\0opens {query.partition!r} {query.session} {query.universe!r}"
+
+
+def _in_session(builder: _Builder, part: _Part, first: Predicate) -> _Part:
+    """The part as a whole session: only its first event opens one, and another event of the session would spoil it.
+
+    What passes over events must not pass over the first of another session.
+    """
+    later = Not(first)
+    for index in range(part.begin, part.end):
+        builder.atoms[index] = replace(builder.atoms[index], guard=(*builder.atoms[index].guard, later))
+    for index in range(part.begin, part.end):
+        if builder.far[index]:
+            skipping = builder.add(Atom((later,), ()))
+            builder.near[skipping] |= builder.far[index] | {skipping}
+            builder.near[index] |= builder.near[skipping]
+            builder.far[index] = set()
+    entries, last = set(), set(part.last)
+    for index in part.first:
+        atom = builder.atoms[index]
+        entry = builder.add(replace(atom, guard=(*atom.guard[:-1], first)))
+        builder.near[entry] |= builder.near[index]
+        entries.add(entry)
+        last |= {entry} if index in part.last else set()
+    spoiling = builder.add(Atom((later,), (UNLESS,)))
+    builder.follow(last, {spoiling}, contiguous=True)
+    return _Part(part.begin, len(builder.atoms), entries, {*last, spoiling})
 
 
 def _spoil(builder: _Builder, part: _Part, unless: Fits) -> _Part:

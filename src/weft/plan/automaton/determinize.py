@@ -60,7 +60,8 @@ def visible_names(atom: Atom, query: Query) -> tuple[str, ...]:
 def read_of_matches(query: Query) -> frozenset[str]:
     """The variables of which a match shows more than positions."""
     shown = frozenset(item.name for item in query.selected or () if item.attributes)
-    return shown.union(*(variables_of(item.value) for item in query.computed))
+    values = [item.value for item in query.computed] + ([] if query.top is None else [query.top.value])
+    return shown.union(*map(variables_of, values))
 
 
 class Determinizer:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.chains import SkipTo
-from weft.algebra.query import Query
+from weft.algebra.query import Query, Top
 from weft.plan.automaton.cea import UNLESS
+from weft.runtime.exact import worth
 from weft.runtime.matches import MatchBatch
 
 Int32s = npt.NDArray[np.int32]
 Names = tuple[tuple[str, ...], ...]
 _TIMES = ("starts", "ends", "firsts", "lasts")
 _FIELD = "field:"
+RANK = "\0rank"  # the field by which the top of a span is chosen
 
 
 @dataclass(frozen=True, order=True)
@@ -60,13 +63,18 @@ class HeldMatches:
         """Matches, and their partitions."""
         self._parts.append((found, slots))
 
-    def release(self, horizon: int | None) -> Iterator[MatchBatch]:
-        """The matches to report of those that start before a horizon (None: all): no other will start there."""
-        due = [self._is_due(part, horizon) for part, _ in self._parts]
+    def release(self, horizon: int | None, time: int | None) -> Iterator[MatchBatch]:
+        """The matches to report of those that are certain (None: all).
+
+        No other will start before the horizon, and no further event will end before the time.
+        """
+        due = [self._is_due(part, horizon, time) for part, _ in self._parts]
         if not any(mask.any() for mask in due):
             return
         parts = self._parts
-        kept = sorted(self._choose(self._candidates(due)), key=lambda c: (c.part, c.last, c.row))
+        chosen = list(self._choose(self._candidates(due)))
+        chosen = chosen if self._query.top is None else self._best(self._query.top, chosen)
+        kept = sorted(chosen, key=lambda c: (c.part, c.last, c.row))
         left = [(part, slots, np.flatnonzero(~mask)) for (part, slots), mask in zip(parts, due, strict=True)]
         self._parts = [(part.take(rows), slots[rows]) for part, slots, rows in left if len(rows)]
         if horizon is not None:
@@ -74,11 +82,17 @@ class HeldMatches:
         for number, (part, _) in enumerate(parts):
             rows = np.array([c.row for c in kept if c.part == number], np.int64)
             if len(rows):
-                yield part.take(rows)
+                found = part.take(rows)
+                yield replace(found, fields={name: v for name, v in found.fields.items() if name != RANK})
 
-    def _is_due(self, part: MatchBatch, horizon: int | None) -> npt.NDArray[np.bool_]:
-        if horizon is None:
+    def _is_due(self, part: MatchBatch, horizon: int | None, time: int | None) -> npt.NDArray[np.bool_]:
+        if horizon is None or time is None:
             return np.ones(len(part), bool)
+        gap, top = self._query.session or 0, self._query.top
+        if top is not None:  # all matches of a span of time are there
+            return np.asarray((part.ends // top.every + 1) * top.every + gap <= time)
+        if self._query.session is not None:
+            return np.asarray(part.ends + gap < time)
         keys = part.firsts if self._counts_events and part.firsts is not None else part.starts
         return np.asarray(keys < horizon)
 
@@ -88,29 +102,40 @@ class HeldMatches:
 
     def _candidates(self, due: list[npt.NDArray[np.bool_]]) -> list[_Candidate]:
         """The matches that are due and not spoilt, in order."""
-        found: list[_Candidate] = []
-        for number, ((part, slots), mask) in enumerate(zip(self._parts, due, strict=True)):
-            if part.firsts is None or part.lasts is None:
-                raise AssertionError("an automaton's matches cover intervals")
-            for row in np.flatnonzero(mask).tolist():
-                low, high = int(part.offsets[row]), int(part.offsets[row + 1])
-                positions, labels = part.positions[low:high].tolist(), part.labels[low:high].tolist()
-                first, last = int(part.firsts[row]), int(part.lasts[row])
-                bindings = self._bindings(positions, labels)
-                own = (first, last, tuple(positions), bindings, tuple(labels), int(slots[row]))
-                found.append(_Candidate(*own, number, row))
-        spoilt = {(c.first, c.positions[:-1], c.labels[:-1]) for c in found if self._is_spoiling(c)}
-        return sorted(c for c in found if not self._is_spoiling(c) and (c.first, c.positions, c.labels) not in spoilt)
+        spoiling = [self._is_spoiling(part) for part, _ in self._parts]
+        spoilt = {
+            (found.first, found.positions[:-1], found.labels[:-1])
+            for number, mask in enumerate(spoiling)
+            for found in self._rows(number, np.flatnonzero(mask))
+        }
+        wanted = [np.flatnonzero(mask & ~other) for mask, other in zip(due, spoiling, strict=True)]
+        found = (candidate for number, rows in enumerate(wanted) for candidate in self._rows(number, rows))
+        return sorted(c for c in found if (c.first, c.positions, c.labels) not in spoilt)
+
+    def _is_spoiling(self, part: MatchBatch) -> npt.NDArray[np.bool_]:
+        """Which matches only say that others are spoilt: their last event does it."""
+        if self._spoiling < 0 or not len(part.labels):
+            return np.zeros(len(part), bool)
+        some = np.diff(part.offsets) > 0
+        return np.asarray(some & (part.labels[part.offsets[1:] - 1] == self._spoiling))
+
+    def _rows(self, number: int, rows: npt.NDArray[np.intp]) -> Iterator[_Candidate]:
+        part, slots = self._parts[number]
+        if part.firsts is None or part.lasts is None:
+            raise AssertionError("an automaton's matches cover intervals")
+        for row in rows.tolist():
+            low, high = int(part.offsets[row]), int(part.offsets[row + 1])
+            positions, labels = part.positions[low:high].tolist(), part.labels[low:high].tolist()
+            bindings = self._bindings(positions, labels)
+            own = (int(part.firsts[row]), int(part.lasts[row]), tuple(positions), bindings, tuple(labels))
+            yield _Candidate(*own, int(slots[row]), number, row)
 
     def _bindings(self, positions: list[int], labels: list[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        bound: dict[str, tuple[int, ...]] = {}
+        bound: dict[str, list[int]] = {}
         for position, label in zip(positions, labels, strict=True):
             for name in self._names[label]:
-                bound[name] = (*bound.get(name, ()), position)
-        return tuple(sorted(bound.items()))
-
-    def _is_spoiling(self, candidate: _Candidate) -> bool:
-        return candidate.labels[-1:] == (self._spoiling,)
+                bound.setdefault(name, []).append(position)
+        return tuple(sorted((name, tuple(own)) for name, own in bound.items()))
 
     def _choose(self, candidates: list[_Candidate]) -> Iterator[_Candidate]:
         if self._query.skip is None:
@@ -124,6 +149,20 @@ class HeldMatches:
                     candidate.last if self._counts_events else int(self._parts[candidate.part][0].ends[candidate.row])
                 )
                 self._floors[candidate.slot] = max(floor, (self._floor_after(candidate), until))
+
+    def _best(self, top: Top, candidates: list[_Candidate]) -> list[_Candidate]:
+        """The first of each span of time, in the order of their values."""
+        spans: dict[int, list[tuple[tuple[object, ...], _Candidate]]] = {}
+        ranks = [part.fields[RANK].to_pylist() for part, _ in self._parts]
+        for candidate in candidates:
+            part = self._parts[candidate.part][0]
+            value = ranks[candidate.part][candidate.row]
+            known = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+            rank = (0, worth(value) * (1 if top.least else -1)) if known else (1, 0)
+            end, start = int(part.ends[candidate.row]), int(part.starts[candidate.row])
+            order = (*rank, end, start, candidate.positions, candidate.bindings)
+            spans.setdefault(end // top.every, []).append((order, candidate))
+        return [c for span in spans.values() for _, c in sorted(span)[: top.count]]
 
     def _floor_after(self, candidate: _Candidate) -> int:
         skip = self._query.skip

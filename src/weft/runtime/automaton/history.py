@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.predicates import Attribute
-from weft.algebra.query import Query
+from weft.algebra.query import Computed, Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
 from weft.runtime import blocks
 from weft.runtime.automaton.computed import computed_field, one_column
 from weft.runtime.automaton.found import Found
+from weft.runtime.automaton.held import RANK
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown_parts
 
@@ -62,8 +63,9 @@ class History:
 
     def __init__(self, query: Query, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
         self._fields = fields
-        self._computed = query.computed
-        read = {node for item in query.computed for node in item.value.walk() if isinstance(node, Attribute)}
+        rank = () if query.top is None else (Computed(RANK, query.top.value),)
+        self._computed = (*query.computed, *rank)
+        read = {node for item in self._computed for node in item.value.walk() if isinstance(node, Attribute)}
         names = {field.attribute for field in fields} | {attribute.name for attribute in read}
         self.attributes = sorted(names - {"*"})
         variables = {field.variable for field in fields} | {attribute.variable for attribute in read}

@@ -17,6 +17,7 @@ from weft.runtime.automaton.found import Found, joined
 from weft.runtime.automaton.held import HeldMatches
 from weft.runtime.automaton.history import History, selected_fields
 from weft.runtime.automaton.selection import Selector
+from weft.runtime.automaton.sessions import SessionTracker
 from weft.runtime.automaton.windows import WindowKeys
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
@@ -50,11 +51,14 @@ class QueryRun:
         self.window = WindowKeys(query.window)
         self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
         fields = selected_fields(query, automaton.automaton)
-        self.history = History(query, fields, automaton.labels) if fields or query.computed else None
-        waits = query.skip is not None or query.unless is not None
+        reads = bool(fields or query.computed or query.top)
+        self.history = History(query, fields, automaton.labels) if reads else None
+        waits = any(part is not None for part in (query.skip, query.unless, query.session, query.top))
+        self.sessions = SessionTracker(query) if query.session is not None else None
         self.held = HeldMatches(query, self.names) if waits else None
         self.out_of_order = 0
         self.horizon = tecs.NEVER
+        self.time = 0  # no further event ends before
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
@@ -74,17 +78,19 @@ class QueryRun:
             oldest = self.run.oldest_position()
             self.history.forget(int(batch.positions[-1]) + 1 if oldest is None else oldest)
         if self.held is not None:
-            yield from self.held.release(self.horizon)
+            yield from self.held.release(self.horizon, int(batch.ends[-1]))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come."""
         window = self.query.window
-        if self.held is not None and window is not None and window.unit == "time":
-            yield from self.held.release(time - int(window.amount))
+        if self.held is not None:
+            timed = window is not None and window.unit == "time"
+            horizon = time - int(window.amount) if window is not None and timed else self.horizon
+            yield from self.held.release(horizon, time)
 
     def finish(self) -> Iterator[MatchBatch]:
         """The stream has ended."""
-        return iter(()) if self.held is None else self.held.release(None)
+        return iter(()) if self.held is None else self.held.release(None, None)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
         """How many matches end in the batch."""
@@ -118,6 +124,8 @@ class QueryRun:
             pages.update(history_pages(self.history))
         if self.held is not None:
             pages.update(self.held.pages())
+        if self.sessions is not None:
+            pages["sessions"] = self.sessions.ends.tobytes()
         return pages, kept
 
     def load(self, pages: Mapping[str, bytes]) -> None:
@@ -136,6 +144,8 @@ class QueryRun:
             load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
         if self.held is not None:
             self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
+        if self.sessions is not None:
+            self.sessions.ends = np.frombuffer(pages["sessions"], np.int64).copy()
         self._saved = int(self.run.control[tecs.HEAD])
 
     def _prepare(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> tecs.Batch:
@@ -149,7 +159,7 @@ class QueryRun:
                 self.out_of_order += int(late.sum())
         else:
             keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
-        self.horizon = int(horizons[-1])
+        self.horizon, self.time = int(horizons[-1]), int(batch.ends[-1])
         if self.history is not None:
             self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
         payload = self.run.conditions.payload(batch, self.run.state.payload)
@@ -248,9 +258,13 @@ class RegularRun(Run):
             live = np.zeros(coder.capacity, bool)
             for run in runs:
                 live |= run.run.live_slots(run.horizon)[: coder.capacity]
+                if run.sessions is not None:
+                    live |= run.sessions.live(coder.capacity, run.time)
             dead = np.flatnonzero(~live).astype(np.int32)
             for run in runs:
                 run.run.clear_slots(dead)
+                if run.sessions is not None:
+                    run.sessions.clear(dead)
             coder.release(dead)
             self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
 
@@ -279,9 +293,12 @@ class RegularRun(Run):
         """Query by query, the letters and partitions of the events. Letters are good until the next query."""
         if not len(batch):
             return
+        slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
+        for run in self._runs:
+            if run.sessions is not None and run.sessions.column not in batch.columns:
+                batch = run.sessions.marked(batch, slots.get(run.query.partition, _ONE_PARTITION))
         coded = self._classifier.code(batch)
         letters = np.empty(len(batch), np.int32)
-        slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
         for number, run in zip(self._numbers, self._runs, strict=True):
             self._classifier.letters_of(number, coded, letters)
             known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
