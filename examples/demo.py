@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -49,7 +48,7 @@ def find_fraud(folder: Path) -> None:
     for title in ("card", "small payments", "large payment", "shop", "within"):
         table.add_column(title)
     for row in found:
-        event = json.loads(row["event"])
+        event = row["event"]
         small = [shops["amount"][place].as_py() for place in row["positions"][:2]]
         minutes = (row["end"] - row["start"]) / 60_000
         table.add_row(

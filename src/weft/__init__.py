@@ -1,18 +1,26 @@
 """weft finds patterns of events: in files, in tables and in live streams, on one core and on Spark."""
 
-from weft.algebra.query import Program
-from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match
-from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
-from weft.live_program import Deployment, LiveProgram, Matches, live
-from weft.pattern import AfterMatch, Pattern, coalesce, e
-from weft.runtime.events import Rejected
-from weft.runtime.matches import Match
-from weft.runtime.reading.arrivals import Heartbeat
-from weft.runtime.subscriptions import Subscription
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft.algebra.query import Program
+    from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, rows
+    from weft.detection import Detection
+    from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
+    from weft.live_program import Deployment, LiveProgram, Matches, live
+    from weft.pattern import AfterMatch, Pattern, coalesce, e
+    from weft.runtime.events import Rejected
+    from weft.runtime.matches import Match
+    from weft.runtime.reading.arrivals import Heartbeat
+    from weft.runtime.subscriptions import Subscription
 
 __all__ = [
     "AfterMatch",
     "Deployment",
+    "Detection",
     "Diagnostic",
     "Heartbeat",
     "InputError",
@@ -36,4 +44,33 @@ __all__ = [
     "explain",
     "live",
     "match",
+    "rows",
 ]
+
+# Where each name is from. A name is loaded when it is asked for: processes that Spark starts need few of them, and
+# whoever imports one of our modules imports this one first.
+_MODULES = {
+    "weft.algebra.query": ("Program",),
+    "weft.api": ("ProgramWarning", "RejectedWarning", "compile", "count", "detect", "explain", "match", "rows"),
+    "weft.detection": ("Detection",),
+    "weft.errors": ("Diagnostic", "InputError", "ProgramError", "UsageError", "WeftError"),
+    "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
+    "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
+    "weft.runtime.events": ("Rejected",),
+    "weft.runtime.matches": ("Match",),
+    "weft.runtime.reading.arrivals": ("Heartbeat",),
+    "weft.runtime.subscriptions": ("Subscription",),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    found = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

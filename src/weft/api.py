@@ -6,7 +6,7 @@ The whole way of a query is one line each in `detect`: text, algebra, plan, run,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
+from weft.detection import Detection
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError
 from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.pattern import Pattern
 from weft.runtime.events import Rejected
-from weft.runtime.matches import Match
-from weft.runtime.writing.match_rows import rows_to_matches
 from weft.schema import Catalog
 
 if TYPE_CHECKING:
@@ -104,10 +103,12 @@ def match(
 ) -> DataFrame:
     """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
 
-    Its columns are query, id, start, end, positions, bindings and event (a JSON object). With `rejects` the
-    events that took no part come too, with their `reason` in one more column and no query. Options: `lanes`,
-    over how many tasks the keys of a partitioned query are spread; `delay`, for a stream without a watermark,
-    how many ticks later than its successors an event may come.
+    Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
+    variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
+    bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
+    and no query. Options: `rows=True` gives what `weft.rows` does; `lanes`, over how many tasks the keys of a
+    partitioned query are spread; `delay`, for a stream without a watermark, how many ticks later than its successors an
+    event may come. Matches are events for another program: their type is the query.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         return engines.match_on_spark(
@@ -117,6 +118,15 @@ def match(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
     )
+
+
+def rows(matches: DataFrame, frame: DataFrame) -> DataFrame:
+    """A row for each event of each match, as ALL ROWS PER MATCH gives in SQL; `frame` is where they were found.
+
+    Its columns are the match's `query` and `match_id`, the `variable`, the event's `number` in the match from 1 on, and
+    all columns of the frame.
+    """
+    return engines.rows_on_spark(matches, frame)
 
 
 def detect(
@@ -130,8 +140,8 @@ def detect(
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
-) -> Iterator[Match]:
-    """The matches in events, in match order.
+) -> Detection:
+    """The matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
 
     `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
     several such sources by name. A Spark frame is matched on Spark unless an engine is named. Events that cannot be
@@ -142,17 +152,11 @@ def detect(
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
     """
-    arrival = _arrival(delay, idle_after)
-    run = engines.start(
-        events, together(program), engine, time=time, type=type, order=as_columns(order), arrival=arrival
-    )
-    return _objects(run, rejects)
-
-
-def _objects(run: engines.Run, rejects: list[Rejected] | None) -> Iterator[Match]:
-    for rows in run.rows():
-        yield from rows_to_matches(rows)
-    report_rejected(run.rejected, rejects)
+    whole, arrival, ties = together(program), _arrival(delay, idle_after), as_columns(order)
+    start = partial(engines.start, events, whole, engine, time=time, type=type, order=ties, arrival=arrival)
+    report = partial(report_rejected, rejects=rejects, stacklevel=5)
+    # What is wrong shows now, not when the matches are asked for.
+    return Detection(start(), partial(start, showing=True), lambda run: report(run.rejected))
 
 
 def count(
@@ -242,14 +246,14 @@ def _compiled(text: Compile, **context: Any) -> Compiled:
         return None, error.diagnostics
 
 
-def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None) -> None:
+def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None, *, stacklevel: int = 3) -> None:
     """Give the events that could not be read to whoever collects them, or warn of them."""
     if rejects is not None:
         rejects.extend(found)
     elif found:
         count = f"{len(found):,} event{'s' * (len(found) > 1)}"
         message = f"{count} could not be read; the first: {found[0]} (pass rejects=[] to collect them)"
-        warnings.warn(message, RejectedWarning, stacklevel=3)
+        warnings.warn(message, RejectedWarning, stacklevel=stacklevel)
 
 
 def _as_path(text_or_path: str | Path) -> Path | None:

@@ -21,6 +21,8 @@ from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
+from weft.runtime.results.kept import KeptEvents
+from weft.runtime.results.results import shaped
 from weft.runtime.writing.match_rows import to_record_batches
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ class Run(Protocol):
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
 
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, with the events that they show; at least one batch. Types may differ."""
+
     def counts(self) -> dict[str, int]:
         """The number of matches of each query."""
 
@@ -60,8 +65,12 @@ def start(
     type: str,
     order: Sequence[str] = (),
     arrival: Arrival | None = None,
+    showing: bool = False,
 ) -> Run:
-    """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named."""
+    """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
+
+    `showing`: the events of matches are kept for its results.
+    """
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
@@ -76,11 +85,12 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         given = spark_input(events, program, time=time, type=type)
         return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order))
+    names: dict[str, Any] = {"time": time, "type": type, "order": order}
+    shown = None if showing else frozenset[str]()
     if engine == "meaning":
-        return MeaningRun(program, open_input(events, program, time=time, type=type, order=order, arrival=arrival))
+        return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
     chosen = plan(optimize(program))
-    wanted = chosen.columns
-    source = open_input(events, program, time=time, type=type, order=order, columns=wanted, arrival=arrival)
+    source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     return LocalRun(chosen, source)
 
 
@@ -91,6 +101,13 @@ def match_on_spark(frame: Any, program: Program, *, time: str, type: str, **opti
     on_spark = match_frame if paths_of(frame) is None else match_files
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, optimize(program), time=time, type=type, **options)
+
+
+def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
+    """A row for each event of each match."""
+    from weft.runtime.spark.frames import rows_of
+
+    return rows_of(matches, frame)
 
 
 def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:
@@ -116,6 +133,7 @@ class MeaningRun:
         self.seconds: dict[str, float] = {}
         self._program = program
         self._source = source
+        self._kept = KeptEvents()
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -131,6 +149,10 @@ class MeaningRun:
         batches = (to_batch(query.name, own, query.origin) for query, own in zip(queries, found, strict=True))
         yield from to_record_batches(batches, [query.name for query in queries])
 
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, with the events that they show."""
+        return shaped(self.rows(), self._kept, self._program.queries, self._source.reading)
+
     def counts(self) -> dict[str, int]:
         """The number of matches of each query."""
         totals = Counter({query.name: 0 for query in self._program.queries})
@@ -138,7 +160,10 @@ class MeaningRun:
         return dict(totals)
 
     def _matches(self) -> list[meaning.Match]:
-        events = [event for batch in self._source for event in to_dicts(batch, self._source.reading.type)]
+        events: list[dict[str, object]] = []
+        for batch in self._source:
+            self._kept.add(batch)
+            events += to_dicts(batch, self._source.reading.type)
         matches = meaning.matches(self._program, events, time=TICKS, type=self._source.reading.type)
         self.counters = {**self._source.counters, "matches": len(matches)}
         return matches

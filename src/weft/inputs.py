@@ -38,13 +38,14 @@ def open_input(
     order: Sequence[str] = (),
     columns: Collection[str] | None = None,
     arrival: Arrival | None = None,
+    shown: Collection[str] | None = (),
 ) -> Events:
-    """Events in stream order from data in memory, from files, or from named sources."""
+    """Events in stream order from data in memory, from files, or from named sources; for `shown` see `read_events`."""
     if isinstance(events, Mapping) and not is_event(events, time, type):
-        return _merged(events, _reading(program, time, type, columns, order), program, arrival or Arrival())
+        return _merged(events, _reading(program, time, type, columns, order, shown), program, arrival or Arrival())
     if arrival is not None:
         raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
-    return open_source(events, program, time=time, type=type, order=order, columns=columns)
+    return open_source(events, program, time=time, type=type, order=order, columns=columns, shown=shown)
 
 
 def open_source(
@@ -55,6 +56,7 @@ def open_source(
     type: str,
     order: Sequence[str] = (),
     columns: Collection[str] | None = None,
+    shown: Collection[str] | None = (),
 ) -> EventSource:
     """Events in stream order from data in memory or from files."""
     paths = paths_of(events)
@@ -68,6 +70,7 @@ def open_source(
         columns=columns,
         sources=[source.type for source in program.inputs],
         order=order,
+        shown=shown,
     )
 
 
@@ -151,7 +154,12 @@ def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arriv
 
 
 def _reading(
-    program: Program, time: str, type: str, columns: Collection[str] | None, order: Sequence[str] = ()
+    program: Program,
+    time: str,
+    type: str,
+    columns: Collection[str] | None,
+    order: Sequence[str] = (),
+    shown: Collection[str] | None = (),
 ) -> Reading:
     return Reading(
         time,
@@ -161,6 +169,7 @@ def _reading(
         columns=None if columns is None else frozenset(columns),
         sources=tuple(source.type for source in program.inputs),
         order=tuple(order),
+        shown=None if shown is None else frozenset(shown),
     )
 
 

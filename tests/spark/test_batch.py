@@ -56,7 +56,7 @@ def collected(frame: DataFrame) -> list[Match]:
                 row.end,
                 tuple(row.positions),
                 {name: tuple(places) for name, places in row.bindings.items()},
-                json.loads(row.event),
+                json.loads(row.event) if isinstance(row.event, str) else row.event.asDict(),
             )
             for row in frame.collect()
         ),
@@ -70,7 +70,7 @@ def test_a_frame_of_several_partitions(spark: SparkSession) -> None:
     wanted = local(api.together(both()), EVENTS)
     assert collected(found) == wanted
     assert {match.query for match in wanted} == {"q", "plain"}
-    assert found.columns == ["query", "id", "start", "end", "positions", "bindings", "event"]
+    assert found.columns == ["query", "id", "start", "end", "variables", "event", "positions", "bindings"]
 
 
 def test_the_order_of_partitions_decides_between_equal_times(spark: SparkSession) -> None:
@@ -101,20 +101,23 @@ def test_rejects_of_a_frame(spark: SparkSession) -> None:
 
     events = [*EVENTS[:30], {"type": "A", "k": "u"}, {"ts": 3, "x": 1}]
     found = match_frame(frame_of(spark, events), api.compile(KEYED), rejects=True)
-    reasons = {row.event: row.reason for row in found.where("reason is not null").collect()}
+    reasons = {row.rejected: row.reason for row in found.where("reason is not null").collect()}
     assert reasons == {
         '{"ts": null, "type": "A", "k": "u", "x": null}': "no time: no value in 'ts', nor in 'start' and 'end'",
         '{"ts": 3, "type": null, "k": null, "x": null}': "no type: no value in 'type'",
     }
-    matches = found.where("reason is null").drop("reason")
+    matches = found.where("reason is null").drop("reason", "rejected")
     assert collected(matches) == local(api.compile(KEYED), EVENTS[:30])
 
 
-def test_timestamps_are_ticks(spark: SparkSession) -> None:
+def test_timestamps_come_back_as_such(spark: SparkSession) -> None:
     from pyspark.sql import functions as F
 
     frame = frame_of(spark, EVENTS).withColumn("ts", F.timestamp_millis("ts"))
-    assert collected(api.match(frame, api.compile(KEYED))) == local(api.compile(KEYED), EVENTS)
+    found = api.match(frame, api.compile(KEYED))
+    assert dict(found.dtypes)["start"] == dict(found.dtypes)["end"] == "timestamp"
+    ticks = found.withColumns({name: F.unix_millis(name) for name in ("start", "end")})
+    assert collected(ticks) == local(api.compile(KEYED), EVENTS)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def test_our_watermark(spark: SparkSession, tmp_path: Path) -> None:
     wanted = {m.id: m.positions for m in local(api.compile(PROGRAMS), EVENTS) if m.end < passed}
     assert {row.id: tuple(row.positions) for row in found if row.reason is None} == wanted
     assert len(wanted) > 50
-    rejected = [(json.loads(row.event), row.reason.partition(":")[0]) for row in found if row.reason is not None]
+    rejected = [(json.loads(row.rejected), row.reason.partition(":")[0]) for row in found if row.reason is not None]
     assert sorted(rejected, key=str) == [(UNREADABLE | {"ts": None}, "no time"), (LATE, "late")]
 
 
@@ -102,8 +103,8 @@ def test_programs_that_wait_for_time(spark: SparkSession, tmp_path: Path) -> Non
     with ThreadPoolExecutor() as pool:
         running = {name: pool.submit(outcome, frame, tmp_path / name) for name, frame in frames.items()}
     # The watermark comes to 90, between the point in time and the last event, and no more events come.
-    shown = [(row.start, row.end, row.positions, json.loads(row.event)) for row in running["eql"].result()]
-    assert shown == [(10, 70, [0, 1], {"a.k": "u"})]
+    shown = [(row.end - row.start, row.positions, row.event.asDict()) for row in running["eql"].result()]
+    assert shown == [(timedelta(milliseconds=60), [0, 1], {"a.k": "u"})]
     passed = max(int(str(e["ts"])) for e in EVENTS) - 10
     for language, program in programs.items():
         rows = running[language].result()

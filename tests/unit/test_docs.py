@@ -76,8 +76,9 @@ def test_python_prints_what_is_shown(document: Path, workplace: Path) -> None:
 
 
 @pytest.mark.spark
-def test_python_on_spark_prints_what_is_shown(workplace: Path) -> None:
-    found = run_python(ROOT / "docs" / "tutorial.md", ("python", "python spark"))
+@pytest.mark.parametrize("page", ["tutorial.md", "results.md", "spark.md"])
+def test_python_on_spark_prints_what_is_shown(page: str, workplace: Path) -> None:
+    found = run_python(ROOT / "docs" / page, ("python", "python spark"))
     assert [block.line for block, printed, shown in found if printed != shown] == []
 
 

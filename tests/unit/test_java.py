@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.runtime.spark.java import LACKING, ensure_java
+from weft.runtime.spark.java import LACKING, ensure_java, quiet_java
 
 
 def test_a_machine_with_java_keeps_it(tmp_path: Path) -> None:
@@ -33,3 +33,16 @@ def test_a_machine_without_java_gets_one_that_starts_as_spark_starts_it(
     assert done.returncode == 0, done.stderr
     assert "name = two words" in done.stderr
     assert ensure_java({"PATH": ""}) == home
+
+
+def test_while_spark_starts_its_java_does_not_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    java = tmp_path / "own" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o755)
+    environment = {"JAVA_HOME": str(tmp_path / "own")}
+    with quiet_java(environment):
+        command = [f"{environment['JAVA_HOME']}/bin/java", LACKING, "-version"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "-version\n"
+    assert environment == {"JAVA_HOME": str(tmp_path / "own")}

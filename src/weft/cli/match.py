@@ -117,7 +117,10 @@ def match(
     out = out or "-"
     shared = dict.fromkeys(path for paths in sinks.values() for path in paths)
     check_places([*shared, out, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
-    run = engines.start(given, program, engine, time=time, type=type_, order=order or ())
+    form = output_format or _format_of(out)
+    typed = form == "parquet" if not sinks else all(_format_of(path) == "parquet" for path in shared)
+    showing = typed and not count
+    run = engines.start(given, program, engine, time=time, type=type_, order=order or (), showing=showing)
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count
@@ -125,9 +128,9 @@ def match(
     with compiling_told(), progress("matching", lambda: run.counters, shown=shown):
         counts = run.counts() if count else None
         if counts is None and sinks:
-            write_to_sinks(run.rows(), sinks)
+            write_to_sinks(run.results() if typed else run.rows(), sinks)
         elif counts is None:
-            write_matches(run.rows(), out, output_format or _format_of(out))
+            write_matches(run.results() if typed else run.rows(), out, form)
     if counts is not None:
         _write_counts(counts, out)
     write_rejects(run.rejected, rejects)

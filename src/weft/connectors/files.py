@@ -49,6 +49,7 @@ def open_events(
     ordered: bool = False,
     sources: Sequence[str] = (),
     order: Sequence[str] = (),
+    shown: Collection[str] | None = (),
 ) -> EventSource:
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
 
@@ -58,7 +59,16 @@ def open_events(
     """
     kept = None if columns is None else frozenset(columns)
     reading = Reading(
-        time, type, catalog or Catalog(), time_unit, batch_size, kept, ordered, tuple(sources), order=tuple(order)
+        time,
+        type,
+        catalog or Catalog(),
+        time_unit,
+        batch_size,
+        kept,
+        ordered,
+        tuple(sources),
+        order=tuple(order),
+        shown=None if shown is None else frozenset(shown),
     )
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; known are {', '.join(READERS)}")
@@ -151,17 +161,20 @@ def parquet_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
 def _row_group(
     file: pq.ParquetFile, path: str, group: int, length: int, names: list[str], first: int, time_unit: str
 ) -> Chunk:
-    def load(name: str) -> Any:
+    def original(name: str) -> pa.Array:
         try:
             array = file.read_row_group(group, columns=[name]).column(name).combine_chunks()
         except (pa.ArrowException, OSError) as problem:
             raise InputError(f"cannot read column {name!r} of {path}: {problem}") from None
-        return column_of(pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array, time_unit)
+        return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+    def load(name: str) -> Any:
+        return column_of(original(name), time_unit)
 
     def row(place: int) -> dict[str, object]:
         return dict(file.read_row_group(group).slice(place, 1).to_pylist()[0])
 
-    return Chunk(length, names, load, row, place=lambda place: (path, first + place + 1))
+    return Chunk(length, names, load, row, place=lambda place: (path, first + place + 1), original=original)
 
 
 READERS: dict[str, Callable[[str, Reading], Iterator[Chunk]]] = {

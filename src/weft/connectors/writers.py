@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
@@ -19,9 +20,11 @@ import pyarrow.parquet as pq
 
 from weft.connectors.places import opened
 from weft.errors import InputError, UsageError
+from weft.runtime.blocks import packed_rows, unpacked_rows
 from weft.runtime.events import Rejected
+from weft.runtime.joint_types import fitted, joint_schema
+from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.writing.match_lines import json_lines
-from weft.runtime.writing.match_rows import MATCH_SCHEMA
 
 Rows = Iterable[Any]  # a table, a record batch, or an iterable of these or of dicts
 ROWS = 4096  # dicts taken together
@@ -190,15 +193,33 @@ class Csv:
 
 
 class Parquet:
-    """A row group for each batch of rows."""
+    """A row group for each batch of rows: of MATCH_SCHEMA, or of results, whose types may differ."""
 
     def __init__(self, sink: BinaryIO) -> None:
-        self._writer = pq.ParquetWriter(cast(Any, sink), MATCH_SCHEMA)
+        self._sink: Any = sink
+        self._writer: pq.ParquetWriter | None = None
+        self._schemas: dict[pa.Schema, None] = {}
+        self._waiting = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 # results, until the types of all are known
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Write rows of MATCH_SCHEMA."""
-        self._writer.write_batch(rows)
+        """Write rows."""
+        if rows.schema.names == MATCH_SCHEMA.names:
+            self._opened(MATCH_SCHEMA).write_batch(rows)
+            return
+        self._schemas[rows.schema] = None
+        page = packed_rows(rows)
+        self._waiting.write(len(page).to_bytes(8, "little") + page)
+
+    def _opened(self, schema: pa.Schema) -> pq.ParquetWriter:
+        self._writer = self._writer or pq.ParquetWriter(self._sink, schema)
+        return self._writer
 
     def close(self) -> None:
-        """Write the footer."""
-        self._writer.close()
+        """Write what waits, and the footer."""
+        schema = joint_schema(self._schemas) if self._schemas else MATCH_SCHEMA
+        writer = self._opened(schema)
+        self._waiting.seek(0)
+        while size := int.from_bytes(self._waiting.read(8), "little"):
+            writer.write_batch(fitted(unpacked_rows(self._waiting.read(size)), schema))
+        self._waiting.close()
+        writer.close()

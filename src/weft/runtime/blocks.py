@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import as_floats
+from weft.runtime.joint_types import join_rows
 
+_ROWS = "r"
 KINDS = ("numbers", "texts", "booleans", "exact")
 
 
@@ -23,6 +25,7 @@ def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Cal
         positions=times(batch.positions),
         columns={name: column.map(arrow) for name, column in batch.columns.items()},
         streams=None if batch.streams is None else arrow(batch.streams),
+        rows=None if batch.rows is None else arrow(batch.rows),
     )
 
 
@@ -58,6 +61,7 @@ def concat(batches: Iterable[EventBatch]) -> EventBatch:
         positions=np.concatenate([part.positions for part in parts]),
         columns={name: join_columns([part.columns.get(name) for part in parts], lengths) for name in names},
         streams=join([part.streams for part in parts], lengths) if any(p.streams is not None for p in parts) else None,
+        rows=join_rows([part.rows for part in parts]) if all(part.rows is not None for part in parts) else None,
     )
 
 
@@ -142,12 +146,25 @@ def pack(batch: EventBatch, compression: str | None = None) -> bytes:
             if array is not None:
                 names.append(f"{kind}:{name}")
                 arrays.append(_compact(array))
-    rows = pa.record_batch(arrays, names=names)
+    if batch.rows is not None:
+        names.append(_ROWS)
+        arrays.append(batch.rows.to_struct_array())
+    return packed_rows(pa.record_batch(arrays, names=names), compression)
+
+
+def packed_rows(rows: pa.RecordBatch, compression: str | None = None) -> bytes:
+    """A record batch as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_batch(rows)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
+
+
+def unpacked_rows(data: bytes | pa.Buffer) -> pa.RecordBatch:
+    """The record batch that `packed_rows` made into these bytes."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return reader.read_next_batch()
 
 
 def _compact(array: pa.Array) -> pa.Array:
@@ -159,8 +176,7 @@ def _compact(array: pa.Array) -> pa.Array:
 
 def unpack(data: bytes | pa.Buffer) -> EventBatch:
     """The batch that `pack` made into these bytes; its arrays share their memory."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        rows = reader.read_next_batch()
+    rows = unpacked_rows(data)
     core: dict[str, pa.Array] = {}
     kinds: dict[str, dict[str, pa.Array]] = {}
     for name, array in zip(rows.schema.names, rows.columns, strict=True):
@@ -177,4 +193,5 @@ def unpack(data: bytes | pa.Buffer) -> EventBatch:
         positions=core["p"].to_numpy(),
         columns={name: Column(**arrays) for name, arrays in kinds.items()},
         streams=core.get("m"),
+        rows=pa.RecordBatch.from_struct_array(core[_ROWS]) if _ROWS in core else None,
     )

@@ -65,7 +65,8 @@ class EventBatch:
 
     `columns` holds every attribute by name, the type, time and stream columns included under their names
     in the input. `positions` are places in the whole stream: ascending, but with gaps where events went
-    to other lanes or were filtered out as irrelevant.
+    to other lanes or were filtered out as irrelevant. `rows` are the events as the input has them, with its types,
+    where results show them.
     With derived events among them, positions are places in what is seen. `latest` are then the positions in the input
     up to which all has been seen with each event, and `origins` the first position that each is made of.
     """
@@ -78,6 +79,7 @@ class EventBatch:
     streams: pa.Array | None = None
     latest: Int64s | None = None
     origins: Int64s | None = None
+    rows: pa.RecordBatch | None = None
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -149,8 +149,7 @@ class LayerRun:
     def _pass(self, time: int) -> None:
         self.clock = max(self.clock, time)
         if self._merge is not None and self._merge.known > self._forget_at:
-            kept = [oldest for run in self.runs.values() if (oldest := run.oldest()) is not None]
-            self._merge.forget(min(kept, default=None))
+            self.oldest()
             self._forget_at = max(LEAST_PLACES, 2 * self._merge.known)
 
     # -- what is known --------------------------------------------------------------------------
@@ -168,6 +167,14 @@ class LayerRun:
         """Further matches end then or later; None: not before the last event."""
         known = [time for run in self.runs.values() if (time := run.safe) is not None]
         return min([*known, *([] if self._merge is None else [self.clock])], default=None)
+
+    def oldest(self) -> int | None:
+        """The first input position that a further match may tell of; None: it has not come yet."""
+        kept = min((first for run in self.runs.values() if (first := run.oldest()) is not None), default=None)
+        if self._merge is None:
+            return kept
+        self._merge.forget(kept)
+        return self._merge.oldest()
 
     # -- matches --------------------------------------------------------------------------------
 

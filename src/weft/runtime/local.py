@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +16,8 @@ from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
+from weft.runtime.results.kept import KeptEvents
+from weft.runtime.results.results import shaped
 from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.writing.match_rows import to_record_batches
 
@@ -44,6 +48,7 @@ class LocalRun:
         self._plan = plan
         self._source = source
         self._order = [query.name for query in plan.queries]
+        self._kept = KeptEvents()
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -56,16 +61,22 @@ class LocalRun:
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._source):
-            for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
+            self._kept.add(batch)
+            for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
                 ready, held = settle([*held, *fresh], time)
                 for rows in self._watch.around("order", to_record_batches(ready, self._order)):
                     found += len(rows)
                     yield rows
+            self._kept.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
         for rows in to_record_batches([*held, *matcher.finish()], self._order):
             found += len(rows)
             yield rows
         self._note(matcher, found)
+
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of results; at least one batch. Types may differ as the input's do."""
+        return shaped(self.rows(), self._kept, self._plan.queries, self._source.reading)
 
     def _pieces(self, matcher: Matcher, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """New matches, and a time: those that end before it are complete with them.
@@ -106,6 +117,12 @@ class LocalRun:
 
     def _note(self, matcher: Matcher, matches: int) -> None:
         self.counters = {**matcher.counters, **self._source.counters, "matches": matches}
+
+
+def _oldest(matcher: Matcher, held: Sequence[MatchBatch]) -> int | None:
+    """The first position that a match may show that is not out yet."""
+    known = [matcher.oldest(), *(int(batch.positions.min()) for batch in held if len(batch.positions))]
+    return min((position for position in known if position is not None), default=None)
 
 
 def _until(matcher: Matcher, time: int) -> int:

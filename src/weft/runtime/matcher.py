@@ -123,6 +123,11 @@ class Matcher:
             if isinstance(run, SituationRun):
                 run.expect(longest)
 
+    def oldest(self) -> int | None:
+        """The first position that a later match may show; None: it shows no event that was pushed."""
+        known = [layer.oldest() for layer in self.layers]
+        return min((position for position in known if position is not None), default=None)
+
     @property
     def counters(self) -> dict[str, int]:
         """The events seen, and what the runs count."""

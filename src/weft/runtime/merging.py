@@ -104,6 +104,11 @@ class Merge:
         """How many places can be told in positions."""
         return self._lists.size
 
+    def oldest(self) -> int | None:
+        """The first position of what waits, or has a place."""
+        lists = [self._lists.values, *(part.lists.values for part in self._waiting)]
+        return min((int(values.min()) for values in lists if len(values)), default=None)
+
     def forget(self, before: int | None) -> None:
         """No match will be told any more of places before this one; None: of those that there are."""
         gone = self.known if before is None else before - self._first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from weft.errors import InputError, UsageError
 from weft.runtime.events import Column
-from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts
+from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts, plain_array
 
 
 class Chunk:
@@ -26,6 +27,7 @@ class Chunk:
         problems: Mapping[int, str] | None = None,
         place: Callable[[int], tuple[str, int]] | None = None,
         tabular: bool = True,
+        original: Callable[[str], pa.Array] | None = None,
     ) -> None:
         self.length = length
         self.names = names
@@ -34,6 +36,7 @@ class Chunk:
         self.place = place  # file and line of a row, if it is from a file
         self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
         self._load = load
+        self._original = original  # a column with the type of the input, if it has types
         self._columns: dict[str, Column] = {}
 
     def column(self, name: str) -> Column:
@@ -41,6 +44,17 @@ class Chunk:
         if name not in self._columns:
             self._columns[name] = self._load(name) if name in self.names else Column()
         return self._columns[name]
+
+    def array(self, name: str) -> pa.Array:
+        """The column of that name as the input has it."""
+        if self._original is not None:
+            return self._original(name)
+        return plain_array(self.column(name), self.length)
+
+    def rows(self, wanted: Collection[str] | None) -> pa.RecordBatch:
+        """The rows as the input has them, with the columns that are wanted (None: all)."""
+        names = [name for name in self.names if wanted is None or name in wanted]
+        return pa.RecordBatch.from_arrays([self.array(name) for name in names], names=names)
 
 
 def chunks_of(data: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
@@ -91,6 +105,7 @@ def arrow_chunk(batch: pa.RecordBatch, time_unit: str) -> Chunk:
         places,
         lambda name: column_of(batch.column(places[name]), time_unit),
         lambda row: dict(batch.slice(row, 1).to_pylist()[0]),
+        original=lambda name: batch.column(places[name]),
     )
 
 
@@ -112,7 +127,18 @@ def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chun
             names,
             lambda name, first=first, length=length: column(name).map(lambda a: a.slice(first, length)),  # type: ignore[misc]
             lambda row, first=first: dict(frame.iloc[first + row].to_dict()),  # type: ignore[misc]
+            original=partial(_pandas_array, frame, first, length),
         )
+
+
+def _pandas_array(frame: Any, first: int, length: int, name: str) -> pa.Array:
+    """Some values of a column; as texts if Arrow has no type for them."""
+    values = frame[name].iloc[first : first + length]
+    try:
+        array = pa.Array.from_pandas(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _pandas_column(series: Any, time_unit: str) -> Column:

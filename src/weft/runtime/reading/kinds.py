@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -124,6 +125,18 @@ def ticks_of(array: pa.Array, time_unit: str) -> pa.Array:
         return pc.multiply(numbers, pa.scalar(unit // wanted, pa.int64()))
     values = numbers.fill_null(0).to_numpy(zero_copy_only=False) // (wanted // unit)
     return pa.array(values, mask=numbers.is_null().to_numpy(zero_copy_only=False))
+
+
+def plain_array(column: Column, length: int) -> pa.Array:
+    """A column as one array: of its kind, or of JSON texts where it has values of several."""
+    present = [values for values in (column.numbers, column.texts, column.booleans) if values is not None]
+    present = [values for values in present if values.null_count < len(values)]
+    if len(present) < 2:
+        array = present[0] if present else pa.nulls(length)
+        return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+    kinds = [values.to_pylist() for values in present]
+    found = (next((value for value in row if value is not None), None) for row in zip(*kinds, strict=True))
+    return pa.array([None if value is None else json.dumps(value) for value in found], pa.string())
 
 
 def columns_of_dicts(

@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError, UsageError, did_you_mean
-from weft.kernels.events.merge import order_of, words_of
 from weft.runtime import blocks
-from weft.runtime.buffers import fixed
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
@@ -39,6 +37,7 @@ class Reading:
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
     since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
     order: tuple[str, ...] = ()  # columns that decide between equal times
+    shown: frozenset[str] | None = frozenset()  # columns that results show as the input has them; None: all
 
     def __post_init__(self) -> None:
         check_time_unit(self.time_unit)
@@ -48,10 +47,11 @@ class Reading:
     @property
     def needed(self) -> frozenset[str] | None:
         """Every column that must be read to do so; None: all."""
-        if self.columns is None:
+        if self.columns is None or self.shown is None:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
-        return self.columns | declared | {self.time, START, END, self.type, STREAM, *self.order}
+        read = {self.time, START, END, self.type, STREAM, *self.order}
+        return self.columns | self.shown | declared | read
 
 
 @dataclass
@@ -91,6 +91,7 @@ class Segment:
             positions=np.zeros(len(self), np.int64),
             columns=columns,
             streams=streams,
+            rows=self._rows(reading, rows),
         )
 
     def fine(self, reading: Reading) -> dict[str, Int64s]:
@@ -102,6 +103,13 @@ class Segment:
             found = {name: fine_of(c, self.chunk.length, reading.time_unit) for name, c in columns.items()}
             self._fine = {name: fine for name, fine in found.items() if fine is not None}
         return self._fine
+
+    def _rows(self, reading: Reading, kept: pa.Array | None) -> pa.RecordBatch | None:
+        """The events as the input has them, if results show them."""
+        if reading.shown is not None and not reading.shown:
+            return None
+        whole = self.chunk.rows(reading.shown)
+        return whole if kept is None else whole.take(kept)
 
 
 class EventSource:
@@ -243,6 +251,7 @@ def read_events(
     ordered: bool = False,
     sources: Sequence[str] = (),
     order: Sequence[str] = (),
+    shown: Collection[str] | None = (),
 ) -> EventSource:
     """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
 
@@ -250,7 +259,8 @@ def read_events(
     `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
     rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
     sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
-    first whose type stands first in `sources`, then those that are less in the columns of `order`.
+    first whose type stands first in `sources`, then those that are less in the columns of `order`. Batches have the
+    columns `shown` (None: all) as the input has them.
     """
     reading = Reading(
         time,
@@ -262,6 +272,7 @@ def read_events(
         ordered,
         tuple(sources),
         order=tuple(order),
+        shown=None if shown is None else frozenset(shown),
     )
     if isinstance(data, EventSource):
         return data
@@ -321,6 +332,10 @@ def merged_order(
     starts: Int64s, ends: Int64s, ranks: Int64s | None, begins: Sequence[int], stops: Sequence[int]
 ) -> Int64s:
     """The places of the events in some ranges, which ascend, in stream order."""
+    # Spark's processes that only plan know how events are read: they can do without the kernels.
+    from weft.kernels.events.merge import order_of, words_of
+    from weft.runtime.buffers import fixed
+
     ranges = np.array([begins, stops])
     if not len(ends):
         return np.empty(0, np.int64)

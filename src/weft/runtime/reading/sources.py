@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from weft.algebra.query import Program
 from weft.runtime.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.kinds import plain_array
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import valid_mask
 
@@ -68,7 +69,12 @@ def with_defaults(chunk: Chunk, defaults: Mapping[str, str]) -> Chunk:
         problems=chunk.problems,
         place=chunk.place,
         tabular=chunk.tabular,
+        original=partial(_original, chunk, defaults),
     )
+
+
+def _original(chunk: Chunk, defaults: Mapping[str, str], name: str) -> pa.Array:
+    return plain_array(_filled(chunk, defaults, name), chunk.length) if name in defaults else chunk.array(name)
 
 
 def _filled(chunk: Chunk, defaults: Mapping[str, str], name: str) -> Column:

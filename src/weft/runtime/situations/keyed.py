@@ -185,6 +185,16 @@ class KeyedRun:
         live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
         return live
 
+    def oldest(self) -> int | None:
+        """The first position of an event that is in the open partition."""
+        rows = self._heads.reshape(-1, self._width - 1)[self._live_keys()].ravel()
+        found: list[int] = []
+        while len(rows := rows[rows >= 0]):
+            numbers = self._rows.positions[rows]
+            found.append(int((numbers if self._fields is None else self._members.places(numbers)).min()))
+            rows = self._rows.next[rows]
+        return min(found, default=None)
+
     def _sweep(self) -> None:
         """Forget events and keys without rows, when there are many."""
         if len(self._members) > self._sweep_members_at:

@@ -102,7 +102,8 @@ class SituationRun(Run):
 
     def oldest(self) -> int | None:
         """The first event that is kept."""
-        return min((stage.members.first for stage, _ in self._stages if len(stage.members)), default=None)
+        kept = [stage.members.first for stage, _ in self._stages if len(stage.members)]
+        return min([*kept, *(first for keyed in self._keyed if (first := keyed.oldest()) is not None)], default=None)
 
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.errors import InputError, did_you_mean
@@ -15,10 +15,12 @@ from weft.runtime.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START
+from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
-from weft.runtime.spark.schema import OUTPUT_DDL, RUN_DDL
+from weft.runtime.spark.names import quoted
+from weft.runtime.spark.schema import RUN_DDL
 
 
 def run_frame(frame: DataFrame, job: Job) -> DataFrame:
@@ -35,7 +37,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
     ordered = together.sortWithinPartitions("lane", "first", "source", "part", "chunk")
-    return ordered.mapInArrow(partial(count_runs if counting else match_runs, job=job), OUTPUT_DDL)
+    return ordered.mapInArrow(partial(count_runs if counting else match_runs, job=job), output_columns(job.shape))
 
 
 def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -59,23 +61,18 @@ def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
     """
     reading = job.reading
     check_columns(frame.columns, reading)
-    needed = reading.needed or frozenset(frame.columns)
+    needed = frozenset(frame.columns) if reading.needed is None else reading.needed
     declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
     always = {reading.time, reading.type, START, END, STREAM, *reading.order} | declared
     types = job.plan.relevant_types
-    matters = F.lit(True) if types is None else quoted(reading.type).isin(sorted(types))
+    matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
     columns = []
     for name in frame.columns:
         if name in always:
-            columns.append(quoted(name))
+            columns.append(F.col(quoted(name)))
         elif name in needed:
-            columns.append(F.when(matters, quoted(name)).alias(name))
+            columns.append(F.when(matters, F.col(quoted(name))).alias(name))
     return frame.select(*columns)
-
-
-def quoted(name: str) -> Column:
-    """The column of exactly this name, dots and all."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def check_columns(names: list[str], reading: Reading, where: str = "") -> None:

@@ -12,9 +12,9 @@ def preload() -> None:
     from weft.plan.planner import plan
     from weft.runtime.matcher import Matcher
     from weft.runtime.reading.order import read_events
+    from weft.runtime.results.results import Results
     from weft.runtime.spark.job import job_of
     from weft.runtime.spark.lanes.packing import shares
-    from weft.runtime.spark.lanes.worker import match_rows
 
     pattern = Sequence(Bind(Event("A"), "a"), Bind(Event("B"), "b"))
     query = Query("q", pattern, partition=(("k",),), window=Window("time", 1))
@@ -24,7 +24,7 @@ def preload() -> None:
     matcher = Matcher(chosen)
     for batch in source:
         list(shares(batch, job.lanes))
-        list(match_rows(matcher.push(batch), job))
+        list(Results(matcher, job.query_names, None).push(batch))
 
 
 if __name__ == "__main__":

@@ -17,18 +17,23 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.planner import plan
 from weft.runtime.events import Rejected
+from weft.runtime.joint_types import joint_schema
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import NamedSource
+from weft.runtime.results.shape import MATCH_SCHEMA, Shape
+from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.spark.columns import arrow_schema, spark_columns
 from weft.runtime.spark.failures import own_error
+from weft.runtime.spark.file_schema import schema_of_files
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
-from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
+from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
-from weft.runtime.writing.match_rows import MATCH_SCHEMA, ROWS
+from weft.runtime.writing.match_rows import ROWS
 
 _PARTS = 4096  # events to a run, when they are sent from this process
 
@@ -64,6 +69,27 @@ class SparkRun:
         self.counters["matches"] = len(matches)
         yield from in_match_order(matches, job.query_names).to_batches(max_chunksize=ROWS)
 
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, with the events that they show."""
+        session = self._session()
+        shape = shape_of(self._plan.program.queries, self._schema(session), self._reading)
+        job, output = self._run(counting=False, shape=shape)
+        matches = output.filter(pc.is_valid(output["query"])).select(shape.schema.names).cast(shape.schema)
+        self.counters["matches"] = len(matches)
+        ordered = in_match_order(matches, job.query_names, self._reading.time_unit)
+        yield from ordered.combine_chunks().to_batches(max_chunksize=ROWS) or [
+            pa.RecordBatch.from_pylist([], schema=shape.schema)
+        ]
+
+    def _schema(self, session: SparkSession) -> pa.Schema:
+        """The columns of the input."""
+        if isinstance(self._events, Files):
+            return schema_of_files(session, self._events)
+        if isinstance(self._events, DataFrame):
+            return arrow_schema(self._events.schema)
+        chunks = (chunk for _, chunk in self._chunks(self._reading.time_unit))
+        return arrow_schema(spark_columns(joint_schema(chunk.rows(None).schema for chunk in chunks)))
+
     def counts(self) -> dict[str, int]:
         """The number of matches of each query."""
         job, output = self._run(counting=True)
@@ -74,15 +100,18 @@ class SparkRun:
         self.counters["matches"] = totals.total()
         return dict(totals)
 
-    def _run(self, *, counting: bool) -> tuple[Job, pa.Table]:
-        session = self._events.sparkSession if isinstance(self._events, DataFrame) else spark_session()
-        job = job_of(self._plan, self._reading, self._lanes or cores(session))
+    def _session(self) -> SparkSession:
+        return self._events.sparkSession if isinstance(self._events, DataFrame) else spark_session()
+
+    def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
+        session = self._session()
+        job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
         try:
             output = match_lanes(self._runs(session, job), job, counting=counting).toArrow()
         except PythonException as error:
             raise own_error(error) from None
-        output = output.cast(OUTPUT_SCHEMA)
-        self._note(output)
+        output = output.cast(output_schema(shape))
+        self._note(output, "event" if shape is None else "rejected")
         return job, output
 
     def _runs(self, session: SparkSession, job: Job) -> DataFrame:
@@ -103,16 +132,16 @@ class SparkRun:
             return ((number, chunk) for number, source in enumerate(events) for chunk in source.whole())
         return ((0, chunk) for chunk in chunks_of(events, _PARTS, time_unit))
 
-    def _note(self, output: pa.Table) -> None:
-        """Take counters and rejects out of the output."""
+    def _note(self, output: pa.Table, told: str) -> None:
+        """Take counters and rejects out of the output; what they say is in the column `told`."""
         totals: Counter[str] = Counter()
-        rest = output.filter(pc.is_null(output["query"])).select(["id", "event", "reason"]).to_pylist()
+        rest = output.filter(pc.is_null(output["query"])).select(["id", told, "reason"]).to_pylist()
         self.rejected = []
         for row in rest:
             if row["reason"] is None:
-                totals.update(json.loads(row["event"]))
+                totals.update(json.loads(row[told]))
             else:
-                self.rejected.append(_rejected(row["id"], row["reason"], row["event"]))
+                self.rejected.append(_rejected(row["id"], row["reason"], row[told]))
         self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
         tied = totals.pop("tied", 0)
         self.counters = {**totals, "rejected": len(self.rejected)}

@@ -129,6 +129,7 @@ def parquet_chunks(piece: Piece, reading: Reading) -> Iterator[Chunk]:
                 rows.column,
                 partial(_whole_row, piece.path, first),
                 place=partial(_place, piece.path, first),
+                original=rows.array,
             )
             first += batch.num_rows
 

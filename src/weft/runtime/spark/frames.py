@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.results.shape import MATCH_SCHEMA, Shape
+from weft.runtime.results.shaping import shape_of
+from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
+from weft.runtime.spark.columns import arrow_schema
+from weft.runtime.spark.file_schema import schema_of_files
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import job_of
+from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream, observed
 
-MATCH_COLUMNS = ("query", "id", "start", "end", "positions", "bindings", "event")
+TYPE = "type"  # the column of types unless another is named
 
 
 def match_frame(
@@ -23,32 +28,56 @@ def match_frame(
     program: Program,
     *,
     time: str = "ts",
-    type: str = "type",
+    type: str = TYPE,
     order: tuple[str, ...] = (),
     lanes: int | None = None,
     delay: int | None = None,
     rejects: bool = False,
+    rows: bool = False,
 ) -> DataFrame:
-    """The matches of a program in a DataFrame, as rows of MATCH_DDL.
+    """The matches of a program in a DataFrame, as rows of its shape.
 
     `lanes`: over how many tasks the keys of partitioned queries are spread; as many as cores unless it is said.
     `delay`: how many ticks an event of a stream may come after later ones, if the frame has no watermark.
-    `rejects`: also give the events that took no part, as rows with the `reason` in one more column. They are
-    counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first action.
+    `rejects`: also give the events that took no part, as rows with the `reason` and the event in two more columns.
+    They are counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first
+    action. `rows`: a row for each event of each match instead of one for each match.
     """
     session = frame.sparkSession
     chosen = plan(program)
+    if type == TYPE and type not in frame.columns and set(MATCH_SCHEMA.names) <= set(frame.columns):
+        type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order)
     check_lanes(lanes)
+    check_columns(frame.columns, reading)
+    schema = arrow_schema(frame.schema)
+    shape = shape_of(program.queries, schema, reading, whole=rows)
+    selects = any(len(names) < len(schema) for _, names in shape.variables)
+    origin = Origin(program, time, type, order) if selects else None
     if frame.isStreaming:
-        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-        shares = lanes or min(cores(session), partitions)
-        job = job_of(chosen, reading, shares, partitions=partitions, streaming=True)
-        return _shown(match_stream(frame, job, delay), rejects=rejects)
+        job = job_of(chosen, reading, lanes or cores(session), streaming=True, shape=shape)
+        return _shown(match_stream(frame, job, delay), shape, origin, rejects=rejects, rows=rows)
     if delay is not None:
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
-    job = job_of(chosen, reading, lanes or cores(session))
-    return _counted(match_lanes(run_frame(frame, job), job), rejects=rejects)
+    job = job_of(chosen, reading, lanes or cores(session), shape=shape)
+    return _counted(match_lanes(run_frame(frame, job), job), shape, origin, rejects=rejects, rows=rows)
+
+
+def rows_of(matches: DataFrame, frame: DataFrame) -> DataFrame:
+    """A row for each event of each of these matches, which were found in the frame, with all its columns."""
+    shown = variables_in(matches)
+    wanted = set(arrow_schema(frame.schema).names)
+    if all(wanted <= set(names) for names in shown.values()):
+        return match_rows(matches)
+    if matches.isStreaming:
+        raise UsageError("these matches show selected attributes only: for a stream use weft.match(…, rows=True)")
+    origin = origin_of(matches)
+    if origin is None:
+        raise UsageError("these matches show selected attributes only: use weft.match(frame, program, rows=True)")
+    everything = match_frame(frame, origin.program, time=origin.time, type=origin.type, order=origin.order, rows=True)
+    beside = next(name for name in everything.columns if name.endswith("match_id"))
+    ids = matches.select(F.col("id").alias("chosen_match_id")).distinct()
+    return everything.join(ids, everything[beside] == ids["chosen_match_id"], "left_semi")
 
 
 def match_files(
@@ -56,17 +85,19 @@ def match_files(
     program: Program,
     *,
     time: str = "ts",
-    type: str = "type",
+    type: str = TYPE,
     order: tuple[str, ...] = (),
     lanes: int | None = None,
     rejects: bool = False,
+    rows: bool = False,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
     session = spark_session()
     reading = Reading(time, type, time_unit=program.time_unit, order=order)
-    job = job_of(plan(program), reading, lanes or cores(session))
-    return _counted(match_lanes(file_runs(session, files, job), job), rejects=rejects)
+    shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
+    job = job_of(plan(program), reading, lanes or cores(session), shape=shape)
+    return _counted(match_lanes(file_runs(session, files, job), job), shape, None, rejects=rejects, rows=rows)
 
 
 def check_lanes(lanes: int | None) -> None:
@@ -75,16 +106,27 @@ def check_lanes(lanes: int | None) -> None:
         raise UsageError(f"there must be at least one lane, not {lanes}")
 
 
-def _counted(output: DataFrame, *, rejects: bool) -> DataFrame:
+def _counted(output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool) -> DataFrame:
     """What is shown of a batch, which carries the counts of matches and of events that could not be read."""
     counts = Observation()
-    shown = _shown(observed(output, counts), rejects=rejects)
+    shown = _shown(observed(output, counts), shape, origin, rejects=rejects, rows=rows)
     shown.counts = counts
     return shown
 
 
-def _shown(output: DataFrame, *, rejects: bool) -> DataFrame:
+def _shown(output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool) -> DataFrame:
     """Matches, and rejects if they are asked for, without what lanes say of themselves."""
+    if rows and rejects:
+        raise UsageError("`rows` gives the events of matches: leave out `rejects`, or match once for each")
+    names = [_marked(name, origin) for name in shape.schema.names]
     if rejects:
-        return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull())
-    return output.where(F.col("query").isNotNull()).select(*MATCH_COLUMNS)
+        return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull()).select(
+            *names, "reason", "rejected"
+        )
+    matches = output.where(F.col("query").isNotNull()).select(*names)
+    return match_rows(matches) if rows else matches
+
+
+def _marked(name: str, origin: Origin | None) -> Column | str:
+    """A column of results; the id says how the matches were found, if that may be asked."""
+    return name if name != "id" or origin is None else F.col(name).alias(name, metadata=origin.as_metadata())

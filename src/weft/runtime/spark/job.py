@@ -7,6 +7,7 @@ from functools import cached_property
 
 from weft.plan.operators import Plan
 from weft.runtime.reading.order import Reading
+from weft.runtime.results.shape import Shape
 from weft.runtime.spark.lanes.lanes import Lane, lanes_of, spread
 
 
@@ -14,7 +15,8 @@ from weft.runtime.spark.lanes.lanes import Lane, lanes_of, spread
 class Job:
     """A plan, its lanes and how events are read; sent to the tasks by value.
 
-    `streaming`: events may turn out to be late. `empty`: match nothing, to measure the rest.
+    `streaming`: events may turn out to be late. `empty`: match nothing, to measure the rest. `shape`: that of results;
+    None: rows of MATCH_SCHEMA.
     """
 
     plan: Plan
@@ -22,6 +24,7 @@ class Job:
     reading: Reading
     streaming: bool = False
     empty: bool = False
+    shape: Shape | None = None
 
     @cached_property
     def query_names(self) -> list[str]:
@@ -46,6 +49,7 @@ def job_of(
     partitions: int | None = None,
     streaming: bool = False,
     empty: bool = False,
+    shape: Shape | None = None,
 ) -> Job:
     """The job of a plan, over `shares` lanes for each group of queries with a key.
 
@@ -53,6 +57,7 @@ def job_of(
     """
     program = plan.program
     sources = tuple(source.type for source in program.inputs)
-    reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources)
+    shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
+    reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
     lanes = lanes_of(plan, shares)
-    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty)
+    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape)

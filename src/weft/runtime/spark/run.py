@@ -26,7 +26,7 @@ from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.session import LASTING_SETTINGS, cores, spark_session
+from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
@@ -138,11 +138,9 @@ class ContinuousRun:
         """The job, with as many lanes as the checkpoint began with."""
         chosen = plan(self._program)
         reading = Reading(self.options.time, self.options.type, time_unit=self._program.time_unit)
-        lasting = LASTING_SETTINGS if self.options.until == "stopped" else {}
-        session = session or spark_session(settings=lasting)
+        session = session or spark_session()
         kept = self._agree(chosen, self.options.lanes or cores(session))
         job = job_of(chosen, reading, kept, streaming=True)
-        session.conf.set("spark.sql.shuffle.partitions", len(job.lanes))
         return replace(job, reading=replace(job.reading, batch_size=1 << 18)), session
 
     def _agree(self, chosen: Plan, lanes: int) -> int:

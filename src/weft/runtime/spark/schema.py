@@ -1,8 +1,4 @@
-"""The columns of matches and of what lanes exchange, as Spark and as Arrow know them.
-
-`event` is a JSON object in a text: its fields differ from query to query, so no struct fits them all,
-and `from_json(event, …)` or `event:field` reads them in Spark.
-"""
+"""The columns of results and of what lanes exchange, as Spark and as Arrow know them."""
 
 from __future__ import annotations
 
@@ -10,6 +6,9 @@ import json
 from collections.abc import Mapping
 
 import pyarrow as pa
+
+from weft.runtime.results.shape import Shape
+from weft.runtime.results.typed import timestamps
 
 MATCH_DDL = (
     "query string, id string, start bigint, end bigint, positions array<bigint>, "
@@ -62,9 +61,24 @@ REJECT_SCHEMA = pa.schema(
 )
 
 
-def with_reason(matches: pa.RecordBatch) -> pa.RecordBatch:
-    """Matches as rows of the output."""
-    return pa.RecordBatch.from_arrays([*matches.columns, pa.nulls(len(matches), pa.string())], schema=OUTPUT_SCHEMA)
+def output_schema(shape: Shape | None) -> pa.Schema:
+    """What lanes give when results have this shape: an event that took no part, or counters, are in `rejected` then."""
+    if shape is None:
+        return OUTPUT_SCHEMA
+    own = [field.with_nullable(True) for field in shape.schema]
+    return pa.schema([*own, pa.field("reason", pa.string()), pa.field("rejected", pa.string())])
+
+
+def as_output(rows: pa.RecordBatch, shape: Shape | None) -> pa.RecordBatch:
+    """Matches (which have no reason), or rows of OUTPUT_SCHEMA that are none, as rows of the output."""
+    schema = output_schema(shape)
+    given = {name: rows.column(name) for name in rows.schema.names}
+    if shape is not None and "reason" in given:
+        given["rejected"] = given.pop("event")
+        if shape.times is not None:
+            given.update({name: timestamps(given[name], shape) for name in ("start", "end")})
+    columns = [given[field.name] if field.name in given else pa.nulls(len(rows), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def rejects_as_output(rejects: pa.RecordBatch) -> pa.RecordBatch:
@@ -88,18 +102,3 @@ def counts_as_output(counts: Mapping[str, int]) -> pa.RecordBatch:
     """Numbers of matches as rows of the output: one for each query, the number in `start`."""
     rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "start": count} for name, count in counts.items()]
     return pa.RecordBatch.from_pylist(rows, schema=OUTPUT_SCHEMA)
-
-
-def record_bytes(batch: pa.RecordBatch) -> bytes:
-    """A record batch as Arrow IPC bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def record_batch_of(data: bytes | pa.Buffer) -> pa.RecordBatch:
-    """The record batch that `record_bytes` made into these bytes."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_next_batch()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from weft.runtime.spark.java import ensure_java
+from weft.runtime.spark.java import ensure_java, quiet_java
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # What streaming with weft needs of any session; set again on sessions that the user brings.
@@ -57,12 +59,18 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     builder = SparkSession.builder.master(master or "local[*]")
     for name, value in {**EMBEDDED_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with quiet_java():
+        return builder.getOrCreate()
 
 
 def cores(session: SparkSession) -> int:
     """How many tasks run at a time."""
     try:
         return int(session.sparkContext.defaultParallelism)
-    except PySparkException:  # a session of Spark Connect does not say
-        return int(session.conf.get("spark.sql.shuffle.partitions") or 2)
+    except PySparkException:  # a session of Spark Connect does not say; a range is cut into as many parts
+        return _parts_of_a_range(session)
+
+
+@lru_cache(maxsize=8)
+def _parts_of_a_range(session: SparkSession) -> int:
+    return int(session.range(1024).select(F.spark_partition_id()).distinct().count())

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from weft.errors import UsageError
+from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
 from weft.runtime.writing.match_lines import json_lines
-from weft.runtime.writing.match_rows import MATCH_SCHEMA
 
 
 class FileSink:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import count
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
+from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.processor import PACKED_DDL, LaneProcessor, unpack_output
-from weft.runtime.spark.schema import OUTPUT_DDL
-from weft.runtime.spark.session import STREAMING_SETTINGS
+from weft.runtime.spark.lanes.processor import LaneProcessor, unpack_output
+from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
 _observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
+_AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
 
 
 def match_stream(frame: DataFrame, job: Job, delay: int | None = None) -> DataFrame:
@@ -32,14 +32,27 @@ def match_stream(frame: DataFrame, job: Job, delay: int | None = None) -> DataFr
 
 def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
     """Matches and rejects of a stream of runs."""
-    prepare(runs.sparkSession, len(job.lanes))
+    column = packed_column(len(job.lanes))
     packed = runs.groupBy("lane").transformWithState(
-        statefulProcessor=LaneProcessor(job, lateness),
-        outputStructType=PACKED_DDL,
+        statefulProcessor=LaneProcessor(job, lateness, column),
+        outputStructType=f"{column} binary",
         outputMode="append",
         timeMode="EventTime" if lateness.by_spark else "None",
     )
-    return observed(packed.mapInArrow(unpack_output, OUTPUT_DDL))
+    output = packed.mapInArrow(unpack_output, output_columns(job.shape))
+    watch_starts(output)
+    return observed(with_watermark(output) if lateness.by_spark else output)
+
+
+def with_watermark(output: DataFrame) -> DataFrame:
+    """The same rows, with Spark's watermark on the end of matches: what comes after knows how far time has come.
+
+    In one trigger the operator gives the matches whose end the watermark has passed since the trigger before, so none
+    is late for an operator that comes after it.
+    """
+    watermark = {_WATERMARK: 0, _AFTER_MATCHING: True}
+    columns = [F.col("end").alias("end", metadata=watermark) if name == "end" else name for name in output.columns]
+    return output.select(*columns)
 
 
 def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
@@ -70,17 +83,5 @@ def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
         )
     if delay is not None:
         raise UsageError("the frame has a watermark already: leave out `delay`")
-    return Lateness(None, reading.time_unit)
-
-
-def prepare(session: SparkSession, lanes: int) -> None:
-    """Set what the operator's state needs; point out a setting that would waste most of each trigger."""
-    for name, value in STREAMING_SETTINGS.items():
-        session.conf.set(name, value)
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-    if partitions > 4 * lanes:
-        warnings.warn(
-            f"{lanes} lanes on {partitions} shuffle partitions: every trigger starts {partitions} tasks. "
-            f'Before the query starts: spark.conf.set("spark.sql.shuffle.partitions", {lanes})',
-            stacklevel=4,
-        )
+    follows = any(_AFTER_MATCHING in (field.metadata or {}) for field in frame.schema if field.name == wanted)
+    return Lateness(None, reading.time_unit, after_matching=follows)

@@ -22,6 +22,7 @@ class Lateness:
     delay: int | None
     time_unit: str = "ms"
     sources: int = 1
+    after_matching: bool = False  # events are matches, which come when the watermark has passed them
 
     @property
     def by_spark(self) -> bool:

@@ -18,27 +18,13 @@ from weft.kernels.matches.identify import identify, write_hex
 from weft.kernels.matches.order import is_ordered, match_order
 from weft.runtime.buffers import fixed, names_by_number, room, strings
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
+from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.writing.json_texts import json_objects
 
 UInt64s = npt.NDArray[np.uint64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 Name = TypeVar("Name")
 
-MATCH_SCHEMA = pa.schema(
-    [
-        pa.field("query", pa.string(), nullable=False),
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("start", pa.int64(), nullable=False),
-        pa.field("end", pa.int64(), nullable=False),
-        pa.field("positions", pa.list_(pa.field("element", pa.int64(), nullable=False)), nullable=False),
-        pa.field(
-            "bindings",
-            pa.map_(pa.string(), pa.field("value", pa.list_(pa.field("element", pa.int64(), nullable=False)))),
-            nullable=False,
-        ),
-        pa.field("event", pa.string(), nullable=False),  # a JSON object
-    ]
-)
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
 # Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
 ROWS = 1 << 17

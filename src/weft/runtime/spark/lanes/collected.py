@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from weft.kernels.matches.order import match_order
 from weft.runtime.buffers import fixed, values_of
+from weft.runtime.reading.kinds import ticks_of
 
 
-def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
-    """A table of MATCH_SCHEMA sorted by end, start, positions, query (in the given order) and id."""
+def in_match_order(matches: pa.Table, query_names: Sequence[str], time_unit: str = "ms") -> pa.Table:
+    """A table of matches sorted by end, start, positions, query (in the given order) and id."""
     if len(matches) < 2:
         return matches
     rows = matches.combine_chunks().to_batches()[0]
@@ -21,8 +22,8 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
     ranks = np.array([query_names.index(name) for name in names.dictionary.to_pylist()], np.int32)
     high, low = _words(rows.column("id"))
     order = match_order(
-        values_of(rows.column("end")),
-        values_of(rows.column("start")),
+        values_of(_ticks(rows.column("end"), time_unit)),
+        values_of(_ticks(rows.column("start"), time_unit)),
         fixed(positions.offsets.to_numpy().astype(np.int64)),
         values_of(positions.values),
         fixed(ranks[names.indices.to_numpy()]),
@@ -30,6 +31,10 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str]) -> pa.Table:
         fixed(low),
     )
     return pa.Table.from_batches([rows.take(pa.array(order))])
+
+
+def _ticks(times: pa.Array, time_unit: str) -> pa.Array:
+    return ticks_of(times, time_unit) if pa.types.is_timestamp(times.type) else times
 
 
 def _words(ids: pa.Array) -> tuple[np.ndarray, np.ndarray]:

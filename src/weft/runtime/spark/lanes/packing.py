@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import groupby
 
@@ -23,7 +23,7 @@ from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.lanes import Lane
 from weft.runtime.spark.lanes.times import encode_times
 from weft.runtime.spark.lanes.wire import narrow, pack_events
-from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA, record_bytes
+from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
 
 CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several
 
@@ -62,7 +62,7 @@ def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
     first = int(everything.ends[0]) if len(everything) else None
     rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
-    others = pack_events(narrow(_others(everything, split, job))) if job.streaming else None
+    others = pack_events(narrow(replace(_others(everything, split, job), rows=None))) if job.streaming else None
     packed = [pack_events(share) for share in split]
     return run_rows(job.lanes, place, first, times, packed, rejects, others)
 
@@ -142,7 +142,7 @@ def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int
 def pack_rejects(rejected: Sequence[Rejected]) -> bytes:
     """Unreadable events as bytes."""
     rows = [(place_text(item), None, None, event_text(item.event), item.reason) for item in rejected]
-    return record_bytes(reject_rows(rows))
+    return blocks.packed_rows(reject_rows(rows))
 
 
 def place_text(item: Rejected) -> str:

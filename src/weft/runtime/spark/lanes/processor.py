@@ -10,15 +10,13 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from weft.runtime import blocks
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.schema import record_batch_of, record_bytes
 from weft.runtime.spark.watermark import Lateness
 
 if TYPE_CHECKING:
     from weft.runtime.spark.lanes.runs import RunRow
     from weft.runtime.spark.lanes.state import LaneState
-
-PACKED_DDL = "data binary"  # rows of the output, many to a row
 
 
 class MapPages:
@@ -46,14 +44,15 @@ class MapPages:
 
 
 class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not checked
-    """Takes a lane's runs trigger by trigger and gives packed rows of the output.
+    """Takes a lane's runs trigger by trigger and gives the output, many rows packed into one, in a column of that name.
 
     Spark calls its methods by their parameters' names.
     """
 
-    def __init__(self, job: Job, lateness: Lateness) -> None:
+    def __init__(self, job: Job, lateness: Lateness, column: str) -> None:
         self._job = job
         self._lateness = lateness
+        self._column = column
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Before anything else."""
@@ -63,9 +62,12 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """All rows of one trigger for this lane."""
         state = self._load(key[0])
+        taken = state.take([run_row(row) for row in rows], self._lateness)
+        if self._lateness.after_matching:
+            # These matches were given out because the watermark passed them, so they are late by the one before.
+            taken = iter(list(taken))
         self._follow_spark(state, timerValues)
-        rejects = state.take([run_row(row) for row in rows], self._lateness)
-        yield from self._finish(state, rejects)
+        yield from self._finish(state, taken)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """Spark's watermark has passed what was waited for here."""
@@ -94,7 +96,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
             self._set_timer(state)
         state.store(self._pages)
         for batch in output:
-            yield Row(data=record_bytes(batch))
+            yield Row(**{self._column: blocks.packed_rows(batch)})
 
     def _set_timer(self, state: LaneState) -> None:
         """Be called again when the watermark passes what is waited for, even if no more events come."""
@@ -120,4 +122,4 @@ def unpack_output(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     """In a task: packed rows of the output as rows."""
     for batch in batches:
         for data in batch.column(0):
-            yield record_batch_of(data.as_buffer())
+            yield blocks.unpacked_rows(data.as_buffer())

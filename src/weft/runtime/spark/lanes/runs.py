@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -110,4 +110,4 @@ def cut_run(run: Run, begin: int) -> Run:
 
 def move(events: EventBatch, positions: Int64s) -> EventBatch:
     """The same events at other positions."""
-    return EventBatch(events.types, events.starts, events.ends, positions, events.columns, events.streams)
+    return replace(events, positions=positions)

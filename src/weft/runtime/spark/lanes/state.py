@@ -12,13 +12,15 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
+from weft.runtime.results.results import Results
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
-from weft.runtime.spark.lanes.worker import match_rows, pieces
-from weft.runtime.spark.schema import counters_as_output, record_batch_of, rejects_as_output
+from weft.runtime.spark.lanes.worker import pieces
+from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
@@ -71,6 +73,7 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
+        self.results = Results(matcher, job.query_names, job.shape)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
 
     @classmethod
@@ -89,10 +92,12 @@ class LaneState:
         runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
-        return cls(job, head, Sequencer(head.released, held), Matcher.restore(job.plan, kept, queries))
+        state = cls(job, head, Sequencer(head.released, held), Matcher.restore(job.plan, kept, queries))
+        state.results.load(kept)
+        return state
 
     def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
-        """Hold the runs of one trigger; give what is late or could not be read as rejects.
+        """Hold the runs of one trigger; give what is late or could not be read as rejects, and counters.
 
         With a delay the watermark follows the slowest source; without one it is set from outside.
         """
@@ -100,7 +105,7 @@ class LaneState:
         before = head.taken
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
-                yield rejects_as_output(record_batch_of(row.rejects))
+                yield self._output(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.chunk >= 0 and row.first is not None:
                 yield from self._hold(row)
         head.trigger += 1
@@ -110,7 +115,7 @@ class LaneState:
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
         if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
-            yield counters_as_output({"events": head.taken - before})
+            yield self._output(counters_as_output({"events": head.taken - before}))
 
     def _hold(self, row: RunRow) -> Iterator[pa.RecordBatch]:
         head = self.head
@@ -120,7 +125,7 @@ class LaneState:
             late = int(np.searchsorted(run.ends, head.watermark, side="left"))
             rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
             if rejects is not None:
-                yield rejects_as_output(rejects)
+                yield self._output(rejects_as_output(rejects))
             run = cut_run(run, late)
         head.taken += len(run)
         self.sequencer.add(run)
@@ -149,12 +154,15 @@ class LaneState:
         ended = watermark == END_OF_TIME
         for events in pieces(self.sequencer.release(None if ended else watermark)):
             if not self.job.empty:
-                yield from match_rows(self.matcher.push(events), self.job)
+                yield from map(self._output, self.results.push(events))
         if not ended:
-            yield from match_rows(self.matcher.advance(watermark), self.job)
+            yield from map(self._output, self.results.advance(watermark))
         elif not self.head.finished:
             self.head.finished = True
-            yield from match_rows(self.matcher.finish(), self.job)
+            yield from map(self._output, self.results.finish())
+
+    def _output(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return as_output(rows, self.job.shape)
 
     @property
     def due(self) -> int | None:
@@ -174,7 +182,7 @@ class LaneState:
                 pages.put(_name(origin), pack_run(run))
                 self._stored[origin] = run.used
         head.used = {_name(origin): held[origin].used - base for origin, base in self._stored.items()}
-        for name, page in self.matcher.snapshot().items():
+        for name, page in self.results.snapshot().items():
             if page is None:
                 pages.remove(MATCHER + name)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,11 @@ _STEPS = (np.uint8, np.uint16, np.uint32)
 
 def narrow(events: EventBatch) -> EventBatch:
     """The same events with integers and dictionary indices of the smallest type that holds them."""
-    return EventBatch(
-        _narrow_array(events.types),
-        events.starts,
-        events.ends,
-        events.positions,
-        {name: column.map(_narrow_array) for name, column in events.columns.items()},
-        None if events.streams is None else _narrow_array(events.streams),
+    return replace(
+        events,
+        types=_narrow_array(events.types),
+        columns={name: column.map(_narrow_array) for name, column in events.columns.items()},
+        streams=None if events.streams is None else _narrow_array(events.streams),
     )
 
 
@@ -62,7 +61,7 @@ def pack_events(events: EventBatch) -> bytes:
     largest = int(steps.max()) if len(steps) else 0
     kind = next((kind for kind in _STEPS if largest <= np.iinfo(kind).max), np.uint64)
     positions: npt.NDArray[Any] = steps.astype(kind)
-    return blocks.pack(EventBatch(events.types, positions, positions, positions, events.columns, events.streams))
+    return blocks.pack(replace(events, starts=positions, ends=positions, positions=positions))
 
 
 def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> EventBatch:
@@ -77,4 +76,5 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
         positions,
         {name: column.map(_widen) for name, column in packed.columns.items()},
         None if packed.streams is None else _widen(packed.streams),
+        rows=packed.rows,
     )

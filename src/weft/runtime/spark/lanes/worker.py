@@ -11,18 +11,16 @@ import pyarrow as pa
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.results.results import Results
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.runs import RunRow, run_rows_of
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.schema import (
+    as_output,
     counters_as_output,
     counts_as_output,
-    record_batch_of,
     rejects_as_output,
-    with_reason,
 )
-from weft.runtime.writing.match_rows import to_record_batches
 
 PUSHED = 65536  # events given to the kernels at a time
 
@@ -32,6 +30,7 @@ class WholeLane:
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
         self.matcher = Matcher(job.plan, job.lane_named(lane_id).queries)
+        self.results = Results(self.matcher, job.query_names, job.shape)
         self._first = lane_id == job.lanes[0].id
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
@@ -44,11 +43,19 @@ class WholeLane:
             self.matcher.expect(max((row.longest for row in self._rows), default=0))
         for row in self._rows:
             if row.rejects is not None:
-                self._rejects.append(rejects_as_output(record_batch_of(row.rejects)))
+                self._rejects.append(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.first is not None:
                 yield from pieces(self._sequencer.release(row.first))
                 self._sequencer.add(row.run())
         yield from pieces(self._sequencer.release(None))
+
+    def rows(self, *, empty: bool = False) -> Iterator[pa.RecordBatch]:
+        """Its matches, and then the rest; `empty`: without matching."""
+        for events in self.events():
+            if not empty:
+                yield from self.results.push(events)
+        yield from self.results.finish()
+        yield from self.rest()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What comes after all events: rejects and counters."""
@@ -69,11 +76,8 @@ def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]
 def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """In a task: the matches of its lanes, their rejects and counters."""
     for lane in lanes_in(batches, job):
-        for events in lane.events():
-            if not job.empty:
-                yield from match_rows(lane.matcher.push(events), job)
-        yield from match_rows(lane.matcher.finish(), job)
-        yield from lane.rest()
+        for rows in lane.rows(empty=job.empty):
+            yield as_output(rows, job.shape)
 
 
 def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -92,10 +96,3 @@ def pieces(events: EventBatch) -> Iterator[EventBatch]:
     """A batch cut to the size that kernels like."""
     for first in range(0, len(events), PUSHED):
         yield blocks.slice(events, first, PUSHED)
-
-
-def match_rows(matches: Iterable[MatchBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """Matches as rows of the output, piece by piece: there may be more than fit into memory."""
-    for piece in matches:
-        for rows in to_record_batches([piece], job.query_names):
-            yield with_reason(rows)

@@ -1,0 +1,91 @@
+"""A matcher whose matches come as rows of results: it keeps the events that they may show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.query import AnyQuery
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch
+from weft.runtime.reading.order import Reading
+from weft.runtime.results.kept import KeptEvents
+from weft.runtime.results.shape import MATCH_SCHEMA, Shape
+from weft.runtime.results.shaping import shape_of
+from weft.runtime.results.typed import typed_rows
+from weft.runtime.running import pages_below, pages_under
+from weft.runtime.writing.match_rows import to_record_batches
+
+_KEPT = "kept/"
+
+
+class Results:
+    """Events in, rows out: of the shape, or of MATCH_SCHEMA when there is none. They come as the matcher gives them."""
+
+    def __init__(self, matcher: Matcher, query_names: Sequence[str], shape: Shape | None) -> None:
+        self.matcher = matcher
+        self.query_names = query_names
+        self.shape = shape
+        self._kept = KeptEvents()
+
+    def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
+        """The matches that a batch makes certain, piece by piece: there may be more than fit into memory."""
+        self._kept.add(batch)
+        yield from self._rows(self.matcher.push(replace(batch, rows=None)))
+        self._kept.forget(self.matcher.oldest)
+
+    def advance(self, time: int) -> Iterator[pa.RecordBatch]:
+        """The matches that waited to know that no event ends before this time."""
+        return self._rows(self.matcher.advance(time))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The matches that waited for the end."""
+        return self._rows(self.matcher.finish())
+
+    def _rows(self, matches: Iterable[MatchBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in matches:
+            for rows in to_record_batches([piece], self.query_names):
+                yield rows if self.shape is None else self._typed(rows, self.shape)
+
+    def _typed(self, rows: pa.RecordBatch, shape: Shape) -> pa.RecordBatch:
+        return typed_rows(rows, self._kept.shown(np.asarray(rows.column("positions").values)), shape)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        return {**self.matcher.snapshot(), **pages_under(_KEPT, self._kept.snapshot())}
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Take the events that were kept; the matcher has taken its own pages."""
+        self._kept.load(pages_below(_KEPT, pages))
+
+
+def shaped(
+    matches: Iterator[pa.RecordBatch], kept: KeptEvents, queries: Sequence[AnyQuery], reading: Reading
+) -> Iterator[pa.RecordBatch]:
+    """Rows of MATCH_SCHEMA as results, while the events that they show are kept; one without rows if there are none."""
+    shapes: dict[pa.Schema, Shape] = {}
+    rows = pa.RecordBatch.from_pylist([], MATCH_SCHEMA)
+    for rows in matches:
+        yield _shaped(rows, kept, queries, reading, shapes)
+    if not len(rows):
+        yield _shaped(rows, kept, queries, reading, shapes)
+
+
+def _shaped(
+    rows: pa.RecordBatch,
+    kept: KeptEvents,
+    queries: Sequence[AnyQuery],
+    reading: Reading,
+    shapes: dict[pa.Schema, Shape],
+) -> pa.RecordBatch:
+    shown = kept.shown(np.asarray(rows.column("positions").values))
+    schema = shown.rows.schema
+    if schema not in shapes:
+        shapes[schema] = shape_of(queries, schema, reading)
+    return typed_rows(rows, shown, shapes[schema])

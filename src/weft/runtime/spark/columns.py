@@ -1,0 +1,48 @@
+"""The columns of a Spark frame as Arrow knows them, and those of results as Spark does."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import DataType, DecimalType, StructField, StructType
+
+from weft.runtime.results.shape import Shape
+from weft.runtime.spark.schema import output_schema
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a frame as they come to a task; without those that Arrow has no type for."""
+    fields: list[pa.Field] = []
+    for field in schema:
+        try:
+            fields += to_arrow_schema(StructType([field]), timezone="UTC")
+        except (PySparkException, pa.ArrowException):
+            continue
+    return pa.schema([field.remove_metadata() for field in fields])
+
+
+def spark_columns(schema: pa.Schema) -> StructType:
+    """Columns of Arrow's as Spark knows them; without those that it has no type for."""
+    fields = []
+    for field in schema:
+        try:
+            fields.append(StructField(field.name, _spark_type(field.type)))
+        except PySparkException:
+            continue
+    return StructType(fields)
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    if pa.types.is_dictionary(kind):
+        return _spark_type(kind.value_type)
+    if pa.types.is_uint64(kind):
+        return DecimalType(20, 0)
+    if pa.types.is_unsigned_integer(kind):
+        return from_arrow_type(pa.int64())
+    return from_arrow_type(kind, prefer_timestamp_ntz=True)
+
+
+def output_columns(shape: Shape | None) -> StructType:
+    """The columns of what lanes give."""
+    return spark_columns(output_schema(shape))
