@@ -14,8 +14,10 @@ from weft.algebra.query import Program
 from weft.connectors.files import ENDINGS, READERS
 from weft.connectors.places import check_folders
 from weft.errors import UsageError, did_you_mean
+from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import optimize
+from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
@@ -83,21 +85,32 @@ def start(
 
         if arrival is not None:
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
+        check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
         return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order))
     names: dict[str, Any] = {"time": time, "type": type, "order": order}
     shown = None if showing else frozenset[str]()
     if engine == "meaning":
+        check_input(events, program, None, time, type)
         return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
     chosen = plan(optimize(program))
+    check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     return LocalRun(chosen, source)
+
+
+def check_input(events: Any, program: Program, chosen: Plan | None, time: str, type: str) -> None:
+    """Refuse a program that cannot find anything in an input, if that has a schema."""
+    columns = columns_of(events, time, type)
+    if columns is not None:
+        check_fit(program, (chosen or plan(optimize(program))).columns, columns, time, type)
 
 
 def match_on_spark(frame: Any, program: Program, *, time: str, type: str, **options: Any) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
 
+    check_input(frame, program, None, time, type)
     on_spark = match_frame if paths_of(frame) is None else match_files
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, optimize(program), time=time, type=type, **options)

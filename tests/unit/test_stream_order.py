@@ -94,7 +94,7 @@ def test_order_on_the_command_line(tmp_path: Path) -> None:
 def test_matches_do_not_depend_on_partitions(spark: SparkSession) -> None:
     count = 60
     numbers = np.random.default_rng(1).permutation(count)
-    rows = [("E", int(n) // 4, int(n), "k%03d" % n) for n in numbers]
+    rows = [("E", int(n) // 4, int(n), f"k{n:03d}") for n in numbers]
     frame = spark.createDataFrame(rows, "type string, ts bigint, seq bigint, name string")
     for order in ("seq", "name"):
         found = [

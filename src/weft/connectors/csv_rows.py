@@ -76,6 +76,12 @@ def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
         raise InputError(f"cannot read {path}: {problem}") from None
 
 
+def header_of(path: str) -> list[str]:
+    """The names of a file's columns."""
+    with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
+        return _header(file.readline() + b"\n", path)
+
+
 def _header(data: bytes, path: str) -> list[str]:
     try:
         with pv.open_csv(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,8 +15,8 @@ from weft.connectors.csv_rows import csv_chunks
 from weft.connectors.json_lines import json_chunks
 from weft.connectors.writers import write_matches, write_rejected, write_to_sinks
 from weft.errors import InputError
-from weft.runtime.events import STREAM
-from weft.runtime.reading.chunks import Chunk
+from weft.runtime.events import STREAM, Column
+from weft.runtime.reading.chunks import Chunk, column_at
 from weft.runtime.reading.kinds import column_of
 from weft.runtime.reading.order import EventSource, Reading
 from weft.schema import Catalog
@@ -168,8 +167,8 @@ def _row_group(
             raise InputError(f"cannot read column {name!r} of {path}: {problem}") from None
         return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
-    def load(name: str) -> Any:
-        return column_of(original(name), time_unit)
+    def load(name: str) -> Column:
+        return column_at(name, names, original, time_unit)
 
     def row(place: int) -> dict[str, object]:
         return dict(file.read_row_group(group).slice(place, 1).to_pylist()[0])

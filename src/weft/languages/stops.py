@@ -134,10 +134,13 @@ def _offset(text: str, unexpected: UnexpectedInput) -> int:
     return unexpected.token.start_pos or 0
 
 
+_UNSAID = {"DOTTED"}  # where it may stand, a name may
+
+
 def _accepted(unexpected: UnexpectedInput) -> frozenset[str]:
     if isinstance(unexpected, UnexpectedToken):
-        return frozenset(unexpected.accepts or unexpected.expected)
-    return frozenset(getattr(unexpected, "allowed", None) or ())
+        return frozenset(unexpected.accepts or unexpected.expected) - _UNSAID
+    return frozenset(getattr(unexpected, "allowed", None) or ()) - _UNSAID
 
 
 # ---------------------------------------------------------------- mistakes that all languages share

@@ -196,6 +196,9 @@ class Expressions:
             return Typed(algebra.Attribute(name.text, place.label), self.families_of(name, place))
         message = f"{name.text!r} stands outside any brackets: of which variable is it?"
         hint = f"write {place.example}[{name.text}] for an attribute of {place.example}, '{name.text}' for a text"
+        variable, dot, attribute = name.text.partition(".")
+        if dot:
+            message, hint = "attributes are not written with a dot", f"write {variable}[{attribute}]"
         self._findings.error("attribute-without-variable", message, name.span, hint)
         return Typed(algebra.Literal(0), None)
 

@@ -128,6 +128,8 @@ class _Nodes(ExpressionRules):
         """A variable, with attributes or not; else a value, which needs a name."""
         value, name = children
         match value:
+            case syntax.Attribute(syntax.Name(text)) if name is None and "." in text:
+                return self._field_of(text, value.span)
             case syntax.Attribute(variable) if name is None:
                 return syntax.Selected(syntax.Variable(variable, span=value.span), span=value.span)
             case syntax.Of(variable, body, more) if name is None:
@@ -136,6 +138,14 @@ class _Nodes(ExpressionRules):
                 if len(names) == len(read):
                     return syntax.Selected(variable, names, span=value.span)
         return syntax.SelectedValue(value, name and self.name_of(name), span=from_to(value, name or value))
+
+    def _field_of(self, text: str, span: Span) -> syntax.Selected:
+        """`variable.attribute`, in one word."""
+        variable, _, attribute = text.partition(".")
+        middle = span.start + len(variable)
+        named = syntax.Name(variable, span=Span(span.start, middle))
+        shown = syntax.Name(attribute, span=Span(middle + 1, span.end))
+        return syntax.Selected(syntax.Variable(named, span=named.span), (shown,), span=span)
 
     def selected_stream(self, children: list[Child]) -> syntax.Selected:
         variable = self.variable(children)

@@ -8,10 +8,11 @@ from itertools import chain, groupby, islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.errors import InputError, UsageError
 from weft.runtime.events import Column
-from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts, plain_array
+from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts, field_of, plain_array
 
 
 class Chunk:
@@ -39,10 +40,14 @@ class Chunk:
         self._original = original  # a column with the type of the input, if it has types
         self._columns: dict[str, Column] = {}
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a column, or a struct that may have such a field."""
+        return name in self.names or ("." in name and name.partition(".")[0] in self.names)
+
     def column(self, name: str) -> Column:
-        """The column of that name; one without values when there is none."""
+        """The column of that name (`device.os`: the field of a struct); one without values when there is none."""
         if name not in self._columns:
-            self._columns[name] = self._load(name) if name in self.names else Column()
+            self._columns[name] = self._load(name) if self.has(name) else Column()
         return self._columns[name]
 
     def array(self, name: str) -> pa.Array:
@@ -103,10 +108,23 @@ def arrow_chunk(batch: pa.RecordBatch, time_unit: str) -> Chunk:
     return Chunk(
         len(batch),
         places,
-        lambda name: column_of(batch.column(places[name]), time_unit),
+        lambda name: column_at(name, places, lambda top: batch.column(places[top]), time_unit),
         lambda row: dict(batch.slice(row, 1).to_pylist()[0]),
         original=lambda name: batch.column(places[name]),
     )
+
+
+def column_at(name: str, names: Collection[str], top: Callable[[str], pa.Array], time_unit: str) -> Column:
+    """A column, or a field of one that has structs."""
+    if name in names:
+        return column_of(top(name), time_unit)
+    first, *rest = name.split(".")
+    array = top(first)
+    for field in rest:
+        if not pa.types.is_struct(array.type) or array.type.get_field_index(field) < 0:
+            return Column()
+        array = pc.struct_field(array, [array.type.get_field_index(field)])
+    return column_of(array, time_unit)
 
 
 def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
@@ -114,7 +132,12 @@ def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chun
 
     def column(name: str) -> Column:
         if name not in made:
-            made[name] = _pandas_column(frame[name], time_unit)
+            if name in names:
+                made[name] = _pandas_column(frame[name], time_unit)
+            else:
+                made[name] = column_of_values(
+                    [field_of(row, name) for row in frame[[name.partition(".")[0]]].to_dict("records")], time_unit
+                )
         return made[name]
 
     names = [str(name) for name in frame.columns]

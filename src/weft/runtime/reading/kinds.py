@@ -152,7 +152,17 @@ def _values(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
     try:
         return list(map(itemgetter(name), events))
     except KeyError:
-        return [event.get(name) for event in events]
+        return [field_of(event, name) for event in events]
+
+
+def field_of(event: Mapping[str, object], name: str) -> object:
+    """An attribute, or with dots in its name a field of one that is a mapping itself."""
+    if name in event or "." not in name:
+        return event.get(name)
+    value: object = event
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:

@@ -80,7 +80,7 @@ class Segment:
         def kept(column: Column) -> Column:
             return column if rows is None else column.map(lambda array: array.take(rows))
 
-        columns = {name: kept(self.chunk.column(name)) for name in names if name in self.chunk.names}
+        columns = {name: kept(self.chunk.column(name)) for name in names if self.chunk.has(name)}
         columns |= {name: kept(Column(numbers=pa.array(fine))) for name, fine in self.fine(reading).items()}
         streams = kept(self.chunk.column(STREAM)).texts
         types = kept(self.chunk.column(reading.type)).texts

@@ -72,6 +72,9 @@ def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
             columns.append(F.col(quoted(name)))
         elif name in needed:
             columns.append(F.when(matters, F.col(quoted(name))).alias(name))
+    for name in sorted(needed.difference(frame.columns)):
+        if "." in name and name.partition(".")[0] in frame.columns:  # a field of a struct
+            columns.append(F.when(matters, F.col(".".join(map(quoted, name.split("."))))).alias(name))
     return frame.select(*columns)
 
 

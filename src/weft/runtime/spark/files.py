@@ -69,7 +69,10 @@ def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from None
     check_columns([*names, *defaults], reading, f"{path}: ")
-    columns = tuple(name for name in names if reading.needed is None or name in reading.needed)
+    wanted = (
+        None if reading.needed is None else {top for name in reading.needed for top in (name, name.partition(".")[0])}
+    )
+    columns = tuple(name for name in names if wanted is None or name in wanted)
     befores = accumulate(sizes, initial=0)
     return [
         Piece(path, form, rows, range(i, i + 1), before, columns, defaults)
