@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from weft.connectors.damage import bad_rows, read_piece
 from weft.errors import InputError
 from weft.runtime.events import STREAM, Column
 from weft.runtime.exact import floats_with_digits
@@ -22,13 +25,16 @@ SAMPLE = 64  # values that show what a column is not
 
 def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     """The rows of a file. A column's kind is that of all its values, so the file is read as a whole."""
-    data = gzip.decompress(Path(path).read_bytes()) if path.lower().endswith(".gz") else Path(path).read_bytes()
-    if not data.strip():
+    data, damage = _content(path)
+    if not data.strip() and not damage:
         raise InputError(f"{path} is empty: a CSV file needs a header with the names of its columns")
+    if not data.strip():
+        yield bad_rows(path, [(1, problem) for problem in damage])
+        return
     bad: list[tuple[int, str]] = []
     table = _read(data, path, bad)
-    if bad:
-        yield _bad_rows(path, bad)
+    if bad or damage:
+        yield bad_rows(path, [*bad, *((data.count(b"\n") + 1, problem) for problem in damage)])
     columns = {
         name: column_of(_one(table.column(name)))
         if name in (reading.type, STREAM)
@@ -38,6 +44,15 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     left_out = sorted(number for number, _ in bad)
     for first in range(0, max(1, len(table)), reading.batch_size):
         yield _slice(path, table, columns, left_out, first, min(reading.batch_size, len(table) - first))
+
+
+def _content(path: str) -> tuple[bytes, list[str]]:
+    """All bytes of a file; of a compressed one that is damaged, the lines that can be read, and what is wrong."""
+    damage: list[str] = []
+    with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
+        pieces = list(iter(lambda: read_piece(cast(BufferedIOBase, file), 1 << 24, damage), b""))
+    data = b"".join(pieces)
+    return (data[: data.rfind(b"\n") + 1] if damage else data), damage
 
 
 def _slice(
@@ -54,10 +69,12 @@ def _slice(
 
 def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
     """All columns as texts; rows of another length than the header go to `bad` by their line."""
-    names = _header(data, path)
+    names = _header(data[: data.find(b"\n") + 1] or data, path)
+    data, undecodable = _readable(data, len(names))
 
     def note(row: pv.InvalidRow) -> str:
-        bad.append((row.number, f"{row.actual_columns} values for {row.expected_columns} columns"))
+        wrong = "not UTF-8" if row.number in undecodable else None
+        bad.append((row.number, wrong or f"{row.actual_columns} values for {row.expected_columns} columns"))
         return "skip"
 
     try:
@@ -76,6 +93,28 @@ def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
         raise InputError(f"cannot read {path}: {problem}") from None
 
 
+def _readable(data: bytes, columns: int) -> tuple[bytes, set[int]]:
+    """The rows, those that are not UTF-8 made too long to be taken; and the numbers of these."""
+    try:
+        data.decode()
+        return data, set()
+    except UnicodeDecodeError:
+        pass
+    lines = data.split(b"\n")
+    wrong = {number for number, line in enumerate(lines, 1) if not _decodes(line)}
+    for number in wrong:
+        lines[number - 1] = lines[number - 1].decode(errors="replace").replace('"', "").encode() + b"," * (columns + 1)
+    return b"\n".join(lines), wrong
+
+
+def _decodes(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def header_of(path: str) -> list[str]:
     """The names of a file's columns."""
     with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
@@ -88,7 +127,7 @@ def _header(data: bytes, path: str) -> list[str]:
             pa.BufferReader(data), parse_options=pv.ParseOptions(invalid_row_handler=lambda row: "skip")
         ) as reader:
             names = [name.strip() for name in reader.schema.names]
-    except pa.ArrowException as problem:
+    except (pa.ArrowException, UnicodeDecodeError) as problem:
         raise InputError(f"cannot read {path}: {problem}") from None
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
@@ -125,16 +164,3 @@ def _line(row: int, bad: list[int]) -> int:
     for left_out in bad:
         number += left_out <= number
     return number
-
-
-def _bad_rows(path: str, bad: list[tuple[int, str]]) -> Chunk:
-    """Rows of the wrong length, as rows with problems."""
-    return Chunk(
-        len(bad),
-        (),
-        lambda name: Column(),
-        lambda row: None,
-        problems={row: problem for row, (_, problem) in enumerate(bad)},
-        place=lambda row: (path, bad[row][0]),
-        tabular=False,
-    )

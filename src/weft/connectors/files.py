@@ -82,6 +82,8 @@ def file_chunks(files: Sequence[tuple[str, str]], reading: Reading) -> Iterator[
             yield from READERS[kind](path, reading)
         except OSError as problem:
             raise InputError(f"cannot read {path}: {problem.strerror or problem}") from None
+        except (pa.ArrowException, UnicodeError, EOFError) as problem:
+            raise InputError(f"cannot read {path}: {problem}") from None
 
 
 def find_files(paths: Paths) -> list[str]:
@@ -145,7 +147,7 @@ def parquet_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
         fields = pq.read_schema(path)
         coded = [f.name for f in fields if f.name in (reading.type, STREAM) and pa.types.is_string(f.type)]
         file = pq.ParquetFile(path, read_dictionary=coded)
-    except pa.ArrowInvalid as problem:
+    except (pa.ArrowException, UnicodeError, OSError) as problem:
         raise InputError(f"{path} is not a Parquet file: {problem}") from None
     names = file.schema_arrow.names
     row = 0

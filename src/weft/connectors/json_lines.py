@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from weft.connectors.damage import bad_rows, read_piece
 from weft.runtime.exact import EXACT
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.kinds import columns_of_dicts
 from weft.runtime.reading.order import Reading
 
 BLOCK = 1 << 24  # bytes parsed at a time
+DEEPEST = 500  # nested brackets that are left to Arrow
+_NO_OBJECT = re.compile(rb"^[ \t\r]*[^\s{]", re.MULTILINE)
+_OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 
 
 def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     """The lines of a file in blocks. A line that is not a JSON object is a row with a problem."""
     texts: set[str] = set()  # columns that Arrow takes for times
     line = 1
+    damage: list[str] = []
     with _open(path) as stream:
-        for block in _blocks(stream):
+        for block in _blocks(stream, damage):
             yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
                 block, path, line, reading.time_unit
             )
             line += block.count(b"\n")
+    if damage:
+        yield bad_rows(path, [(line, damage[0])])
 
 
 def _open(path: str) -> BufferedIOBase:
@@ -42,10 +51,10 @@ def _open(path: str) -> BufferedIOBase:
     return Path(path).open("rb")
 
 
-def _blocks(stream: BufferedIOBase) -> Iterator[bytes]:
-    """The file in pieces that end with a line."""
+def _blocks(stream: BufferedIOBase, damage: list[str]) -> Iterator[bytes]:
+    """The file in pieces that end with a line; of a compressed file that is damaged, what can be read of it."""
     rest = b""
-    while piece := stream.read(BLOCK):
+    while piece := read_piece(stream, BLOCK, damage):
         cut = piece.rfind(b"\n") + 1
         if cut:
             yield rest + piece[:cut]
@@ -61,6 +70,8 @@ def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[
 
     Arrow takes texts that look like times for times, so those columns are asked for as texts in a second try.
     """
+    if _is_odd(block):
+        return None
     read = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
     for _ in range(2):
         parse = pj.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in sorted(texts)]))
@@ -78,9 +89,37 @@ def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[
     batches = table.combine_chunks().to_batches()
     if not batches or any(_lost_digits(column) for column in batches[0].columns):
         return None
+    if len(batches[0]) != _line_count(block):
+        return None  # a line with several events, or one over several lines
     chunk = arrow_chunk(batches[0], time_unit)
     lines = _Lines(block, path, line)
     return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, tabular=False)
+
+
+def _is_odd(block: bytes) -> bool:
+    """Whether there is something in it on which Arrow's reader ends the process, or that it changes."""
+    starts = block.count(b"\n{") + block.startswith(b"{")
+    if starts != block.count(b"\n") + (not block.endswith(b"\n")) and _NO_OBJECT.search(block):
+        return True
+    if block.count(b"{") + block.count(b"[") - starts > DEEPEST:
+        found = np.frombuffer(block, np.uint8)
+        steps = np.isin(found, _OPEN).astype(np.int32) - np.isin(found, _CLOSE)
+        if int(np.cumsum(steps).max()) > DEEPEST:
+            return True
+    if block.isascii():
+        return False
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _line_count(block: bytes) -> int:
+    """How many lines are not empty."""
+    lines = block.count(b"\n") + (not block.endswith(b"\n"))
+    starts = block.count(b"\n{") + block.startswith(b"{")
+    return lines if starts == lines else sum(bool(line.strip()) for line in block.split(b"\n"))
 
 
 def _holds_times(kind: pa.DataType) -> bool:
@@ -151,6 +190,16 @@ def _parse(text: bytes) -> tuple[dict[str, Any], str | None]:
         return {}, f"not JSON: {problem.msg} at column {problem.colno}"
     except (ValueError, RecursionError) as problem:
         return {}, f"not JSON that can be read: {problem}"
+    if b"\\ud" in text.lower() and not _is_unicode(event):
+        return {}, "not Unicode: half of a pair of surrogates"
     if not isinstance(event, dict):
         return {}, f"not an event: {text.decode(errors='replace').strip()[:60]}"
     return event, None
+
+
+def _is_unicode(event: object) -> bool:
+    try:
+        json.dumps(event, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -72,10 +72,9 @@ def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
             columns.append(F.col(quoted(name)))
         elif name in needed:
             columns.append(F.when(matters, F.col(quoted(name))).alias(name))
-    for name in sorted(needed.difference(frame.columns)):
-        if "." in name and name.partition(".")[0] in frame.columns:  # a field of a struct
-            columns.append(F.when(matters, F.col(".".join(map(quoted, name.split("."))))).alias(name))
-    return frame.select(*columns)
+    fields = [name for name in needed if name not in frame.columns and name.partition(".")[0] in frame.columns]
+    inside = {name: F.col(".".join(map(quoted, name.split(".")))) for name in sorted(fields)}  # of structs
+    return frame.select(*columns, *(F.when(matters, value).alias(name) for name, value in inside.items()))
 
 
 def check_columns(names: list[str], reading: Reading, where: str = "") -> None:

@@ -41,7 +41,7 @@ class FileWork:
                 events = EventSource(partial(list, (chunk,)), job.reading)
                 yield pack_chunk(events, Place(source, number, at), job)
                 at += 1
-        except InputError as problem:
+        except (InputError, OSError, EOFError, UnicodeError, pa.ArrowException) as problem:
             # The stream goes on without the rest of a file that is not what it should be.
             rejects = pack_rejects([Rejected(0, str(problem), None, path, 0)])
             yield self._without_events(Place(source, number, at), rejects)

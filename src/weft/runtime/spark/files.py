@@ -66,7 +66,7 @@ def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str
             sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from None
     check_columns([*names, *defaults], reading, f"{path}: ")
     wanted = (

@@ -1,0 +1,93 @@
+"""Nothing that a file contains raises anything but our errors; what cannot be read is counted, the rest is matched."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import weft
+
+QUERY = "SELECT a[n] WHERE A AS a"
+GOOD = b'{"type":"A","ts":1,"n":"x"}\n'
+LINES = {
+    "null": b"null\n",
+    "null behind an event": b'{"type":"A","ts":1} null\n',
+    "null between events": b'{"type":"A","ts":1}null{"type":"A","ts":1}\n',
+    "brackets": b'{"type":"A","ts":1,"n":' + b"[" * 100_000 + b"\n",
+    "objects": b'{"a":' * 100_000 + b"\n",
+    "closed brackets": b'{"type":"A","ts":"x","n":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+    "not UTF-8": b'{"type":"A","ts":1,"n":"\xff\xfe"}\n',
+    "a name that is not UTF-8": b'{"type":"A","ts":1,"\xff":"x"}\n',
+    "half a surrogate": b'{"type":"A","ts":1,"n":"\\ud800"}\n',
+    "a text": b'"x"\n',
+    "a number": b"5\n",
+    "two events": b'{"type":"A","ts":1}{"type":"A","ts":2}\n',
+    "digits": b'{"type":"A","ts":' + b"9" * 5000 + b"}\n",
+    "zeros": b"\x00\x00\n",
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES.keys())
+def test_a_bad_line_is_counted_and_the_others_are_matched(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    for content in (line, GOOD + line, line + GOOD, GOOD + line + GOOD):
+        path.write_bytes(content)
+        rejects: list[weft.Rejected] = []
+        found = list(weft.detect(str(path), QUERY, rejects=rejects))
+        assert [match.event for match in found] == [{"n": "x"}] * content.count(GOOD)
+        assert len(rejects) == 1
+        assert rejects[0].line == (2 if content.startswith(GOOD) else 1)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_what_can_be_read_of_a_damaged_archive_is_read(tmp_path: Path, ending: str) -> None:
+    rows = [f'{{"type":"A","ts":{n},"n":"x{n}"}}\n' if ending == "jsonl" else f"A,{n},x{n}\n" for n in range(20_000)]
+    header = [] if ending == "jsonl" else ["type,ts,n\n"]
+    packed = gzip.compress("".join([*header, *rows]).encode())
+    path = tmp_path / f"a.{ending}.gz"
+    for damaged in (packed[: len(packed) // 2], packed[:1000] + b"\xff" * 50 + packed[1050:], packed + b"rest"):
+        path.write_bytes(damaged)
+        rejects: list[weft.Rejected] = []
+        count = weft.count(str(path), QUERY, rejects=rejects)["q"]
+        assert any("damaged" in one.reason for one in rejects)
+        assert count + len(rejects) <= 20_002
+        assert damaged == packed + b"rest" or count < 20_000
+
+
+def test_rows_of_csv_that_are_not_utf_8_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"type,ts,n\nA,1,x\nA,2,\xff\nA,3,y\nA,\xfe,4,5,6\nA,5\nA,6,z\n")
+    rejects: list[weft.Rejected] = []
+    found = list(weft.detect(str(path), QUERY, rejects=rejects))
+    assert [match.event["n"] for match in found] == ["x", "y", "z"]
+    assert [(one.line, one.reason) for one in rejects] == [
+        (3, "not UTF-8"),
+        (5, "not UTF-8"),
+        (6, "2 values for 3 columns"),
+    ]
+
+
+def test_a_header_that_is_not_utf_8_is_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"type,ts,\xff\nA,1,x\n")
+    with pytest.raises(weft.WeftError):
+        weft.count(str(path), QUERY)
+
+
+def test_damaged_parquet_is_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"type": ["A"] * 1000, "ts": range(1000), "n": ["x"] * 1000}), path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), max(1, len(whole) // 60)):
+        damaged = bytearray(whole)
+        damaged[place : place + 8] = b"\xff" * len(damaged[place : place + 8])
+        for content in (bytes(damaged), whole[:place]):
+            path.write_bytes(content)
+            try:
+                weft.count(str(path), QUERY, rejects=[])
+            except weft.WeftError as error:
+                assert str(path) in str(error) or "column" in str(error)
