@@ -263,6 +263,19 @@ mixed_attributes = st.fixed_dictionaries({name: st.sampled_from(values + ODD) fo
 shifts = st.sampled_from([0] * 12 + [None, -3, 2])  # of the attribute t, which else is the time
 
 
+# What is added to an attribute of a whole stream, so that integers are near where floats and 64 bits end.
+large = st.sampled_from([0] * 9 + [2**53 - 1, -(2**53) - 2, 2**60, 2**63 - 4, -(2**63)])
+
+
+def enlarged(events: list[EventDict], name: str, by: int) -> list[EventDict]:
+    """The events with the integers of an attribute that much larger, as far as 64 bits go."""
+
+    def larger(value: object) -> object:
+        return min(value + by, 2**63 - 1) if type(value) is int else value
+
+    return [{key: larger(value) if key == name else value for key, value in event.items()} for event in events]
+
+
 @st.composite
 def streams(draw: st.DrawFn, word: Listing[str] = (), max_size: int = 8) -> list[EventDict]:
     """Events in stream order with ties; `word` names the types of the first ones."""
@@ -282,7 +295,8 @@ def streams(draw: st.DrawFn, word: Listing[str] = (), max_size: int = 8) -> list
         event |= {"t": None if shift is None else end + shift}
         event |= {"stream": draw(st.sampled_from([None, *STREAMS]))} if named else {}
         events.append(event if mixed else {name: value for name, value in event.items() if value is not None})
-    return sorted(events, key=lambda e: (e.get("end", e.get("ts")), e.get("start", e.get("ts"))))
+    events.sort(key=lambda e: (e.get("end", e.get("ts")), e.get("start", e.get("ts"))))
+    return enlarged(events, "x", draw(large))
 
 
 @st.composite

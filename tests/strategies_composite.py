@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from hypothesis import strategies as st
+from tests.strategies import enlarged, large
 
 from weft.languages import expressions as e
 from weft.languages.eql import syntax as eql
@@ -267,4 +268,5 @@ def composite_streams(draw: st.DrawFn, max_size: int = 9, intervals: bool | None
         length = draw(st.integers(0, 4)) if spans else 0
         times: EventDict = {"start": end - length, "end": end} if length else {"ts": end}
         events.append({"type": type_name, **times, **draw(attributes)})
-    return sorted(events, key=lambda event: (event.get("end", event.get("ts")), event.get("start", event.get("ts"))))
+    events.sort(key=lambda event: (event.get("end", event.get("ts")), event.get("start", event.get("ts"))))
+    return enlarged(events, "x", draw(large))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from tests.strategies import enlarged, large
 
 from weft.languages import expressions as e
 from weft.languages.epn import syntax as epn
@@ -184,7 +185,8 @@ def streams(draw: st.DrawFn) -> list[EventDict]:
         event: EventDict = {"type": type_, "ts": end} if not spans or not length else {"type": type_, "end": end}
         event |= {} if "ts" in event else {"start": end - length}
         events.append(event | {n: value for n, value in zip(NUMBERS, values, strict=True) if value is not None})
-    return sorted(events, key=lambda one: (one.get("end", one.get("ts")), one.get("start", one.get("ts"))))
+    events.sort(key=lambda one: (one.get("end", one.get("ts")), one.get("start", one.get("ts"))))
+    return enlarged(events, NUMBERS[0], draw(large))
 
 
 @dataclass(frozen=True)

@@ -200,8 +200,8 @@ def _table_lines(automaton: Determinizer) -> Iterator[str]:
         slots = f"  slots {list(compiled.label_slots[number])}" if compiled.label_slots[number] else ""
         yield f"    l{number}: {', '.join(label.names) or 'hidden'}{slots}"
     for number, condition in enumerate(compiled.conditions):
-        code = " ".join(f"{name}({slot},{column})" for name, slot, column in condition.left + condition.right)
-        yield f"  condition c{number}: {condition.kind} {condition.operator} {code}"
+        sides = f" {condition.operator} ".join(map(to_text, condition.sides))
+        yield f"  condition c{number}: {condition.kind} {sides}"
     yield "  classes (which atoms can read the event)"
     for truths in _possible_truths(automaton):
         automaton.class_of(truths)

@@ -54,6 +54,30 @@ def as_floats(column: Column) -> Column:
     return Column(digits.cast(pa.float64()), column.texts, column.booleans, column.others, digits)
 
 
+def whole_numbers(column: Column) -> tuple[Mask, npt.NDArray[np.int64]]:
+    """Where the digits of a column are a 64-bit integer, and that integer."""
+    assert column.exact is not None
+    whole = pc.fill_null(pc.match_substring_regex(column.exact, _WHOLE), False)
+    digits = pc.if_else(whole, column.exact, pa.scalar("0"))
+    try:
+        numbers = digits.cast(pa.int64())
+    except pa.ArrowInvalid:  # one is too large
+        found = [int(text) for text in digits.to_pylist()]
+        fits = [-(2**63) <= number < 2**63 for number in found]
+        numbers = pa.array([number if fit else 0 for number, fit in zip(found, fits, strict=True)], pa.int64())
+        whole = pc.and_(whole, pa.array(fits))
+    return whole.to_numpy(zero_copy_only=False), numbers.to_numpy()
+
+
+def numbers_of(is_whole: Mask, known: Mask, wholes: npt.NDArray[np.int64], floats: npt.NDArray[np.float64]) -> Column:
+    """A column of integers and floats; integers keep their digits where there are floats."""
+    if is_whole[known].all():
+        return Column(pa.array(wholes, mask=~known))
+    digits = pa.array(wholes, mask=~(known & is_whole)).cast(pa.string())
+    numbers = np.where(is_whole, wholes.astype(np.float64), floats)
+    return Column(pa.array(numbers, mask=~known), exact=digits if digits.null_count < len(digits) else None)
+
+
 def worth(number: Number) -> int | Decimal:
     """What a number compares by."""
     if not isinstance(number, float):

@@ -33,6 +33,7 @@ from weft.kernels.automaton.tecs import (
 )
 from weft.kernels.automaton.update import update
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.machine.machine import Machine
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
 
@@ -91,6 +92,7 @@ def advance_filtered(
     control: Int64s,
     path: Path,
     conditions: Conditions,
+    machine: Machine,
     counting: bool,
 ) -> int:
     """All matches that satisfy conditions over several events."""
@@ -100,7 +102,7 @@ def advance_filtered(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_filtered(state, batch, output, control, conditions, path, event, horizon, counting)
+        answer = enumerate_filtered(state, batch, output, control, conditions, machine, path, event, horizon, counting)
         if answer != DONE:
             return answer
         _finish(tables, state, batch, control, event)

@@ -1,30 +1,43 @@
-"""Conditions over several events of a match, as tables, and the machine that evaluates them.
-
-A value is two floats. Numbers: the nearest float and what is missing to the exact integer; texts and
-booleans: a code and TEXT or BOOLEAN. NaN is no value. So two values compare exactly, as pairs, and those of
-different kinds never do.
-"""
+"""Conditions over several events of a match, as tables, and what the machine is given to evaluate them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined
+from weft.kernels.jit import bare
+from weft.kernels.machine.machine import (
+    ALONE,
+    CHOSEN,
+    LIST,
+    LISTS,
+    RESULTS,
+    TEXT_OFFSETS,
+    TEXTS,
+    VALUES,
+    WIDTH,
+    evaluate,
+)
+from weft.kernels.machine.tagged import (
+    ADD,
+    DIVIDE,
+    FLOAT,
+    INTEGER,
+    MISSING,
+    TEXT,
+    VALUE,
+    Int64s,
+    calculated,
+    order_of,
+)
+from weft.kernels.memory.room import noted, octets, words
 
 Int32s = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
-TEXT, BOOLEAN = 1e300, 2e300
-
-# Comparison operators.
-LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
-# Instructions: operands are (slot or constant, column).
-CONSTANT, ATTRIBUTE, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE = range(8)
-COUNT, SUM, AVERAGE, LEAST, GREATEST, FIRST, LAST = range(8, 15)
-MACHINE_DEPTH = 32
+COUNT, SUM, AVERAGE, LEAST, GREATEST, FIRST, LAST = range(7)  # functions of all events in a slot
+FOLD = 3  # words of a fold: function, slot, column (-1: the events themselves)
 
 
 class Conditions(NamedTuple):
@@ -44,175 +57,84 @@ class Conditions(NamedTuple):
     whole: npt.NDArray[np.bool_]  # by condition: it has aggregates, so it is tested when its scope is known
     own_slots_at: Int32s
     own_slots: Int32s  # slots of each condition
-    operators: Int32s
     singles_at: Int32s
     singles: Int32s  # slots read event by event
-    wholes_at: Int32s
-    wholes: Int32s  # slots without whose events the condition says nothing
-    code_at: Int32s  # [2 * condition + side]
-    code: Int32s  # [instruction, 3] -> operation, slot or constant, column
-    constants: Floats  # [constant, 2]
+    folds_at: Int32s
+    folds: Int32s  # [fold, 3]: the results that the code of each condition reads
+    code_at: Int32s  # [condition, 2] -> where its code begins and ends
+    room: Int64s  # where what the machine reads is noted
 
 
-@inlined
-def compare(operator: int, left: float, left_rest: float, right: float, right_rest: float) -> bool:
-    """Compare two values; false when one is missing or they are of different kinds."""
-    if np.isnan(left) or np.isnan(right):
-        return False
-    if (left_rest >= TEXT or right_rest >= TEXT) and left_rest != right_rest:
-        return False
-    order = 0
-    if left < right or (left == right and left_rest < right_rest):
-        order = -1
-    elif left > right or left_rest > right_rest:
-        order = 1
-    if operator == LESS:
-        return order < 0
-    if operator == LESS_EQUAL:
-        return order <= 0
-    if operator == GREATER:
-        return order > 0
-    if operator == GREATER_EQUAL:
-        return order >= 0
-    if operator == EQUAL:
-        return order == 0
-    return order != 0
-
-
-@inlined
-def _aggregate(
-    operation: int,
-    slot: int,
-    column: int,
-    row: int,
-    latest: Int32s,
-    earlier: Int32s,
-    slots: int,
-    payload: Floats,
-    width: int,
-) -> tuple[float, float]:
-    """Fold a column over the events in a slot, in stream order."""
-    entry = latest[row * slots + slot]
-    count, value, rest = 0, np.nan, 0.0
+@bare
+def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earlier: Int32s, slots: Any) -> Any:
+    """A function of a column over the events in a slot, in stream order: those from an entry on."""
+    payload, width = words(room, VALUES), noted(room, WIDTH)
+    count = np.int64(0)
+    kind, word = np.int64(MISSING), np.int64(0)
+    if function in (SUM, AVERAGE):
+        kind = np.int64(INTEGER)
     first = True
     while entry >= 0:
-        here, here_rest = 1.0, 0.0
+        here_kind, here = np.int64(INTEGER), np.int64(1)
         if column >= 0:
-            here, here_rest = payload[entry * width + 2 * column], payload[entry * width + 2 * column + 1]
-        if operation == LAST or (operation == FIRST and first):
-            value, rest = here, here_rest
-        elif not np.isnan(here):
-            number = here_rest < TEXT
-            if operation == COUNT:
+            here_kind, here = payload[entry * width + VALUE * column], payload[entry * width + VALUE * column + 1]
+        number = here_kind in (INTEGER, FLOAT)
+        if function == LAST or (function == FIRST and first):
+            kind, word = here_kind, here
+        elif function == COUNT:
+            count += here_kind != MISSING
+        elif function in (SUM, AVERAGE):
+            if number:
+                kind, word = calculated(ADD, kind, word, here_kind, here)
                 count += 1
-            elif operation in (SUM, AVERAGE):
-                if number:
-                    value = here if count == 0 else value + here
-                    count += 1
-            elif operation in (LEAST, GREATEST) and here_rest != BOOLEAN:
-                better = count == 0 or (number and rest >= TEXT)
-                if not better and number == (rest < TEXT):
-                    smaller = here < value or (here == value and here_rest < rest)
-                    better = smaller if operation == LEAST else not smaller
-                if better:
-                    value, rest = here, here_rest
-                count += 1
+        elif function != FIRST and (number or here_kind == TEXT):
+            better = kind == MISSING or (number and kind == TEXT)  # numbers count before texts
+            if not better:
+                order = order_of(here_kind, here, kind, word, octets(room, TEXTS), words(room, TEXT_OFFSETS))
+                better = order == (-1 if function == LEAST else 1)
+            if better:
+                kind, word = here_kind, here
         first = False
         entry = earlier[entry * slots + slot]
-    if operation == COUNT:
-        return float(count), 0.0
-    if operation == AVERAGE and count > 0:
-        return value / count, 0.0
-    return value, rest
+    if function == COUNT:
+        kind, word = np.int64(INTEGER), count
+    elif function in (SUM, AVERAGE) and count == 0:
+        kind = np.int64(MISSING)
+    elif function == AVERAGE:
+        kind, word = calculated(DIVIDE, kind, word, INTEGER, count)
+    return kind, word
 
 
-@inlined
-def _evaluate(
-    conditions: Conditions,
-    side: int,
-    choice: Int32s,
-    row: int,
-    latest: Int32s,
-    earlier: Int32s,
-    slots: int,
-    payload: Floats,
-    width: int,
-) -> tuple[float, float]:
-    """One side of a comparison; `choice[slot]` is the path entry chosen for a slot read event by event."""
-    stack = np.empty(2 * MACHINE_DEPTH, np.float64)
-    top = 0
-    for at in range(conditions.code_at[side], conditions.code_at[side + 1]):
-        operation, operand, column = conditions.code[3 * at], conditions.code[3 * at + 1], conditions.code[3 * at + 2]
-        if operation == CONSTANT:
-            stack[top], stack[top + 1] = conditions.constants[2 * operand], conditions.constants[2 * operand + 1]
-            top += 2
-        elif operation == ATTRIBUTE:
-            entry = choice[operand]
-            stack[top], stack[top + 1] = payload[entry * width + 2 * column], payload[entry * width + 2 * column + 1]
-            top += 2
-        elif operation >= COUNT:
-            value, rest = _aggregate(operation, operand, column, row, latest, earlier, slots, payload, width)
-            stack[top], stack[top + 1] = value, rest
-            top += 2
-        elif operation == NEGATE:
-            number = stack[top - 1] < TEXT
-            stack[top - 2] = -stack[top - 2] if number else np.nan
-            stack[top - 1] = -stack[top - 1] if number else 0.0
-        else:
-            top -= 2
-            left, right, result = stack[top - 2], stack[top], np.nan
-            if stack[top - 1] < TEXT and stack[top + 1] < TEXT:
-                if operation == ADD:
-                    result = left + right
-                elif operation == SUBTRACT:
-                    result = left - right
-                elif operation == MULTIPLY:
-                    result = left * right
-                elif right != 0.0:
-                    result = left / right if operation == DIVIDE else np.fmod(left, right)
-            stack[top - 2], stack[top - 1] = result, 0.0
-    return stack[0], stack[1]
-
-
-@inlined
+@bare
 def test_combinations(
-    conditions: Conditions,
-    condition: int,
-    filled: int,
-    entry: int,
-    row: int,
-    latest: Int32s,
-    earlier: Int32s,
-    slots: int,
-    payload: Floats,
-    width: int,
+    conditions: Conditions, condition: Any, filled: Any, entry: Any, row: Any, latest: Int32s, earlier: Int32s
 ) -> bool:
-    """Whether a comparison holds for every choice of events; those of slot `filled` are only `entry` (-1: any)."""
-    begin, end = conditions.singles_at[condition], conditions.singles_at[condition + 1]
-    for k in range(conditions.wholes_at[condition], conditions.wholes_at[condition + 1]):
-        if latest[row * slots + conditions.wholes[k]] < 0:
-            return True
-    choice = np.empty(slots, np.int32)
-    for k in range(begin, end):
+    """Whether a condition holds for every choice of events; those of slot `filled` are only `entry` (-1: any)."""
+    room, slots = conditions.room, conditions.slot_count
+    chosen, lists, results = words(room, CHOSEN), words(room, LISTS), words(room, RESULTS)
+    for k in range(conditions.own_slots_at[condition], conditions.own_slots_at[condition + 1]):
+        chosen[conditions.own_slots[k]] = latest[row * slots + conditions.own_slots[k]]
+    used = np.int64(LIST * slots)
+    for k in range(conditions.singles_at[condition], conditions.singles_at[condition + 1]):
         slot = conditions.singles[k]
-        choice[slot] = entry if slot == filled else latest[row * slots + slot]
-        if choice[slot] < 0:
+        lists[LIST * slot] = used
+        met = np.int64(entry) if slot == filled else np.int64(latest[row * slots + slot])
+        while met >= 0:
+            lists[used] = met
+            used += 1
+            met = np.int64(-1) if slot == filled else np.int64(earlier[met * slots + slot])
+        lists[LIST * slot + 1] = used
+        if used == lists[LIST * slot]:
             return True
-    while True:
-        left, left_rest = _evaluate(conditions, 2 * condition, choice, row, latest, earlier, slots, payload, width)
-        right, right_rest = _evaluate(
-            conditions, 2 * condition + 1, choice, row, latest, earlier, slots, payload, width
+    first = conditions.folds_at[condition]
+    for k in range(first, conditions.folds_at[condition + 1]):
+        function, slot, column = (
+            conditions.folds[FOLD * k],
+            conditions.folds[FOLD * k + 1],
+            conditions.folds[FOLD * k + 2],
         )
-        if not compare(conditions.operators[condition], left, left_rest, right, right_rest):
-            return False
-        k = begin
-        while k < end:
-            slot = conditions.singles[k]
-            if slot != filled:
-                choice[slot] = earlier[choice[slot] * slots + slot]
-                if choice[slot] >= 0:
-                    break
-                choice[slot] = latest[row * slots + slot]
-            k += 1
-        if k == end:
-            return True
+        at = VALUE * (k - first)
+        met = np.int64(latest[row * slots + slot])
+        results[at], results[at + 1] = _fold(room, function, slot, column, met, earlier, slots)
+    begin, end = conditions.code_at[2 * condition], conditions.code_at[2 * condition + 1]
+    return bool(evaluate(room, np.int64(begin), np.int64(end), ALONE)[1] != 0)

@@ -7,9 +7,7 @@ The walk goes backwards, so along a slot's chain positions rise.
 
 from __future__ import annotations
 
-import numpy as np
-
-from weft.kernels.automaton.conditions import EQUAL, Conditions, compare, test_combinations
+from weft.kernels.automaton.conditions import Conditions, test_combinations
 from weft.kernels.automaton.enumerate import OPEN, POP
 from weft.kernels.automaton.tecs import (
     BARE,
@@ -38,24 +36,23 @@ from weft.kernels.automaton.tecs import (
     State,
 )
 from weft.kernels.jit import inlined
+from weft.kernels.machine.machine import Machine, holds
+from weft.kernels.machine.tagged import MISSING, VALUE
+from weft.kernels.memory.room import lend
 
 
 @inlined
-def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int, width: int) -> bool:
+def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int) -> bool:
     """The general conditions that an event decides, and those on a scope that it begins."""
     row = entry + 1
     for k in range(conditions.label_general_at[label], conditions.label_general_at[label + 1]):
         test, slot = conditions.label_general[2 * k], conditions.label_general[2 * k + 1]
-        if not test_combinations(
-            conditions, test, slot, entry, row, path.latest, path.earlier, slots, path.payload, width
-        ):
+        if not test_combinations(conditions, test, slot, entry, row, path.latest, path.earlier):
             return False
     for k in range(conditions.label_enters_at[label], conditions.label_enters_at[label + 1]):
         # What is earlier than the first event of a scope belongs to another instance.
         scope = conditions.label_enters[k]
-        if conditions.whole[scope] and not test_combinations(
-            conditions, scope, -1, -1, row, path.latest, path.earlier, slots, path.payload, width
-        ):
+        if conditions.whole[scope] and not test_combinations(conditions, scope, -1, -1, row, path.latest, path.earlier):
             return False
         for s in range(conditions.own_slots_at[scope], conditions.own_slots_at[scope + 1]):
             path.latest[row * slots + conditions.own_slots[s]] = -1
@@ -63,12 +60,10 @@ def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slo
 
 
 @inlined
-def _complete(conditions: Conditions, path: Path, depth: int, slots: int, width: int) -> bool:
+def _complete(conditions: Conditions, path: Path, depth: int) -> bool:
     """Whether the conditions on a whole match hold."""
     for condition in conditions.last_tests:
-        if not test_combinations(
-            conditions, condition, -1, -1, depth, path.latest, path.earlier, slots, path.payload, width
-        ):
+        if not test_combinations(conditions, condition, -1, -1, depth, path.latest, path.earlier):
             return False
     return True
 
@@ -80,6 +75,7 @@ def enumerate_filtered(
     output: Output,
     control: Int64s,
     conditions: Conditions,
+    machine: Machine,
     path: Path,
     event: int,
     horizon: int,
@@ -91,7 +87,8 @@ def enumerate_filtered(
     label_slots_at, label_slots, slow = conditions.label_slots_at, conditions.label_slots, conditions.slow
     label_tests_at, tests = conditions.label_tests_at, conditions.label_tests
     whole = conditions.last_tests.size > 0
-    slots = conditions.slot_count
+    slots, room = conditions.slot_count, conditions.room
+    lend(room, 0, machine)
     width = batch.payload.size // batch.letters.size
     mask = run_starts.size - 1
     tail = control[TAIL]
@@ -99,7 +96,7 @@ def enumerate_filtered(
     top, depth, current = control[STACK], control[DEPTH], control[CURRENT]
     matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
     final, emitted = control[FINAL], 0
-    room = min(stack.size >> 1, words.size) - 2
+    deepest = min(stack.size >> 1, words.size) - 2
     answer = DONE
     while True:
         if current == POP:
@@ -119,7 +116,7 @@ def enumerate_filtered(
                 latest[slot] = -1
             if label < 0:
                 current, own = next_, False
-        if top >= room or depth >= room:
+        if top >= deepest or depth >= deepest:
             answer = DEEPER
             break
         entered, below = depth, top  # to come back to this node when a buffer is full
@@ -155,39 +152,36 @@ def enumerate_filtered(
                 slot = label_slots[k]
                 earlier[row - slots + slot] = latest[row + slot]
                 latest[row + slot] = depth
-            holds = True
+            fits = True
             for t in range(label_tests_at[label], label_tests_at[label + 1]):
                 operator, column, other, theirs = tests[4 * t], tests[4 * t + 1], tests[4 * t + 2], tests[4 * t + 3]
-                mine = depth * width + 2 * column
-                value, rest = kept[mine], kept[mine + 1]
+                mine = depth * width + VALUE * column
+                kind, value = kept[mine], kept[mine + 1]
                 if theirs >= 0:
                     # Against all events in another slot.
                     met = latest[row + other]
-                    while met >= 0 and holds:
-                        their = met * width + 2 * theirs
-                        if operator == EQUAL:
-                            holds = value == kept[their] and rest == kept[their + 1]
-                        else:
-                            holds = compare(operator, value, rest, kept[their], kept[their + 1])
+                    while met >= 0 and fits:
+                        their = met * width + VALUE * theirs
+                        fits = holds(room, operator, kind, value, kept[their], kept[their + 1])
                         met = earlier[met * slots + other]
                 else:
                     # Against the next event in the same slot.
                     met = earlier[row - slots + other]
-                    if np.isnan(value):
-                        holds = False
+                    if kind == MISSING:
+                        fits = False
                     elif met >= 0:
-                        their = met * width + 2 * column
-                        holds = compare(operator, value, rest, kept[their], kept[their + 1])
-                if not holds:
+                        their = met * width + VALUE * column
+                        fits = holds(room, operator, kind, value, kept[their], kept[their + 1])
+                if not fits:
                     break
-            if not holds or (slow[label] and not _test_slowly(conditions, path, label, depth, slots, width)):
+            if not fits or (slow[label] and not _test_slowly(conditions, path, label, depth, slots)):
                 current = POP
                 continue
             depth += 1
             if next_ != BOTTOM:
                 current = next_
                 continue
-        if whole and not _complete(conditions, path, depth, slots, width):
+        if whole and not _complete(conditions, path, depth):
             current = POP
             continue
         if not counting:

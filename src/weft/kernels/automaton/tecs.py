@@ -22,7 +22,6 @@ from weft.kernels.jit import inlined, kernel
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 
 LABEL_BITS = 20
 LABEL_MASK = (1 << LABEL_BITS) - 1
@@ -61,7 +60,7 @@ class State(NamedTuple):
     rows: Int64s  # [partition, state, 2] -> head, youngest
     nodes: Int64s  # [slot, 4]
     starts: Int64s  # [slot] -> start time, for nodes that start a run
-    payload: Floats  # [slot, width] -> what conditions read of the event
+    payload: Int64s  # [slot, width] -> what conditions read of the event
     epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
     touched: Int64s  # scratch, [state, 4]
     finals: Int64s  # scratch, [n, 2] -> label, head
@@ -72,7 +71,7 @@ class Path(NamedTuple):
     """Scratch: the match being enumerated, last event first, and what conditions know of it."""
 
     words: Int64s  # [entry] -> position << 20 | label
-    payload: Floats  # [entry, width]
+    payload: Int64s  # [entry, width]
     latest: Int32s  # [entry + 1, slot] -> newest entry that fills the slot, -1 none; row 0 is before any entry
     earlier: Int32s  # [entry, slot] -> the one before in the same slot
 
@@ -95,7 +94,7 @@ class Batch(NamedTuple):
     horizons: Int64s  # smallest start key a match ending here may have; never falls
     positions: Int64s
     times: Int64s
-    payload: Floats
+    payload: Int64s
 
 
 class Output(NamedTuple):

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.automaton.conditions import EQUAL, TEXT
 from weft.kernels.jit import bare, inlined, kernel, spliced
-from weft.kernels.joins.joint import Facts, attribute_of, borrow, compare_values, key_of
+from weft.kernels.joins.joint import Facts, attribute_of, borrow, key_of
 from weft.kernels.joins.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
+from weft.kernels.machine.machine import holds
+from weft.kernels.machine.tagged import MISSING
 
 Int64s = npt.NDArray[np.int64]
 
@@ -29,8 +30,6 @@ USED, KEYS = range(2)
 STORE = 2
 # Fields of a test: the operator, and slot and column of either side.
 TEST = 5
-# For which orders each operator is true, three bits for each: 1 smaller, 2 greater, 4 equal.
-_TRUE_OF = 0b011_100_110_010_101_001
 
 
 @spliced
@@ -185,43 +184,34 @@ def put_values(
     """Write what the tests read of an occurrence that stands on a side into its entry."""
     for k in range(len(tests) // TEST):
         slot, column = tests[TEST * k + 1 + 2 * side], tests[TEST * k + 2 + 2 * side]
-        value, rest = attribute_of(slots[rows[occurrence * ROW + SLOTS] + slot], column, values, width)
-        entries[at + VALUES + 2 * k] = np.float64(value).view(np.int64)
-        entries[at + VALUES + 2 * k + 1] = np.float64(rest).view(np.int64)
+        found = attribute_of(slots[rows[occurrence * ROW + SLOTS] + slot], column, values, width)
+        entries[at + VALUES + 2 * k], entries[at + VALUES + 2 * k + 1] = found
 
 
 @spliced
 def probe_values(
     tests: Int64s, side: int, values: Any, width: int, rows: Int64s, slots: Int64s, occurrence: Any
-) -> tuple[float, float, float, float]:
-    """What the (at most two) tests read of an occurrence that stands on a side."""
-    a, a_rest, b, b_rest = np.nan, 0.0, np.nan, 0.0
-    base = rows[occurrence * ROW + SLOTS]
+) -> Any:
+    """What the (at most two) tests read of an occurrence that stands on a side: kind and word of each."""
+    a_kind, a, b_kind, b = np.int64(MISSING), np.int64(0), np.int64(MISSING), np.int64(0)
+    at = rows[occurrence * ROW + SLOTS]
     if len(tests) > 0:
-        a, a_rest = attribute_of(slots[base + tests[1 + 2 * side]], tests[2 + 2 * side], values, width)
+        a_kind, a = attribute_of(slots[at + tests[1 + 2 * side]], tests[2 + 2 * side], values, width)
     if len(tests) > TEST:
-        b, b_rest = attribute_of(slots[base + tests[TEST + 1 + 2 * side]], tests[TEST + 2 + 2 * side], values, width)
-    return a, a_rest, b, b_rest
+        b_kind, b = attribute_of(slots[at + tests[TEST + 1 + 2 * side]], tests[TEST + 2 + 2 * side], values, width)
+    return a_kind, a, b_kind, b
 
 
 @spliced
-def fits(
-    entries: Int64s, at: Any, tests: Int64s, side: int, probe: tuple[float, float, float, float], facts: Facts
-) -> bool:
+def fits(entries: Int64s, at: Any, tests: Int64s, side: int, probe: Any, facts: Facts) -> bool:
     """Whether the tests hold of an entry, which stands on a side, and the values of a probe on the other."""
     found = True
     for k in range(len(tests) // TEST):
-        one: Any = np.int64(entries[at + VALUES + 2 * k]).view(np.float64)
-        rest: Any = np.int64(entries[at + VALUES + 2 * k + 1]).view(np.float64)
-        other, other_rest = (probe[0], probe[1]) if k == 0 else (probe[2], probe[3])
+        kind, word = entries[at + VALUES + 2 * k], entries[at + VALUES + 2 * k + 1]
+        other_kind, other = (probe[0], probe[1]) if k == 0 else (probe[2], probe[3])
         if side == 1:
-            one, rest, other, other_rest = other, other_rest, one, rest
-        operator = tests[TEST * k]
-        if rest == other_rest and (operator >= EQUAL or rest < TEXT):
-            order = (1 if one < other else 0) | (2 if one > other else 0) | (4 if one == other else 0)
-            found = (_TRUE_OF >> (3 * operator)) & order != 0
-        else:
-            found = compare_values(operator, one, rest, other, other_rest, facts.pool, facts.offsets)
+            kind, word, other_kind, other = other_kind, other, kind, word
+        found = holds(facts.room, tests[TEST * k], kind, word, other_kind, other)
         if not found:
             break
     return found

@@ -10,7 +10,6 @@ from weft.kernels.joins.buckets import ENTRY, HEAD, ID, MARK, PLACE, SINCE, TAIL
 from weft.kernels.joins.occurrences import EVENT, KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
 
 Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -92,7 +91,7 @@ def slide(
 
 
 @kernel
-def slide_events(events: Int64s, values: Floats, width: int, live: Mask) -> int:
+def slide_events(events: Int64s, values: Int64s, width: int, live: Mask) -> int:
     """Move marked events and their values down; how many are left."""
     kept = 0
     for event in range(len(live)):

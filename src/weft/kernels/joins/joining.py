@@ -133,7 +133,7 @@ def satisfied(
     values, width = facts.values, facts.width
     found = np.empty(len(lefts), np.bool_)
     for k in range(len(lefts)):
-        found[k] = holds(code, facts, values, width, rows, slots, lefts[k], rights[k])
+        found[k] = holds(code, facts.room, values, width, rows, slots, lefts[k], rights[k])
     return found
 
 

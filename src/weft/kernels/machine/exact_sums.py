@@ -20,6 +20,7 @@ Uint64s = npt.NDArray[np.uint64]
 BITS = 40  # numbers below 2^40 have a place in fixed point, so that 2^22 of them can be added up
 MOST = 1 << 22
 _FRACTION = 128
+_EXACT = 2.0**53
 _SIGN = np.uint64(1 << 63)
 _MANTISSA = np.uint64((1 << 52) - 1)
 _ONE = np.uint64(1)
@@ -95,7 +96,7 @@ def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
 
 
 @bare
-def quotient(high: Any, low: Any, count: int) -> float:
+def quotient(high: Any, low: Any, count: Any) -> float:
     """An integer of two words divided by a count, rounded once."""
     negative = (high & _SIGN) != 0
     if negative:
@@ -112,6 +113,23 @@ def quotient(high: Any, low: Any, count: int) -> float:
             c |= _ONE
     value = rounded(a, b, c, 64, rest != 0)
     return -value if negative else value
+
+
+@bare
+def sign_word(word: Any) -> Any:
+    """The word above: all ones if the number is negative."""
+    return ~_ZERO if np.int64(word) < 0 else _ZERO
+
+
+@bare
+def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
+    """The sum or mean of so many integers, whose sum has two words: whether it is the lower one; if not, the float."""
+    if high == sign_word(low) and not mean:
+        return True, 0.0
+    total = rounded(sign_word(high), high, low, 0, False)
+    if mean:
+        total = total / count if abs(total) < _EXACT else quotient(high, low, count)
+    return False, total
 
 
 @bare

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import bare, spliced
+from weft.kernels.machine.exact_sums import quotient, rounded
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -20,6 +21,8 @@ VALUE = 2  # words of a value
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(5)
 BEYOND = 2.0**63  # the first float that no word holds
+SHIFTED = 2.0**64  # what a word more is worth
+EXACT = 1 << 53  # whole numbers up to here are floats, too
 NOT_COMPARED = 2
 
 
@@ -90,34 +93,74 @@ def satisfies(operator: Any, order: Any) -> Any:
 
 
 @bare
-def calculated(operation: int, kind: int, word: int, other_kind: int, other_word: int) -> Any:
+def _product(x: Any, y: Any) -> Any:
+    """The product of two whole numbers as two words, of which the higher has the sign."""
+    low_half = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a, b = np.uint64(x) >> half, np.uint64(x) & low_half
+    c, d = np.uint64(y) >> half, np.uint64(y) & low_half
+    middle = a * d + ((b * d) >> half)
+    other = (middle & low_half) + b * c
+    high = a * c + (middle >> half) + (other >> half)
+    if x < 0:
+        high -= np.uint64(y)
+    if y < 0:
+        high -= np.uint64(x)
+    return high, np.uint64(x) * np.uint64(y)
+
+
+@bare
+def _whole(operation: int, x: Any, y: Any) -> Any:
+    """Arithmetic on whole numbers; what does not fit into a word is the nearest float."""
+    if operation == REMAINDER:
+        if y == 0:
+            return MISSING, np.int64(0)
+        rest = np.int64(0) if y == -1 else x % y
+        if rest != 0 and (x < 0) != (y < 0):  # it has the sign of the left side
+            rest -= y
+        return INTEGER, rest
+    if operation == DIVIDE:
+        if y == 0:
+            return MISSING, np.int64(0)
+        if y == 1 or y == -1 or (-EXACT <= x <= EXACT and -EXACT <= y <= EXACT):
+            return FLOAT, bits_of(np.float64(x) / np.float64(y))
+        size = np.uint64(y) if y > 0 else np.uint64(0) - np.uint64(y)
+        value = quotient(np.uint64(x), np.uint64(0), size) / SHIFTED
+        return FLOAT, bits_of(value if y > 0 else -value)
+    if operation == MULTIPLY:
+        high, low = _product(x, y)
+    else:
+        other = y if operation == ADD else ~y  # x - y is x + ~y + 1
+        low = np.uint64(x) + np.uint64(other)
+        carry = np.uint64(low < np.uint64(x))
+        if operation == SUBTRACT:
+            low += np.uint64(1)
+            carry += np.uint64(low == 0)
+        high = np.uint64(x >> 63) + np.uint64(other >> 63) + carry
+    if high == np.uint64(np.int64(low) >> 63):
+        return INTEGER, np.int64(low)
+    return FLOAT, bits_of(rounded(high, low, np.uint64(0), 64, False))
+
+
+@bare
+def calculated(operation: int, kind: Any, word: Any, other_kind: Any, other_word: Any) -> Any:
     """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
+    if kind == INTEGER and other_kind == INTEGER:
+        return _whole(operation, word, other_word)
     if (kind != INTEGER and kind != FLOAT) or (other_kind != INTEGER and other_kind != FLOAT):
         return MISSING, np.int64(0)
     x = np.float64(word) if kind == INTEGER else float_of(word)
     y = np.float64(other_word) if other_kind == INTEGER else float_of(other_word)
-    whole = kind == INTEGER and other_kind == INTEGER
     if operation == ADD:
         result = x + y
-        if whole and abs(result) < BEYOND:
-            return INTEGER, word + other_word
     elif operation == SUBTRACT:
         result = x - y
-        if whole and abs(result) < BEYOND:
-            return INTEGER, word - other_word
     elif operation == MULTIPLY:
         result = x * y
-        if whole and abs(result) < BEYOND:
-            return INTEGER, word * other_word
     elif y == 0.0:
-        return MISSING, np.int64(0)
-    elif operation == DIVIDE:
-        result = x / y
+        result = np.nan
     else:
-        if whole:
-            rest = abs(word) % abs(other_word)
-            return INTEGER, -rest if word < 0 else rest
-        result = np.fmod(x, y)
+        result = x / y if operation == DIVIDE else np.fmod(x, y)
     if np.isnan(result):
         return MISSING, np.int64(0)
     return FLOAT, bits_of(result)

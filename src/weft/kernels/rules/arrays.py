@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.kernels.jit import spliced
+from weft.kernels.machine.machine import NOTES
+from weft.kernels.memory.room import lend
 from weft.kernels.rules import tables as t
 
-BATCH = 0
-BATCH_TYPES, BATCH_TIMES, BATCH_STARTS, BATCH_POSITIONS, BATCH_VALUES, BATCH_WIDTH = range(6)
-RULES = 6
+BATCH = NOTES  # after what the machine reads
+BATCH_TYPES, BATCH_TIMES, BATCH_STARTS, BATCH_POSITIONS, BATCH_VALUES, BATCH_WIDTH = range(BATCH, BATCH + 6)
+RULES = BATCH + 6
 ROWS, STEPS, EXTENTS, TESTS, KEYS, CODE, FIELDS, FEEDS, ROW_OF, OWN, OWN_AT, BY_ROW = range(RULES, RULES + 12)
-INDEX = 18
+INDEX = RULES + 12
 ACCESS, WHOLES, FLOATS, NODES, MEMBERS, PLACES = range(INDEX, INDEX + 6)
-STORE = 24
+STORE = INDEX + 6
 TYPES, COLUMNS, CHAINS, CHAIN_COLUMNS, TIMES, STARTS, ORIGINS, VALUES = range(STORE, STORE + 8)
 HEADS, ENTRIES, POSITIONS, MARKS, TEXTS, TEXT_OFFSETS, WIDTH, MARK_WORDS = range(STORE + 8, STORE + 16)
-LANES = 40
+LANES = STORE + 16
 SERIES, KEY_COLUMNS, ORDER, STRIDE, SLOTS, LANE_KEYS = range(LANES, LANES + 6)
 LANE_COUNTS, LANE, LANE_TIMES, RECORDS, NUMBERS = range(LANES + 6, LANES + 11)
-WORK = 51
+WORK = LANES + 11
 FRAMES, SETS, QUEUE, STACK, RESULTS, PARTIALS, COUNTS, PENDING, FIXED, MEMOS = range(WORK, WORK + 10)
-OUTPUT = 61
+OUTPUT = WORK + 10
 OUT_ROWS, OUT_STARTS, OUT_ENDS, OUT_OFFSETS, OUT_POSITIONS, OUT_LABELS, OUT_KINDS, OUT_WORDS = range(OUTPUT, OUTPUT + 8)
-CONTROL = 69
-NOTES = 70
+CONTROL = OUTPUT + 8
+NOTED = CONTROL + 1
+
+
+@spliced
+def lend_to_machine(room: t.Int64s, rules: t.Rules, store: t.Store, work: t.Work) -> None:
+    """Note what the machine reads. Its slots are frames; there are no lists, and no patterns for texts."""
+    texts = store.texts, store.text_offsets, store.texts, 0
+    bound = work.frames, t.FRAME, work.results, work.stack
+    lend(room, 0, (rules.code, work.stack, store.values, store.width, *bound, *texts))
 
 
 def _fits() -> bool:

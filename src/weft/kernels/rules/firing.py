@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from weft.kernels.jit import bare, spliced
+from weft.kernels.machine.machine import ALONE, evaluate
 from weft.kernels.machine.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 from weft.kernels.memory.room import halves, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.members import that_pass
-from weft.kernels.rules.scan import evaluate, passes
+from weft.kernels.rules.scan import passes
 
 
 @spliced
@@ -26,7 +27,7 @@ def _as_kind(wanted: Any, kind: Any, word: Any) -> Any:
         number = float_of(word)
         if np.isinf(number):
             kind = np.int64(MISSING)
-        elif abs(number) < BEYOND:
+        elif -BEYOND <= number < BEYOND:
             kind, word = np.int64(INTEGER), np.int64(number)
     else:
         kind = np.int64(MISSING)
@@ -368,7 +369,7 @@ def write(room: t.Int64s) -> Any:
         if source >= 0:
             kind, word = _attribute(room, field, frames[source * t.FRAME + t.BOUND])
         elif code_at < code_end:
-            kind, word = evaluate(room, code_at, code_end, np.int64(0))
+            kind, word = evaluate(room, code_at, code_end, ALONE)
             kind, word = _as_kind(fields[field + t.F_KIND], kind, word)
         kinds[k * places + match], values[k * places + match] = kind, word
     start, end = _write_positions(room, rows[row + t.STEPS], rows[row + t.LABELS], begin)

@@ -32,9 +32,10 @@ def fire(
     control: t.Int64s,
 ) -> int:
     """Take events until all are done or room runs out; what for is returned."""
-    room = np.empty(r.NOTES * NOTE, np.int64)
+    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.BATCH, batch)
     lend(room, r.RULES, rules)
+    r.lend_to_machine(room, rules, store, work)
     lend(room, r.INDEX, index)
     lend(room, r.STORE, store)
     lend(room, r.LANES, lanes)

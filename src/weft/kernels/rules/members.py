@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from weft.kernels.jit import bare
+from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import EQUAL, GREATER, INTEGER, LESS_EQUAL, MISSING, VALUE, satisfies
 from weft.kernels.memory.room import halves, noted, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
-from weft.kernels.rules.scan import holds
 
 
 @bare

@@ -134,7 +134,7 @@ def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entr
 @kernel
 def list_all(store: t.Store, control: t.Int64s) -> bool:
     """Put all events into their lists, which are empty; False when there is no room for that."""
-    room = np.empty(r.NOTES * NOTE, np.int64)
+    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.STORE, store)
     lend(room, r.CONTROL, (control,))
     for type_ in range(len(store.types) // t.KIND_OF_EVENT):

@@ -7,22 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, spliced
-from weft.kernels.machine.exact_sums import add_partial, partials_sum
+from weft.kernels.jit import bare
+from weft.kernels.machine.exact_sums import add_partial, added, partials_sum, sign_word, whole_result
+from weft.kernels.machine.machine import evaluate, holds
 from weft.kernels.machine.tagged import (
     BOOLEAN,
-    EQUAL,
     FLOAT,
     INTEGER,
     MISSING,
-    SUBTRACT,
-    TEXT,
     VALUE,
     bits_of,
-    calculated,
     float_of,
     order_of,
-    satisfies,
 )
 from weft.kernels.memory.room import floats, noted, octets, words
 from weft.kernels.rules import arrays as r
@@ -31,71 +27,8 @@ from weft.kernels.rules.lists import list_of
 
 Int64s = npt.NDArray[np.int64]
 
+_ZERO = np.uint64(0)
 FEW = 4  # entries looked at one by one before a binary search
-
-
-@bare
-def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
-    """The value that a piece of code leaves; `hand` is the event at hand."""
-    code, stack, width = words(room, r.CODE), words(room, r.STACK), noted(room, r.WIDTH)
-    top = 0
-    for at in range(begin * t.INSTRUCTION, end * t.INSTRUCTION, t.INSTRUCTION):
-        operation, x, y, z = code[at], code[at + 1], code[at + 2], code[at + 3]
-        if operation == t.PUSH:
-            if x == t.CONSTANT:
-                stack[top], stack[top + 1] = y, z
-            else:
-                event = hand if x == t.AT_HAND else words(room, r.FRAMES)[x * t.FRAME + t.BOUND]
-                place = event * width + VALUE * y
-                stack[top], stack[top + 1] = words(room, r.VALUES)[place], words(room, r.VALUES)[place + 1]
-            top += 2
-        elif operation == t.RESULT:
-            results = words(room, r.RESULTS)
-            stack[top], stack[top + 1] = results[VALUE * x], results[VALUE * x + 1]
-            top += 2
-        elif operation == t.CALCULATE:
-            top -= 2
-            stack[top - 2], stack[top - 1] = calculated(x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
-        elif operation == t.NEGATE:
-            stack[top - 2], stack[top - 1] = calculated(SUBTRACT, INTEGER, 0, stack[top - 2], stack[top - 1])
-        elif operation == t.COMPARE:
-            top -= 2
-            holds = compare(room, x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
-            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(holds)
-        elif operation == t.TRUTH:
-            stack[top], stack[top + 1] = BOOLEAN, x
-            top += 2
-        elif operation == t.NOT:
-            stack[top - 1] = 1 - stack[top - 1]
-        else:  # ALL or ANY of so many
-            count = 0
-            for k in range(x):
-                count += stack[top - 1 - 2 * k]
-            top -= 2 * (x - 1)
-            stack[top - 2], stack[top - 1] = BOOLEAN, np.int64(count == x if operation == t.ALL else count > 0)
-    return stack[0], stack[1]
-
-
-@bare
-def compare(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> bool:
-    """Whether a comparison of two values holds."""
-    order = order_of(kind, word, other_kind, other, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
-    return bool(satisfies(operator, order))
-
-
-@spliced
-def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> Any:
-    """The same, written into loops."""
-    if kind == INTEGER and other_kind == INTEGER:
-        found = satisfies(operator, np.int64(word > other) - np.int64(word < other))
-    elif kind == FLOAT and other_kind == FLOAT:
-        x, y = float_of(word), float_of(other)
-        found = satisfies(operator, np.int64(x > y) - np.int64(x < y))
-    elif operator == EQUAL and kind == TEXT and other_kind == TEXT:
-        found = word == other
-    else:
-        found = compare(room, operator, kind, word, other_kind, other)
-    return found
 
 
 @bare
@@ -186,7 +119,7 @@ def scan(room: Int64s, extent: Any) -> Any:
     tests_at, tests_end = extents[at + t.E_TESTS_AT], extents[at + t.E_TESTS_END]
     partials = floats(room, r.PARTIALS)
     found = numbers = np.int64(0)
-    whole = np.int64(0)
+    high, low_word = np.uint64(0), np.uint64(0)  # the sum of whole numbers
     is_whole = True
     parts = 0
     infinite = 0.0
@@ -214,14 +147,14 @@ def scan(room: Int64s, extent: Any) -> Any:
         numbers += 1
         if function == t.SUM or function == t.AVERAGE:
             number = np.float64(word) if kind == INTEGER else float_of(word)
-            if kind == INTEGER and is_whole and abs(np.float64(whole) + number) < 9e18:
-                whole += word
+            if kind == INTEGER:
+                _, high, low_word = added(_ZERO, high, low_word, _ZERO, sign_word(word), np.uint64(word))
             else:
                 is_whole = False
-                if np.isinf(number):
-                    infinite += number
-                elif parts >= 0:
-                    parts = add_partial(partials, parts, number)
+            if np.isinf(number):
+                infinite += number
+            elif parts >= 0:
+                parts = add_partial(partials, parts, number)
         elif function == t.LEAST or function == t.GREATEST:
             order = order_of(kind, word, best_kind, best, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
             # The search goes back in time, and of equal numbers the earliest counts.
@@ -235,13 +168,9 @@ def scan(room: Int64s, extent: Any) -> Any:
     elif function == t.LEAST or function == t.GREATEST:
         kind, word = best_kind, best
     elif numbers > 0 and is_whole:
-        kind, word = np.int64(INTEGER), whole
-        if function == t.AVERAGE:
-            kind, word = np.int64(FLOAT), bits_of(np.float64(whole) / np.float64(numbers))
+        fits, total = whole_result(high, low_word, numbers, function == t.AVERAGE)
+        kind, word = (np.int64(INTEGER), np.int64(low_word)) if fits else (np.int64(FLOAT), bits_of(total))
     elif numbers > 0:
-        near = np.float64(whole)
-        for part in (near, np.float64(whole - np.int64(near))):
-            parts = add_partial(partials, parts, part) if parts >= 0 else parts
         total = infinite if infinite != 0.0 else partials_sum(partials, max(parts, 0))
         if parts >= 0 and not np.isnan(total):
             kind, word = np.int64(FLOAT), bits_of(total if function == t.SUM else total / np.float64(numbers))

@@ -8,11 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import bare, inlined, spliced
-from weft.kernels.machine.exact_sums import MOST, add_partial, added, negated, partials_sum, quotient, rounded
+from weft.kernels.machine.exact_sums import (
+    MOST,
+    add_partial,
+    added,
+    negated,
+    partials_sum,
+    rounded,
+    sign_word,
+    whole_result,
+)
 from weft.kernels.rules.series import (
     AWKWARD,
     BIG,
-    EXACT,
     FLOAT,
     GONE,
     GREATEST,
@@ -79,12 +87,6 @@ def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greates
 
 
 @bare
-def _sign(word: Any) -> Any:
-    """The word above: all ones if the number is negative."""
-    return ~np.uint64(0) if np.int64(word) < 0 else np.uint64(0)
-
-
-@bare
 def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     """The sum of the integers of a stretch, one by one, in two words."""
     high, low = np.uint64(0), np.uint64(0)
@@ -92,7 +94,7 @@ def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
         if records[(at + 1) * RECORD + NUMBERS] != records[at * RECORD + NUMBERS]:
             big = records[(at + 1) * RECORD + BIG] != records[at * RECORD + BIG]
             word = np.uint64(records[at * RECORD + WORD] if big else np.int64(numbers[at * RECORD + WORD]))
-            _, high, low = added(np.uint64(0), high, low, np.uint64(0), _sign(word), word)
+            _, high, low = added(np.uint64(0), high, low, np.uint64(0), sign_word(word), word)
     return high, low
 
 
@@ -129,15 +131,11 @@ def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> 
         if not exact:
             found, total = _float_sum(records, numbers, old, new)
         return FLOAT if found else MISSING, np.int64(0), total / count if mean else total
-    high, low = _sign(a), a
+    high, low = sign_word(a), a
     if not exact:
         high, low = _whole_sum(records, numbers, old, new)
-    if high == _sign(low) and not mean:
-        return INTEGER, np.int64(low), 0.0
-    total = rounded(_sign(high), high, low, 0, False)
-    if not mean:
-        return FLOAT, np.int64(0), total
-    return FLOAT, np.int64(0), total / count if abs(total) < EXACT else quotient(high, low, count)
+    fits, total = whole_result(high, low, count, mean)
+    return INTEGER if fits else FLOAT, np.int64(low), total
 
 
 # ---------------------------------------------------------------- answers

@@ -179,9 +179,10 @@ def scan_extents(room: t.Int64s) -> Any:
 @kernel
 def enter_all(store: t.Store, rules: t.Rules, work: t.Work, lanes: t.Lanes, now: int) -> bool:
     """Enter all events in reach into their series, which are empty; False when there is no room for that."""
-    room = np.empty(r.NOTES * NOTE, np.int64)
+    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.STORE, store)
     lend(room, r.RULES, rules)
+    r.lend_to_machine(room, rules, store, work)
     lend(room, r.WORK, work)
     lend(room, r.LANES, lanes)
     types = store.types

@@ -49,9 +49,6 @@ TEST = 5
 BY_CODE = 6  # as the operator: the code from T_A to T_B
 CONSTANT, AT_HAND, OF_RULE = -1, -2, -3  # as the source of an operand
 KEY = 3  # an operand
-# An instruction. PUSH takes an operand, RESULT a summary by number.
-PUSH, RESULT, CALCULATE, NEGATE, COMPARE, ALL, ANY, NOT, TRUTH = range(9)
-INSTRUCTION = 4
 # A field: its kind, and code or an operand (SOURCE >= 0).
 F_KIND, F_SOURCE, F_COLUMN, F_CODE_AT, F_CODE_END = range(5)
 FIELD = 5

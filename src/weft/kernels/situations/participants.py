@@ -10,23 +10,21 @@ entries of one event in one partition form a ring, for they are consumed togethe
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.automaton.conditions import TEXT
 from weft.kernels.jit import bare, kernel
+from weft.kernels.machine.machine import VALUES
+from weft.kernels.machine.tagged import MISSING, mixed_in, normal
+from weft.kernels.memory.room import words
 
 Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 Number = int | np.int64
 
 NEVER = np.iinfo(np.int64).max
 # Numbers at the beginning. What the situation is, and where its tables are:
 KIND, DEFERRED, SINGLE, CONTEXT, LENGTH, STEP, COUNTS_EMPTY, OVERLAPS, COUNT, ENTRY_SIZE, PART_SIZE, WIDTH = range(12)
-SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK, CODE = range(12, 20)
+SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK = range(12, 19)
 # records: the end of what is used, those that are free, hashed chains, keys, timers;
 TOP, FREE_ENTRY, ENTRIES_FREE, FREE_PART, PARTS_FREE, FREE_CHAIN, CHAINS_FREE, NEEDED = range(20, 28)
 CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
@@ -56,34 +54,17 @@ HASH, OWNER, OWN_INDEX, HEAD, TAIL, BUCKET = range(6)
 CHAIN = 6
 
 
-class Facts(NamedTuple):
-    """What conditions read: values of events, constants and after them a stack to work on, texts."""
-
-    values: Floats
-    constants: Floats
-    stack: int
-    pool: Bytes
-    offsets: Int64s
-
-
 # ---------------------------------------------------------------- chains
 
 
 @bare
-def find_chain(m: Int64s, facts: Facts, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
-    """The chain of a value, which is that at a place of the values, or 0; and its hash. NaN has the hash -1."""
-    value, rest = facts.values[at], facts.values[at + 1]
-    if np.isnan(value):
+def find_chain(m: Int64s, room: Int64s, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
+    """The chain of a value, which is that at a place of the values, or 0; and its hash, -1 when it is missing."""
+    values = words(room, VALUES)
+    if values[at] == MISSING:
         return np.int64(0), np.int64(-1)
-    word = np.uint64(np.float64(value + 0.0).view(np.int64))
-    if rest >= TEXT:
-        word += np.uint64(0x9E3779B97F4A7C15) if rest == TEXT else np.uint64(0xA4093822299F31D0)
-    word ^= np.uint64(part + index) * np.uint64(0x9E3779B97F4A7C15)
-    word ^= word >> np.uint64(32)
-    word *= np.uint64(0xBF58476D1CE4E5B9)
-    word ^= word >> np.uint64(29)
-    word *= np.uint64(0x94D049BB133111EB)
-    hashed = np.int64((word ^ (word >> np.uint64(32))) >> np.uint64(1))
+    kind, word = normal(values[at], values[at + 1])
+    hashed = np.int64(mixed_in(np.uint64(part + index), kind, word) >> np.uint64(1))
     chain = m[m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))]
     while chain != 0 and (m[chain + HASH] != hashed or m[chain + OWNER] != part or m[chain + OWN_INDEX] != index):
         chain = m[chain + BUCKET]
@@ -91,9 +72,9 @@ def find_chain(m: Int64s, facts: Facts, part: Number, index: Number, at: Number)
 
 
 @bare
-def _join_chain(m: Int64s, facts: Facts, entry: Number, link: Number, index: Number, at: Number) -> None:
+def _join_chain(m: Int64s, room: Int64s, entry: Number, link: Number, index: Number, at: Number) -> None:
     """Make an entry the newest of the chain of its value; its links to the chain are at `link`."""
-    chain, hashed = find_chain(m, facts, m[entry + PART], index, at)
+    chain, hashed = find_chain(m, room, m[entry + PART], index, at)
     m[entry + link] = chain
     if hashed < 0:
         return
@@ -154,7 +135,7 @@ def rehash(m: Int64s, table: Number, size: Number) -> None:
 @bare
 def add_entry(
     m: Int64s,
-    facts: Facts,
+    room: Int64s,
     part: Number,
     slot: Number,
     event: Number,
@@ -186,7 +167,7 @@ def add_entry(
     first = m[m[SLOTS] + slot * PARTICIPANT + INDEX]
     for k in range(m[m[SLOTS] + slot * PARTICIPANT + INDEXES]):
         at = event * m[WIDTH] + 2 * m[m[COLUMNS] + first + k]
-        _join_chain(m, facts, entry, ENTRY + CHAINED * k, first + k, at)
+        _join_chain(m, room, entry, ENTRY + CHAINED * k, first + k, at)
     return entry
 
 

@@ -65,7 +65,6 @@ from weft.kernels.situations.participants import (
     TODO,
     TOP,
     WORK,
-    Facts,
     Int64s,
     Number,
     add_entry,
@@ -150,7 +149,7 @@ def forget(m: Int64s, part: Number) -> None:
 
 
 @bare
-def _enter(m: Int64s, facts: Facts, part: Number, arriving: Int64s, at: Number) -> None:
+def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) -> None:
     """Put an event into the slots that it is for, and ask for a selection if one is due."""
     if m[part + TAKEN] != 0:
         return
@@ -167,7 +166,7 @@ def _enter(m: Int64s, facts: Facts, part: Number, arriving: Int64s, at: Number) 
         # In a sequence nothing that arrives later is before this event: without anything before it now it is no use.
         useful = m[KIND] != SEQUENCE or slot == 0 or m[part + PARTITION + (slot - 1) * SIDE + LEAST_END] < start
         if fills != 0 and useful:
-            twin = add_entry(m, facts, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
+            twin = add_entry(m, room, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
     if twin != 0:
         if m[part + FIRST_END] == NEVER:
             m[part + FIRST_END], m[part + FIRST_PLACE] = end, arriving[at + PLACED]
@@ -197,7 +196,7 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
 
 
 @bare
-def _arrive_in_windows(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """The windows that an event lies wholly in: those not open yet are later than all that are."""
     length, step, key = m[LENGTH], m[STEP], arriving[at + OF_KEY]
     own, start, origin = m[KEYS] + key * KEYED, arriving[at + STARTS], arriving[at + FROM]
@@ -213,12 +212,12 @@ def _arrive_in_windows(m: Int64s, facts: Facts, arriving: Int64s, at: Number) ->
     part = m[own + LAST_PART]
     while part != 0 and m[part + NUMBER] >= low:
         if m[part + NUMBER] <= high:
-            _enter(m, facts, part, arriving, at)
+            _enter(m, room, part, arriving, at)
         part = m[part + EARLIER]
 
 
 @bare
-def _arrive_between(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+def _arrive_between(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """The partition of the whole stream, or those that events open and close."""
     key, start, end = arriving[at + OF_KEY], arriving[at + STARTS], arriving[at + ENDS]
     origin, kind, own = arriving[at + FROM], arriving[at + OF_KIND], m[KEYS] + key * KEYED
@@ -231,17 +230,17 @@ def _arrive_between(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> No
     part = m[own + LAST_PART]
     while part != 0:
         if end < m[part + END]:
-            _enter(m, facts, part, arriving, at)
+            _enter(m, room, part, arriving, at)
         if closes:
             m[part + END] = end
             _ask(m, part, CLOSE)
         part = m[part + EARLIER]
     if opens and closes:
-        _enter(m, facts, _open(m, key, start, never, number, origin), arriving, at)
+        _enter(m, room, _open(m, key, start, never, number, origin), arriving, at)
 
 
 @bare
-def arrive(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
+def arrive(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """Take the next event, for which there must be room, and note what it asks for."""
     m[ARRIVED] += 1
     m[NEW], m[NEW_CLASS] = arriving[at + NUMBERED], arriving[at + OF_CLASS]
@@ -262,9 +261,9 @@ def arrive(m: Int64s, facts: Facts, arriving: Int64s, at: Number) -> None:
     if arriving[at + OF_CLASS] >= 0:
         m[KEY_COUNT] = max(m[KEY_COUNT], arriving[at + OF_KEY] + 1)
         if m[CONTEXT] == WINDOWS:
-            _arrive_in_windows(m, facts, arriving, at)
+            _arrive_in_windows(m, room, arriving, at)
         else:
-            _arrive_between(m, facts, arriving, at)
+            _arrive_between(m, room, arriving, at)
 
 
 # ---------------------------------------------------------------- what there is

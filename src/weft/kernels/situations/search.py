@@ -43,7 +43,6 @@ from weft.kernels.situations.participants import (
     STEPS,
     TAIL,
     WIDTH,
-    Facts,
     Int64s,
     Number,
     find_chain,
@@ -84,7 +83,7 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
 
 
 @bare
-def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool) -> Number:
+def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool) -> Number:
     """The first entry that a step may bind; with `must` that is the new event's or none."""
     slot = m[step + SLOT_OF]
     side = part + PARTITION + slot * SIDE
@@ -94,7 +93,7 @@ def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool
     backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
     if m[step + INDEX_OF] >= 0:
         at = m[m[BOUND] + m[step + OTHER]] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
-        chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+        chain, _ = find_chain(m, room, part, m[step + INDEX_OF], at)
         if chain == 0:
             return np.int64(0)
         entry = m[chain + (TAIL if backward else HEAD)]
@@ -104,7 +103,7 @@ def _first_entry(m: Int64s, facts: Facts, part: Number, step: Number, must: bool
 
 
 @bare
-def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Number) -> bool:
+def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Number) -> bool:
     """Between which times an event of each slot must be to leave others before and after it; False: there is none.
 
     What nothing is before any more is forgotten, if that depends on no value or on the same one in all slots. So a
@@ -124,7 +123,7 @@ def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Numbe
             if m[step + SLOT_OF] == slot and by_new:
                 column = m[step + OTHER_COLUMN]
                 at = m[new + EVENT] * m[WIDTH] + 2 * column
-                chain, _ = find_chain(m, facts, part, m[step + INDEX_OF], at)
+                chain, _ = find_chain(m, room, part, m[step + INDEX_OF], at)
                 entry = m[chain + HEAD] if chain != 0 else np.int64(0)
                 m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
         tied = column if slot == 0 else tied
@@ -151,7 +150,7 @@ def _narrow(m: Int64s, facts: Facts, part: Number, base: Number, last_own: Numbe
 
 
 @bare
-def search(m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool) -> Number:
+def search(m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool) -> Number:
     """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before."""
     count, current, some, holds_new = m[COUNT], m[CURRENT], m[SOME], m[HOLDS_NEW]
     base = m[STEPS] + way * count * STEPPED
@@ -160,7 +159,7 @@ def search(m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number,
         if m[KIND] != SEQUENCE:
             m[m[LOW] : m[LOW] + count] = -NEVER
             m[m[HIGH] : m[HIGH] + count] = NEVER
-        elif not _narrow(m, facts, part, base, last_own):
+        elif not _narrow(m, room, part, base, last_own):
             m[some] = 0
             return DONE
         m[m[BOUND] : m[BOUND] + count] = -1
@@ -173,7 +172,7 @@ def search(m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number,
         if entering:
             m[some + depth] = 0
             must = slot == last_own and m[holds_new + depth] == 0
-            m[current + depth] = _first_entry(m, facts, part, step, must)
+            m[current + depth] = _first_entry(m, room, part, step, must)
             entering = False
         policy = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
         entry = m[current + depth]
@@ -187,7 +186,7 @@ def search(m: Int64s, facts: Facts, part: Number, way: Number, last_own: Number,
             slot = m[step + SLOT_OF]
         else:
             m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
-            if holds(m, facts, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]):
+            if holds(m, room, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]):
                 if depth + 1 < count:
                     depth += 1
                     m[holds_new + depth] = m[holds_new + depth - 1] | (1 if m[entry + EVENT] == m[NEW] else 0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.machine.machine import CHOSEN, Machine
+from weft.kernels.memory.room import lend
 from weft.kernels.situations.found_sets import DONE, FULL, GROW, emit
 from weft.kernels.situations.participants import (
     ARRIVED,
@@ -62,7 +64,6 @@ from weft.kernels.situations.participants import (
     TAKEN,
     TODO,
     WORK,
-    Facts,
     Int64s,
     Number,
     clear_slots,
@@ -152,7 +153,7 @@ def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Numbe
 
 
 @bare
-def _select(m: Int64s, facts: Facts, part: Number, immediate: bool, out: Int64s, counting: bool) -> Number:
+def _select(m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool) -> Number:
     """One selection in a partition; the first of SOME tells whether there was a set."""
     if m[KIND] == ANY:
         return _alternatives(m, part, out, counting)
@@ -177,7 +178,7 @@ def _select(m: Int64s, facts: Facts, part: Number, immediate: bool, out: Int64s,
                     last_own = slot
         if end - begin == 1:
             way = 1 + last_own
-    return search(m, facts, part, way, last_own, out, counting)
+    return search(m, room, part, way, last_own, out, counting)
 
 
 @bare
@@ -195,14 +196,14 @@ def _write_absence(
 
 
 @bare
-def _work(m: Int64s, facts: Facts, out: Int64s, counting: bool) -> Number:
+def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool) -> Number:
     """Do what the event at hand asked for."""
     while m[WORK] != 0:
         part = m[WORK]
         closing = m[part + TODO] & SELECT == 0
         again = m[KIND] != ABSENCE and m[part + TAKEN] == 0 and (not closing or m[DEFERRED] != 0)
         while again:
-            status = _select(m, facts, part, not closing, out, counting)
+            status = _select(m, room, part, not closing, out, counting)
             if status != DONE:
                 return status
             again = closing and m[GONE] != 0
@@ -248,13 +249,17 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Numb
 
 
 @bare_kernel
-def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, counting: bool) -> Number:
+def advance_situation(
+    m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool
+) -> Number:
     """Take events until all are done or the answer says what is missing; called again it goes on from there.
 
-    With `counting` nothing is written.
+    With `counting` nothing is written. What conditions read is noted in the room.
     """
+    lend(room, 0, machine)
+    lend(room, CHOSEN, (m[m[BOUND] :],))
     while True:
-        status = _work(m, facts, out, counting)
+        status = _work(m, room, out, counting)
         if status != DONE:
             return status
         at = m[ARRIVED] * ARRIVING
@@ -273,4 +278,4 @@ def advance_situation(m: Int64s, facts: Facts, arriving: Int64s, out: Int64s, co
         if m[DEFERRED] == 0:  # at another event no set can be the same
             m[STAMP] += 1
             m[SEEN_COUNT] = 0
-        arrive(m, facts, arriving, at)
+        arrive(m, room, arriving, at)

@@ -1,42 +1,35 @@
-"""Conditions over several events, compiled to the tables their kernel reads."""
+"""Conditions over several events: when each is tested, and which slots and attributes of events it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from weft.algebra.predicates import (
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    Literal,
-    Monotone,
-    Negative,
-    Predicate,
-    Value,
-)
+from weft.algebra.predicates import Aggregate, Attribute, Comparison, ComparisonOperator, Expression, Monotone
 from weft.plan.automaton.cea import Automaton, Condition, Slot
 from weft.plan.automaton.determinize import Label
-from weft.tree import Node
 
 Kind = str  # "pair", "general", "rising", "whole" or "same"
-Instruction = tuple[str, int, int]  # operation, slot or constant, column
 
 
 @dataclass(frozen=True)
 class CompiledCondition:
-    """One condition: when it is tested, what it reads, and its two sides as code for a stack machine."""
+    """One condition: when it is tested, what it reads, and its two sides, of which "rising" and "same" have one."""
 
     kind: Kind
-    operator: str
+    operator: ComparisonOperator
     scoped: bool
     slots: tuple[int, ...]  # all its slots
     singles: tuple[int, ...]  # those read event by event
     wholes: tuple[int, ...]  # those without whose events it says nothing
-    left: tuple[Instruction, ...]
-    right: tuple[Instruction, ...]
+    left: Expression
+    right: Expression | None
+    number: int  # that its slots are known by
+
+    @property
+    def sides(self) -> tuple[Expression, ...]:
+        """The sides there are."""
+        return (self.left,) if self.right is None else (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -45,44 +38,42 @@ class CompiledConditions:
 
     slots: tuple[Slot, ...]
     attributes: tuple[str, ...]
-    constants: tuple[Value, ...]
     conditions: tuple[CompiledCondition, ...]
     label_slots: tuple[tuple[int, ...], ...]
     label_enters: tuple[tuple[int, ...], ...]
-    orders_text: bool  # some condition asks which of two values is greater
+
+    def slot(self, condition: CompiledCondition, attribute: Attribute) -> int:
+        """The slot with the events that an attribute is of."""
+        return self.slots.index((condition.number, attribute.variable or ""))
+
+    def column(self, attribute: Attribute) -> int:
+        """The number of an attribute among those that are read; -1 where events are counted."""
+        return -1 if attribute.name == "*" else self.attributes.index(attribute.name)
 
 
 @dataclass
 class _Compiler:
     slots: dict[Slot, int] = field(default_factory=dict)
     attributes: dict[str, int] = field(default_factory=dict)
-    constants: dict[tuple[type, Value], int] = field(default_factory=dict)
 
     def slot(self, condition: int, attribute: Attribute) -> int:
+        """The slot of an attribute's variable; slot and attribute are there from then on."""
         assert attribute.variable is not None
+        if attribute.name != "*":
+            self.attributes.setdefault(attribute.name, len(self.attributes))
         return self.slots.setdefault((condition, attribute.variable), len(self.slots))
 
-    def column(self, attribute: Attribute) -> int:
-        return -1 if attribute.name == "*" else self.attributes.setdefault(attribute.name, len(self.attributes))
-
-    def code(self, condition: int, expression: Expression) -> Iterable[Instruction]:
-        """Operands first, then the operation."""
-        match expression:
-            case Literal(value):
-                yield "constant", self.constants.setdefault((type(value), value), len(self.constants)), 0
+    def read(self, condition: int, node: Expression) -> Iterable[tuple[int, str]]:
+        """The slots that an expression reads, each with the function of all its events, or nothing."""
+        match node:
             case Attribute():
-                yield "attribute", self.slot(condition, expression), self.column(expression)
+                yield self.slot(condition, node), ""
             case Aggregate(function, attribute):
-                yield function, self.slot(condition, attribute), self.column(attribute)
-            case Negative(operand):
-                yield from self.code(condition, operand)
-                yield "negate", 0, 0
-            case Arithmetic(operator, left, right):
-                yield from self.code(condition, left)
-                yield from self.code(condition, right)
-                yield operator, 0, 0
+                yield self.slot(condition, attribute), function
             case _:
-                raise AssertionError(f"not an expression of a condition: {expression!r}")
+                for child in node.children():
+                    assert isinstance(child, Expression)
+                    yield from self.read(condition, child)
 
 
 def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> CompiledConditions:
@@ -95,11 +86,9 @@ def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> Compile
     return CompiledConditions(
         slots,
         tuple(compiler.attributes),
-        tuple(value for _, value in compiler.constants),
         tuple(compiled),
         tuple(tuple(sorted(compiler.slots[slot] for slot in label.slots)) for label in labels),
         tuple(tuple(sorted(label.enters)) for label in labels),
-        any(_orders(condition.predicate) for condition in conditions),
     )
 
 
@@ -107,23 +96,24 @@ def _compile(compiler: _Compiler, number: int, condition: Condition) -> Compiled
     predicate = condition.predicate
     if isinstance(predicate, Monotone):
         slot = compiler.slot(number, predicate.attribute)
-        code = tuple(compiler.code(number, predicate.attribute))
-        operator = "<" if predicate.direction == "INCREASING" else ">"
-        return CompiledCondition("rising", operator, condition.scoped, (slot,), (slot,), (), code, ())
+        operator: ComparisonOperator = "<" if predicate.direction == "INCREASING" else ">"
+        rising = predicate.attribute
+        return CompiledCondition("rising", operator, condition.scoped, (slot,), (slot,), (), rising, None, number)
     assert isinstance(predicate, Comparison), f"not a condition: {predicate!r}"
-    left = tuple(compiler.code(number, predicate.left))
-    right = tuple(compiler.code(number, predicate.right))
-    singles = tuple(dict.fromkeys(slot for operation, slot, _ in left + right if operation == "attribute"))
-    folds = {(slot, operation) for operation, slot, _ in left + right if operation.isupper()}
-    wholes = tuple(sorted({slot for slot, operation in folds if operation != "COUNT"}))
-    everything = tuple(sorted({*singles, *(slot for slot, _ in folds)}))
-    if folds:
+    left, right = predicate.left, predicate.right
+    read = [*compiler.read(number, left), *compiler.read(number, right)]
+    singles = tuple(dict.fromkeys(slot for slot, function in read if not function))
+    wholes = tuple(sorted({slot for slot, function in read if function and function != "COUNT"}))
+    everything = tuple(sorted({slot for slot, _ in read}))
+    if any(function for _, function in read):
         kind = "whole"
-    elif len(left) == len(right) == 1 and len(singles) == 2:
+    elif isinstance(left, Attribute) and isinstance(right, Attribute) and len(singles) == 2:
         kind = "pair"
     else:
         kind = "general"
-    return CompiledCondition(kind, predicate.operator, condition.scoped, everything, singles, wholes, left, right)
+    return CompiledCondition(
+        kind, predicate.operator, condition.scoped, everything, singles, wholes, left, right, number
+    )
 
 
 def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence[Slot]) -> Iterable[CompiledCondition]:
@@ -134,11 +124,13 @@ def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence
     """
     if condition.kind != "pair" or condition.operator != "=" or condition.scoped:
         return
-    sides = condition.left[0], condition.right[0]
-    for (_, slot, column), (_, other, _) in (sides, sides[::-1]):
-        if _is_always_filled(automaton, slots[other]):
-            code = (("attribute", slot, column),)
-            yield CompiledCondition("same", "=", False, (slot,), (slot,), (), code, ())
+    one, other = condition.sides
+    assert isinstance(one, Attribute)
+    assert isinstance(other, Attribute)
+    for own, theirs in ((one, other), (other, one)):
+        if _is_always_filled(automaton, (condition.number, theirs.variable or "")):
+            slot = slots.index((condition.number, own.variable or ""))
+            yield CompiledCondition("same", "=", False, (slot,), (slot,), (), own, None, condition.number)
 
 
 def _is_always_filled(automaton: Automaton, slot: Slot) -> bool:
@@ -150,11 +142,3 @@ def _is_always_filled(automaton: Automaton, slot: Slot) -> bool:
         front = {after for atom in front for after in automaton.near[atom] | automaton.far[atom]} & others - reached
         reached = reached | front
     return not reached & automaton.last
-
-
-def _orders(predicate: Predicate) -> bool:
-    """Whether the condition can depend on the order of two texts."""
-    if isinstance(predicate, Monotone) or (isinstance(predicate, Comparison) and predicate.operator not in ("=", "<>")):
-        return True
-    nodes: Iterable[Node] = predicate.walk()
-    return any(isinstance(node, Aggregate) and node.function in ("MIN", "MAX") for node in nodes)

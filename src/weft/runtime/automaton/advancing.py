@@ -68,7 +68,9 @@ class AutomatonRun:
         if self.keeps_best:
             return advance_best(*given, self._best)
         if self.conditions:
-            return advance_filtered(*given, self._path, self.conditions.arrays, counting)
+            return advance_filtered(
+                *given, self._path, self.conditions.tables, self.conditions.machine(self._path), counting
+            )
         return advance_all(*given, self._path, counting)
 
     def free_expired(self, horizon: int) -> None:
@@ -125,7 +127,7 @@ class AutomatonRun:
             "slots": len(self.state.epochs),
             "capacity": self.tables.states,
             "states": self.automaton.state_keys(),
-            "texts": self.conditions.texts.snapshot(),
+            "texts": self.conditions.texts.texts(),
         }
 
     def load_summary(self, kept: Mapping[str, Any]) -> None:
@@ -135,7 +137,7 @@ class AutomatonRun:
         self.state = self._empty_state(kept["ring"])
         self._best = self._empty_best(kept["ring"])
         self.reserve_slots(kept["slots"])
-        self.conditions.restore_texts([(text, code) for text, code in kept["texts"]])
+        self.conditions.restore_texts(kept["texts"])
 
     def node_slices(self, low: int, high: int) -> Iterator[npt.NDArray[Any]]:
         """Nodes `low` to `high` (not included), their start times and payload, in order of ids."""
@@ -150,7 +152,7 @@ class AutomatonRun:
         at = np.arange(low, low + count) & (len(self.state.starts) - 1)
         self.state.nodes.reshape(-1, 4)[at] = words[: 4 * count].reshape(count, 4)
         self.state.starts[at] = words[4 * count : 5 * count]
-        payload = words[5 * count :].view(np.float64).reshape(count, self.width)
+        payload = words[5 * count :].reshape(count, self.width)
         self.state.payload.reshape(len(self.state.starts), self.width)[at] = payload
 
     # -- answers to the kernel -------------------------------------------------------------------
@@ -180,7 +182,7 @@ class AutomatonRun:
         while (head - tail + room) * 4 > new * 3:
             new *= 2
         nodes, starts = np.zeros((new, 4), np.int64), np.zeros(new, np.int64)
-        payload = np.zeros((new, self.width), np.float64)
+        payload = np.zeros((new, self.width), np.int64)
         old_nodes, old_payload = self.state.nodes.reshape(old, 4), self.state.payload.reshape(old, self.width)
         while tail < head:
             # Between two multiples of the old size a run of ids is one piece in both rings.
@@ -217,7 +219,7 @@ class AutomatonRun:
             rows=np.zeros(self.tables.states * 2, np.int64),
             nodes=np.zeros(4 * ring, np.int64),
             starts=np.zeros(ring, np.int64),
-            payload=np.zeros(ring * self.width, np.float64),
+            payload=np.zeros(ring * self.width, np.int64),
             epochs=np.zeros(1, np.int64),
             touched=np.zeros(4 * self.tables.states, np.int64),
             finals=np.zeros(64, np.int64),
@@ -247,7 +249,7 @@ class AutomatonRun:
         slots = len(self.conditions.compiled.slots)
         return tecs.Path(
             np.zeros(room, np.int64),
-            np.zeros(room * self.width, np.float64),
+            np.zeros(room * self.width, np.int64),
             np.zeros((room + 1) * slots, np.int32),
             np.zeros(room * slots, np.int32),
         )

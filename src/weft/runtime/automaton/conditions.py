@@ -1,31 +1,25 @@
-"""What conditions read of events, as pairs of floats, and their tables as arrays."""
+"""The conditions of a query as tables for its kernel, and what they read of events."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from weft.algebra.predicates import Aggregate, Attribute, Comparison, Expression, Predicate
 from weft.kernels.automaton import conditions as kernel
+from weft.kernels.automaton.tecs import Path
+from weft.kernels.machine import machine
+from weft.kernels.machine.tagged import VALUE
+from weft.kernels.memory.room import NOTE
 from weft.plan.automaton.conditions import CompiledCondition, CompiledConditions
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.classify.texts import TextTable
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.values import only_used, tag, tag_events
 
-Floats = npt.NDArray[np.float64]
-
-_OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
-_OPERATIONS = {
-    "constant": kernel.CONSTANT,
-    "attribute": kernel.ATTRIBUTE,
-    "+": kernel.ADD,
-    "-": kernel.SUBTRACT,
-    "*": kernel.MULTIPLY,
-    "/": kernel.DIVIDE,
-    "%": kernel.REMAINDER,
-    "negate": kernel.NEGATE,
+_FUNCTIONS = {
     "COUNT": kernel.COUNT,
     "SUM": kernel.SUM,
     "AVG": kernel.AVERAGE,
@@ -34,65 +28,32 @@ _OPERATIONS = {
     "FIRST": kernel.FIRST,
     "LAST": kernel.LAST,
 }
+_NO_LOOKS = np.zeros(0, np.bool_)
 
 
-class TextCodes:
-    """Texts as numbers: equal texts equal numbers and, if `ordered`, greater texts greater numbers."""
+class _Bound(Terms):
+    """The slots of a condition are slots of the machine; what is made of all events of a slot is a result."""
 
-    def __init__(self, *, ordered: bool) -> None:
-        self._ordered = ordered
-        self._codes: dict[str, float] = {}
-        self._texts: list[str] = []  # sorted, if ordered
-        self._next = 0.0
+    def __init__(self, compiled: CompiledConditions, condition: CompiledCondition) -> None:
+        self._compiled = compiled
+        self._condition = condition
+        self.folds: dict[tuple[int, int, int], int] = {}
 
-    def __len__(self) -> int:
-        return len(self._codes)
+    def line(self, term: Expression) -> Instruction:
+        """See `Terms.line`."""
+        match term:
+            case Attribute():
+                slot, column = self._compiled.slot(self._condition, term), self._compiled.column(term)
+                return machine.ATTRIBUTE, slot, column, 0
+            case Aggregate(function, attribute):
+                slot, column = self._compiled.slot(self._condition, attribute), self._compiled.column(attribute)
+                fold = _FUNCTIONS[function], slot, column
+                return machine.RESULT, self.folds.setdefault(fold, len(self.folds)), 0, 0
+        raise refused(term)
 
-    def of(self, texts: Sequence[str]) -> list[float]:
-        """The codes of texts; ArithmeticError when there is no room between two codes (then `renumber`)."""
-        return [self._codes[text] if text in self._codes else self._add(text) for text in texts]
-
-    def _add(self, text: str) -> float:
-        if not self._ordered:
-            code, self._next = self._next, self._next + 1
-        else:
-            place = bisect_left(self._texts, text)
-            below = self._codes[self._texts[place - 1]] if place else None
-            above = self._codes[self._texts[place]] if place < len(self._texts) else None
-            code = _between(below, above)
-            self._texts.insert(place, text)
-        self._codes[text] = code
-        return code
-
-    def renumber(self, keep: Iterable[float] | None = None) -> tuple[Floats, Floats]:
-        """Forget all but the codes to keep and spread the others out; old codes, ascending, and their new ones."""
-        kept = self._codes if keep is None else {t: c for t, c in self._codes.items() if c in set(keep)}
-        old = sorted((code, text) for text, code in kept.items())
-        self._texts = [text for _, text in old]
-        self._codes = {text: float(number) for number, text in enumerate(self._texts)}
-        self._next = float(len(old))
-        return np.array([code for code, _ in old]), np.arange(len(old), dtype=np.float64)
-
-    def snapshot(self) -> list[tuple[str, float]]:
-        """All texts and their codes."""
-        return list(self._codes.items())
-
-    def restore(self, kept: Iterable[tuple[str, float]]) -> None:
-        """Go on from a snapshot."""
-        self._codes = dict(kept)
-        self._texts = sorted(self._codes)
-        self._next = max(self._codes.values(), default=-1.0) + 1
-
-
-def _between(below: float | None, above: float | None) -> float:
-    if below is None:
-        return 0.0 if above is None else above - 1.0
-    if above is None:
-        return below + 1.0
-    code = below + (above - below) / 2
-    if not below < code < above:
-        raise ArithmeticError("no room between two codes")
-    return code
+    def quantified(self, atom: Predicate) -> Quantified:
+        """See `Terms.quantified`."""
+        return Quantified(self._condition.wholes, self._condition.singles)
 
 
 class ConditionTables:
@@ -100,86 +61,55 @@ class ConditionTables:
 
     def __init__(self, compiled: CompiledConditions) -> None:
         self.compiled = compiled
-        self.texts = TextCodes(ordered=compiled.orders_text)
-        self.width = 2 * len(compiled.attributes)
-        self.arrays = _arrays(compiled)
-        self._set_constants()
+        self.texts = TextTable()
+        self.width = VALUE * len(compiled.attributes)
+        self._source = Code()
+        self.tables = _tables(compiled, self._source)
+        self._stack = self._source.stack()
+        self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
+        self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)
+        self._lists = np.zeros(0, np.int64)
+        self._make_code()
 
     def __bool__(self) -> bool:
         return bool(self.compiled.conditions)
 
-    def payload(self, batch: EventBatch, stored: Floats) -> Floats:
-        """What conditions read of each event, flat. Codes in `stored` change when texts must be renumbered."""
-        if not self.width:
-            return np.empty(0, np.float64)
-        try:
-            return self._encode(batch)
-        except ArithmeticError:
-            self.renumber(stored)
-            return self._encode(batch)
+    def machine(self, path: Path) -> machine.Machine:
+        """What the machine reads, when the kernel works on a path."""
+        if len(self._lists) < len(path.latest) + len(path.earlier):
+            self._lists = np.zeros(4 * (len(path.latest) + len(path.earlier)), np.int64)
+        return machine.Machine(
+            self._code,
+            self._stack,
+            path.payload,
+            self.width,
+            self._chosen,
+            1,
+            self._results,
+            self._lists,
+            *self.texts.buffers,
+            _NO_LOOKS,
+            0,
+        )
 
-    def _encode(self, batch: EventBatch) -> Floats:
-        values = np.empty((len(batch), self.width), np.float64)
-        for number, name in enumerate(self.compiled.attributes):
-            value, rest = self._encode_column(batch.columns.get(name, Column()), len(batch))
-            values[:, 2 * number], values[:, 2 * number + 1] = value, rest
-        return values.ravel()
+    def payload(self, batch: EventBatch) -> Int64s:
+        """What conditions read of each event, flat."""
+        values = np.empty(len(batch) * self.width, np.int64)
+        tag_events(batch, None, self.compiled.attributes, self.texts, values)
+        return values
 
-    def _encode_column(self, column: Column, count: int) -> tuple[Floats, Floats]:
-        value, rest = np.full(count, np.nan), np.zeros(count)
-        if column.numbers is not None:
-            known = np.asarray(column.numbers.is_valid())
-            numbers = np.asarray(column.numbers.fill_null(0))
-            value = np.where(known, numbers.astype(np.float64), value)
-            if numbers.dtype == np.int64 and (np.abs(numbers.astype(np.float64)) > 2**53).any():
-                whole = numbers.astype(np.float64).clip(-(2.0**63), 2.0**63 - 1024)
-                value = np.where(known, whole, np.nan)
-                rest = np.where(known, (numbers - whole.astype(np.int64)).astype(np.float64), 0.0)
-        if column.booleans is not None:
-            known = np.asarray(column.booleans.is_valid())
-            value = np.where(known, np.asarray(column.booleans.fill_null(False)).astype(np.float64), value)
-            rest = np.where(known, kernel.BOOLEAN, rest)
-        if column.texts is not None:
-            encoded = column.texts
-            if not pa.types.is_dictionary(encoded.type):
-                encoded = encoded.dictionary_encode()
-            known = np.asarray(encoded.is_valid())
-            codes = np.array([*self.texts.of(encoded.dictionary.to_pylist()), np.nan])
-            indices = np.asarray(encoded.indices.fill_null(len(codes) - 1))
-            value = np.where(known, codes[indices], value)
-            rest = np.where(known, kernel.TEXT, rest)
-        return value, rest
+    def drop_texts(self, stored: Int64s, live: npt.NDArray[np.bool_]) -> None:
+        """Forget the texts that no live row of the stored payload has; all rows have new ids then."""
+        self.texts = only_used(self.texts, stored, np.repeat(live, len(self.compiled.attributes)))
+        self._make_code()
 
-    def renumber(self, stored: Floats, keep: npt.NDArray[np.bool_] | None = None) -> None:
-        """Give texts new codes, also in stored payload; with `keep` (by stored row) forget those no longer stored."""
-        pairs = stored.reshape(-1, len(self.compiled.attributes), 2)
-        is_text = pairs[:, :, 1] == kernel.TEXT
-        live = None
-        if keep is not None:
-            constants = [text for text in self.compiled.constants if isinstance(text, str)]
-            live = {*np.unique(pairs[:, :, 0][is_text & keep[:, None]]).tolist(), *self.texts.of(constants)}
-        old, new = self.texts.renumber(live)
-        if len(old):
-            places = np.minimum(np.searchsorted(old, pairs[:, :, 0][is_text]), len(old) - 1)
-            pairs[:, :, 0][is_text] = new[places]
-        self._set_constants()
+    def restore_texts(self, texts: Sequence[str]) -> None:
+        """Take the texts of a snapshot."""
+        self.texts = TextTable(texts)
+        self._make_code()
 
-    def restore_texts(self, kept: Iterable[tuple[str, float]]) -> None:
-        """Take the codes of texts from a snapshot."""
-        self.texts.restore(kept)
-        self._set_constants()
-
-    def _set_constants(self) -> None:
-        for number, constant in enumerate(self.compiled.constants):
-            if isinstance(constant, bool):
-                pair = (float(constant), kernel.BOOLEAN)
-            elif isinstance(constant, str):
-                pair = (self.texts.of([constant])[0], kernel.TEXT)
-            elif isinstance(constant, int):
-                pair = (float(constant), float(constant - int(float(constant))))
-            else:
-                pair = (constant, 0.0)
-            self.arrays.constants[2 * number : 2 * number + 2] = pair
+    def _make_code(self) -> None:
+        self._code = self._source.array(lambda value: tag(value, self.texts))
 
 
 def _offsets(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.int32]:
@@ -190,9 +120,12 @@ def _flat(groups: Iterable[Iterable[int]]) -> npt.NDArray[np.int32]:
     return np.array([item for group in groups for item in group], np.int32)
 
 
-def _arrays(compiled: CompiledConditions) -> kernel.Conditions:
+def _tables(compiled: CompiledConditions, code: Code) -> kernel.Conditions:
     items: tuple[CompiledCondition, ...] = compiled.conditions
-    tests = [[test for slot in own for item in items for test in _tests(item, slot)] for own in compiled.label_slots]
+    tests = [
+        [test for slot in own for item in items for test in _tests(compiled, item, slot)]
+        for own in compiled.label_slots
+    ]
     general = [
         [
             (number, slot)
@@ -202,8 +135,13 @@ def _arrays(compiled: CompiledConditions) -> kernel.Conditions:
         ]
         for own in compiled.label_slots
     ]
-    sides = [side for item in items for side in (item.left, item.right)]
-    code = [[_OPERATIONS[name], operand, column] for side in sides for name, operand, column in side]
+    folds: list[list[tuple[int, int, int]]] = []
+    pieces: list[tuple[int, int]] = []
+    for item in items:
+        bound = _Bound(compiled, item)
+        slow = item.kind in ("general", "whole") and item.right is not None
+        pieces.append(code.add(Comparison(item.operator, item.left, item.right), bound) if slow else (0, 0))  # type: ignore[arg-type]
+        folds.append(list(bound.folds))
     return kernel.Conditions(
         slot_count=len(compiled.slots),
         label_slots_at=_offsets(compiled.label_slots),
@@ -219,24 +157,24 @@ def _arrays(compiled: CompiledConditions) -> kernel.Conditions:
         whole=np.array([item.kind == "whole" for item in items], bool),
         own_slots_at=_offsets([item.slots for item in items]),
         own_slots=_flat(item.slots for item in items),
-        operators=np.array([_OPERATORS[item.operator] for item in items], np.int32),
         singles_at=_offsets([item.singles for item in items]),
         singles=_flat(item.singles for item in items),
-        wholes_at=_offsets([item.wholes for item in items]),
-        wholes=_flat(item.wholes for item in items),
-        code_at=_offsets(sides),
-        code=_flat(code),
-        constants=np.zeros(2 * len(compiled.constants), np.float64),
+        folds_at=_offsets(folds),
+        folds=_flat(fold for own in folds for fold in own),
+        code_at=_flat(pieces),
+        room=np.zeros(machine.NOTES * NOTE, np.int64),
     )
 
 
-def _tests(item: CompiledCondition, slot: int) -> Iterable[tuple[int, int, int, int]]:
+def _tests(compiled: CompiledConditions, item: CompiledCondition, slot: int) -> Iterable[tuple[int, int, int, int]]:
     """The quick tests of a condition when a slot is filled."""
+    sides = [side for side in item.sides if isinstance(side, Attribute)]
+    columns = [compiled.column(side) for side in sides]
     if item.kind in ("rising", "same") and slot in item.slots:
-        yield _OPERATORS[item.operator], item.left[0][2], slot, -1
+        yield OPERATORS[item.operator], columns[0], slot, -1
     elif item.kind == "pair":
-        (_, left, left_column), (_, right, right_column) = item.left[0], item.right[0]
+        left, right = (compiled.slot(item, side) for side in sides)
         if slot == left:
-            yield _OPERATORS[item.operator], left_column, right, right_column
+            yield OPERATORS[item.operator], columns[0], right, columns[1]
         if slot == right:
-            yield _OPERATORS[_MIRRORED[item.operator]], right_column, left, left_column
+            yield OPERATORS[MIRRORED[item.operator]], columns[1], left, columns[0]

@@ -107,11 +107,11 @@ class QueryRun:
     def sweep(self) -> None:
         """Forget expired nodes, and texts that no condition can read any more."""
         self.run.free_expired(self.horizon)
-        texts = self.run.conditions.texts
-        if len(texts) > self._texts_bound:
-            self.run.conditions.renumber(self.run.state.payload, self.run.live_nodes())
+        conditions = self.run.conditions
+        if len(conditions.texts) > self._texts_bound:
+            conditions.drop_texts(self.run.state.payload, self.run.live_nodes())
             self._saved = 0
-            self._texts_bound = max(LEAST_TEXTS, 2 * len(texts))
+            self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
 
     def changes(self) -> tuple[dict[str, bytes], list[str]]:
         """Pages of the state that may have changed, and the names of pages that have not and still matter."""
@@ -162,7 +162,7 @@ class QueryRun:
         self.horizon, self.time = int(horizons[-1]), int(batch.ends[-1])
         if self.history is not None:
             self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
-        payload = self.run.conditions.payload(batch, self.run.state.payload)
+        payload = self.run.conditions.payload(batch)
         return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
 
     def _report(self, batch: EventBatch, found: Found) -> MatchBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from weft.algebra.predicates import Like, Matches
 from weft.regexes import finder, liker
 from weft.runtime.events import Column
+from weft.runtime.exact import numbers_of
 
 Mask = npt.NDArray[np.bool_]
 DAY = 86400 * 10**9
@@ -65,25 +66,25 @@ def present(vector: Vector) -> Mask:
 
 def to_column(vector: Vector, count: int) -> Column:
     """The values as a column of so many events."""
-    numbers = texts = flags = None
-    if vector.numbers is not None:
-        numbers = _number_array(vector.numbers, count)
+    texts = flags = None
+    numbers = Column() if vector.numbers is None else _number_column(vector.numbers, count)
     if vector.texts is not None:
         scalar = isinstance(vector.texts, pa.Scalar)
         texts = pa.array([vector.texts.as_py()] * count, pa.string()) if scalar else vector.texts
     if vector.booleans is not None:
         truth, valid = (np.broadcast_to(part, count) for part in vector.booleans)
         flags = pa.array(truth, mask=~valid)
-    return Column(numbers, texts, flags)
+    return replace(numbers, texts=texts, booleans=flags)
 
 
-def _number_array(numbers: Numbers, count: int) -> pa.Array:
+def _number_column(numbers: Numbers, count: int) -> Column:
     values, valid = np.broadcast_to(numbers.values, count), np.broadcast_to(numbers.valid, count)
-    if values.dtype == object:  # exact integers beyond 64 bits: as the JSON writer finds them
-        whole = all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values[valid])
-        convert, kind = (int, pa.int64()) if whole else (float, pa.float64())
-        return pa.array([convert(v) if ok else None for v, ok in zip(values, valid, strict=True)], kind)
-    return pa.array(values, mask=~valid)
+    if values.dtype != object:
+        return Column(pa.array(values, mask=~valid))
+    known = [value if ok else 0 for value, ok in zip(values, valid, strict=True)]
+    whole = [isinstance(value, int) and -(2**63) <= value < 2**63 for value in known]
+    wholes = np.array([value if fits else 0 for value, fits in zip(known, whole, strict=True)], np.int64)
+    return numbers_of(np.array(whole, bool), valid, wholes, np.array(known, np.float64))
 
 
 def call(function: str, operands: Sequence[Vector], tick: int) -> Vector:

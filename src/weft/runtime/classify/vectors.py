@@ -2,7 +2,8 @@
 
 This is for what has no cheaper form: arithmetic, functions and comparisons between attributes. A value is undefined
 where an attribute is missing or arithmetic fails, and a comparison with it is false. Numbers are exact:
-where 64 bits or the precision of floats would not do, Python's own integers are used.
+where 64 bits or the precision of floats would not do, Python's own integers are used, and what does not fit into 64
+bits then is the nearest float.
 """
 
 from __future__ import annotations

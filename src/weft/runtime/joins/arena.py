@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from weft.algebra.predicates import Like, Matches, Value
-from weft.kernels.automaton.conditions import BOOLEAN, TEXT
 from weft.kernels.joins import joining, joint, occurrences
+from weft.kernels.machine.machine import NOTES, Machine
+from weft.kernels.memory.room import NOTE
 from weft.runtime.classify.functions import text_test
 from weft.runtime.classify.texts import TextTable
-from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.machine.code import Code
+from weft.runtime.machine.values import only_used, tag, tag_events
 
-Floats = npt.NDArray[np.float64]
-EXACT = 2.0**53
 _MANY_TEXTS = 1 << 12  # fewer are not worth a search
-Number = TypeVar("Number", np.int64, np.float64)
 
 
 class Arena:
     """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
 
-    def __init__(
-        self, columns: Sequence[str], constants: Sequence[Value], depth: int, patterns: Sequence[Like | Matches] = ()
-    ) -> None:
+    def __init__(self, columns: Sequence[str], code: Code) -> None:
         self.columns = tuple(columns)
         self.rows: Int64s = np.empty(64 * occurrences.ROW, np.int64)
         self.slots: Int64s = np.empty(64, np.int64)
         self.control = np.zeros(2, np.int64)
         self.event_count = 0
         self.events: Int64s = np.empty(64 * occurrences.EVENT, np.int64)
-        self.values: Floats = np.empty(64 * self.width, np.float64)
+        self.values: Int64s = np.empty(64 * self.width, np.int64)
         self.texts = TextTable()
-        self._literals = list(constants)
-        self._patterns = [text_test(pattern) for pattern in patterns]
+        self._texts_bound = 0
+        self._source = code
+        self._patterns = [text_test(pattern) for pattern in code.patterns]
         self._looks = np.empty((0, len(self._patterns)), bool)  # for each text and pattern, as far as known
-        self._stack = np.empty(4 * depth + 16)
-        self._constants: Floats = np.empty(0)
+        self._stack = code.stack()
+        self._chosen = np.zeros(code.slots, np.int64)
+        self._results = np.zeros(2 * code.results, np.int64)
+        self._lists = np.zeros(3 * code.slots + 16, np.int64)
+        self._room_of_machine = np.zeros((NOTES + 1) * NOTE, np.int64)
+        self._code: Int64s = np.empty(0, np.int64)
         self.intern()
 
     @property
@@ -54,8 +54,8 @@ class Arena:
         return int(self.control[joining.ROWS])
 
     def intern(self) -> None:
-        """Make the constants: to be done again when texts have new ids."""
-        self._constants = np.array([part for value in self._literals for part in self._pair(value)], np.float64)
+        """Make the code: to be done again when texts have new ids."""
+        self._code = self._source.array(lambda value: tag(value, self.texts))
 
     def restore_texts(self, texts: Sequence[str]) -> None:
         """Take the texts of a snapshot."""
@@ -64,37 +64,31 @@ class Arena:
         self.intern()
 
     def drop_texts(self) -> bool:
-        """Give up texts that no event and no constant has, when they are most; whether the others have new ids."""
-        if len(self.texts) < _MANY_TEXTS:
+        """Give up texts that no event has, when there are many; whether the others have new ids."""
+        if len(self.texts) < max(_MANY_TEXTS, self._texts_bound):
             return False
-        used = np.zeros(len(self.texts), bool)
-        pairs = [self._constants, self.values[: self.event_count * self.width]]
-        places = [np.flatnonzero((part[1::2] == TEXT) & ~np.isnan(part[::2])) for part in pairs]
-        for part, where in zip(pairs, places, strict=True):
-            used[part[::2][where].astype(np.int64)] = True
-        if 2 * np.count_nonzero(used) > len(used):
-            return False
-        self.texts = self.texts.only(used)
-        self._looks = self._looks[used[: len(self._looks)]]
-        ids = np.cumsum(used) - 1
-        for part, where in zip(pairs, places, strict=True):
-            part[::2][where] = ids[part[::2][where].astype(np.int64)]
+        self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
+        self._texts_bound = 2 * len(self.texts)
+        self._looks = self._looks[:0]
+        self.intern()
         return True
 
     def facts(self) -> joint.Facts:
         """What conditions can read now."""
-        pool, offsets = self.texts.buffers
-        return joint.Facts(
-            self._constants,
-            self.events,
+        machine = Machine(
+            self._code,
+            self._stack,
             self.values,
             self.width,
-            pool,
-            offsets,
+            self._chosen,
+            1,
+            self._results,
+            self._lists,
+            *self.texts.buffers,
             self._known_looks(),
             len(self._patterns),
-            self._stack,
         )
+        return joint.Facts(self.values, self.width, self.events, self._room_of_machine, machine)
 
     def memory(self) -> tuple[joint.Facts, Int64s, Int64s, Int64s, Int64s]:
         """What kernels that join work on: facts, rows, slots, how many of these there are, events."""
@@ -107,18 +101,6 @@ class Arena:
             found = np.array([[test(text) for test in self._patterns] for text in new], bool)
             self._looks = np.concatenate([self._looks, found])
         return self._looks.reshape(-1)
-
-    def _pair(self, value: Value) -> tuple[float, float]:
-        if isinstance(value, bool):
-            return float(value), BOOLEAN
-        if isinstance(value, str):
-            return float(self.texts.ids(pa.array([value], pa.string()), add=True)[0]), TEXT
-        if isinstance(value, int):
-            try:
-                return float(value), float(value - int(float(value)))
-            except OverflowError:
-                return (np.inf if value > 0 else -np.inf), 0.0
-        return value, 0.0
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -171,53 +153,13 @@ class Arena:
         block[:, occurrences.EVENT_END] = batch.ends[chosen]
         block[:, occurrences.TRUTHS] = truths
         self.values = with_room(self.values, first * width, count * width)
-        values = self.values[first * width : (first + count) * width].reshape(count, width)
         every = count == len(batch)
-        for number, name in enumerate(self.columns):
-            column = batch.columns.get(name, Column())
-            self._encode(column, None if every else chosen, values[:, 2 * number], values[:, 2 * number + 1])
+        values = self.values[first * width : (first + count) * width]
+        tag_events(batch, None if every else chosen, self.columns, self.texts, values)
         return first
 
-    def _encode(self, column: Column, chosen: Int64s | None, value: Floats, rest: Floats) -> None:
-        """The values of one attribute as pairs of floats; NaN where it is missing."""
 
-        def taken(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-            return array if chosen is None else array[chosen]
-
-        value[:], rest[:] = np.nan, 0.0
-        if column.numbers is not None:
-            known = _known(column.numbers, taken)
-            numbers = taken(np.asarray(column.numbers.fill_null(0) if column.numbers.null_count else column.numbers))
-            near = numbers.astype(np.float64)
-            value[known] = near[known]
-            if numbers.dtype == np.int64 and len(near) and max(-near.min(), near.max()) > EXACT:
-                whole = near.clip(-(2.0**63), 2.0**63 - 1024)
-                value[known] = whole[known]
-                rest[known] = (numbers.astype(np.int64) - whole.astype(np.int64)).astype(np.float64)[known]
-        if column.booleans is not None:
-            known = _known(column.booleans, taken)
-            flags = taken(np.asarray(column.booleans.fill_null(False), bool))
-            value[known], rest[known] = flags.astype(np.float64)[known], BOOLEAN
-        if column.texts is not None:
-            known = _known(column.texts, taken)
-            value[known], rest[known] = taken(self._ids(column.texts)).astype(np.float64)[known], TEXT
-
-    def _ids(self, texts: pa.Array) -> npt.NDArray[np.int32]:
-        if not pa.types.is_dictionary(texts.type):
-            return self.texts.ids(texts, add=True)
-        ids = np.append(self.texts.ids(texts.dictionary, add=True), np.int32(-1))
-        found: npt.NDArray[np.int32] = ids[np.asarray(texts.indices.fill_null(len(ids) - 1))]
-        return found
-
-
-def _known(array: pa.Array, taken: object) -> npt.NDArray[np.bool_] | slice:
-    if not array.null_count:
-        return slice(None)
-    known: npt.NDArray[np.bool_] = taken(np.asarray(array.is_valid()))  # type: ignore[operator]
-    return known
-
-
-def with_room(array: npt.NDArray[Number], used: int, needed: int) -> npt.NDArray[Number]:
+def with_room(array: Int64s, used: int, needed: int) -> Int64s:
     """The array, or a copy with room for so many more."""
     if used + needed <= len(array):
         return array

@@ -1,4 +1,4 @@
-"""Conditions on occurrences as code for the machine of `weft.kernels.joins.joint`."""
+"""Conditions on occurrences as lines for `weft.kernels.joins.joint`: quick tests, and code with what it is bound to."""
 
 from __future__ import annotations
 
@@ -9,49 +9,16 @@ from typing import Protocol
 
 import numpy as np
 
-from weft.algebra.predicates import (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Matches,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-    Value,
-)
-from weft.algebra.terms import Contains, Elapsed, Every, Previous, conjuncts
-from weft.errors import UsageError
+from weft.algebra.predicates import Attribute, Comparison, Expression, Literal, Predicate
+from weft.algebra.terms import Elapsed, Every, Previous, conjuncts
 from weft.kernels.joins import joint
+from weft.kernels.machine import machine
 from weft.runtime.events import Int64s
 from weft.runtime.joins.layout import What
+from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
 
-_OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
-MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "=": "=",
-    "<>": "<>",
-}
-_ARITHMETIC = {
-    "+": joint.ADD,
-    "-": joint.SUBTRACT,
-    "*": joint.MULTIPLY,
-    "/": joint.DIVIDE,
-    "%": joint.REMAINDER,
-}
 _MOST_TICKS = 1 << 60
 _MOST_TESTS = 2  # on values in entries, as `weft.kernels.joins.buckets` has them
-Instruction = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -87,39 +54,21 @@ def _span(part: Predicate) -> tuple[int, int] | None:
     """The operator and the ticks of a comparison of the length of the whole with a whole number."""
     match part:
         case Comparison(symbol, Elapsed(None, None), Literal(int(ticks))) if not isinstance(ticks, bool):
-            return (_OPERATORS[symbol], ticks) if abs(ticks) < _MOST_TICKS else None
+            return (OPERATORS[symbol], ticks) if abs(ticks) < _MOST_TICKS else None
     return None
 
 
-class Constants:
-    """The constants and columns that code refers to by number."""
+class Columns:
+    """The attributes that are kept of events, by number."""
 
     def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.columns: list[str] = []
-        self.patterns: list[Like | Matches] = []
+        self.names: list[str] = []
 
-    def constant(self, value: Value) -> int:
-        """The number of a constant."""
-        self.values.append(value)
-        return len(self.values) - 1
-
-    def column(self, name: str) -> int:
+    def number(self, name: str) -> int:
         """The number of an attribute."""
-        if name not in self.columns:
-            self.columns.append(name)
-        return self.columns.index(name)
-
-    def pattern(self, test: Like | Matches) -> int:
-        """The number of what a test asks of a text."""
-        same = [number for number, known in enumerate(self.patterns) if _asks_alike(known, test)]
-        if not same:
-            self.patterns.append(test)
-        return same[0] if same else len(self.patterns) - 1
-
-
-def _asks_alike(one: Like | Matches, other: Like | Matches) -> bool:
-    return type(one) is type(other) and one.pattern == other.pattern
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
 
 
 class SlotNumbers(Protocol):
@@ -130,33 +79,101 @@ class SlotNumbers(Protocol):
         ...
 
 
+class _Bound(Terms):
+    """What one condition is bound to: a line for each slot of the machine, and for each of its results."""
+
+    def __init__(self, view: View, layouts: SlotNumbers, columns: Columns) -> None:
+        self._view = view
+        self._layouts = layouts
+        self._columns = columns
+        self.slots: dict[object, Instruction] = {}
+        self.times: dict[Instruction, int] = {}
+
+    def lines(self) -> list[Instruction]:
+        """The lines; that of a list says how much room the places of all lists take."""
+        size = machine.LIST * len(self.slots)
+        slots = [(kind, x, y, size if kind == joint.EACH_OF else 0) for kind, x, y, _ in self.slots.values()]
+        return [*slots, *self.times]
+
+    def line(self, term: Expression) -> Instruction:
+        """See `Terms.line`."""
+        match term:
+            case Attribute(name, variable):
+                return self._attribute(self._event(*self._view.find(variable or "")), name)
+            case Previous(Attribute(name, variable)):
+                found = self._view.find_before(variable or "")
+                assert found is not None
+                return self._attribute(self._event(*found), name)
+            case Every(Attribute(name)):
+                return self._attribute(self._list(term), name)
+            case Elapsed(first, last):
+                whole = joint.ON_RIGHT if self._view.kind == "run" else joint.ON_EITHER
+                times = joint.TIME, self._time(first, "start"), self._time(last, "end"), whole
+                return machine.RESULT, self.times.setdefault(times, len(self.times)), 0, 0
+        raise refused(term)
+
+    def quantified(self, atom: Predicate) -> Quantified | None:
+        """Vacuous when nothing came before; for every event of `Every`. See `Terms.quantified`."""
+        parts = list(atom.walk())
+        before = [self._view.find_before(part.attribute.variable or "") for part in parts if isinstance(part, Previous)]
+        every = dict.fromkeys(part for part in parts if isinstance(part, Every))
+        if None in before or (every and self._view.kind == "start"):
+            return None
+        known = dict.fromkeys(found for found in before if found is not None)
+        return Quantified([self._event(*found) for found in known], [self._list(term) for term in every])
+
+    def _attribute(self, slot: int, name: str) -> Instruction:
+        return machine.ATTRIBUTE, slot, self._columns.number(name), 0
+
+    def _event(self, side: int, node: int, number: int) -> int:
+        line = joint.EVENT_OF, side, self._layouts.slot(node, "event", number), 0
+        return self._slot(line, line)
+
+    def _list(self, term: Every) -> int:
+        side, _, number = self._view.find(term.attribute.variable or "")
+        return self._slot(term, (joint.EACH_OF, joint.ON_LEFT if side == joint.ON_EITHER else side, number, 0))
+
+    def _slot(self, term: object, line: Instruction) -> int:
+        self.slots.setdefault(term, line)
+        return list(self.slots).index(term)
+
+    def _time(self, variable: str | None, what: OneOf["start", "end"]) -> int:
+        if variable is None:
+            return -1
+        side, node, number = self._view.find(variable)
+        return side * joint.SIDE + self._layouts.slot(node, what, number)
+
+
 class Compiler:
     """Compiles conditions; their slots and columns are there from then on."""
 
-    def __init__(self, layouts: SlotNumbers, constants: Constants) -> None:
+    def __init__(self, layouts: SlotNumbers, columns: Columns, code: Code) -> None:
         self._layouts = layouts
-        self._constants = constants
-        self._code: list[Instruction] = []
-        self._chosen: list[Every] = []
+        self._columns = columns
+        self._code = code
 
     def conditions(self, conditions: Iterable[Predicate], view: View) -> Int64s:
-        """Code that is true when all conditions hold."""
-        self._code = []
-        slow = []
+        """Lines that are true when all conditions hold: the quick ones first."""
+        quick: list[Instruction] = []
+        slow: list[Instruction] = []
         for part in conjuncts(conditions):
             sides = (part.left, part.right) if isinstance(part, Comparison) else ()
             operands = [found for side in sides if (found := self._quick_operand(side, view)) is not None]
             if isinstance(part, Comparison) and len(operands) == 2:
-                packed = [side * joint.SIDE + slot * joint.SLOT + column for side, slot, column in operands]
-                self._emit(joint.QUICK, _OPERATORS[part.operator], *packed)
+                one, other = (side * joint.SIDE + slot * joint.SLOT + column for side, slot, column in operands)
+                quick.append((joint.QUICK, OPERATORS[part.operator], one, other))
             elif (ticks := _span(part)) is not None and view.kind != "run":
-                self._emit(joint.SPAN, *ticks)
+                quick.append((joint.SPAN, *ticks, 0))
             else:
-                slow.append(part)
-        for part in slow:
-            self._predicate(part, view)
-            self._emit(joint.CHECK)
-        return np.array(self._code, np.int64).ravel()
+                slow += self._slow(part, view)
+        return np.array([*quick, *slow], np.int64).ravel()
+
+    def _slow(self, part: Predicate, view: View) -> list[Instruction]:
+        bound = _Bound(view, self._layouts, self._columns)
+        begin, end = self._code.add(part, bound)
+        self._code.slots = max(self._code.slots, len(bound.slots))
+        self._code.results = max(self._code.results, len(bound.times))
+        return [*bound.lines(), (joint.RUN, begin, end, 0)]
 
     def tests(self, conditions: Iterable[Predicate], view: View) -> tuple[Int64s, tuple[Predicate, ...]]:
         """Comparisons of the left occurrence with the right one, equalities first, and the conditions that are left.
@@ -165,7 +182,7 @@ class Compiler:
         """
         parts = conjuncts(conditions)
         found = {part: test for part in parts if (test := self._across(part, view)) is not None}
-        equal_first = sorted(found, key=lambda part: found[part][0] != _OPERATORS["="])
+        equal_first = sorted(found, key=lambda part: found[part][0] != OPERATORS["="])
         chosen = equal_first[:_MOST_TESTS]
         rest = tuple(part for part in parts if part not in chosen)
         return np.array([found[part] for part in chosen], np.int64).ravel(), rest
@@ -178,20 +195,13 @@ class Compiler:
         if left is None or right is None or {left[0], right[0]} != {joint.ON_LEFT, joint.ON_RIGHT}:
             return None
         if left[0] == joint.ON_LEFT:
-            return _OPERATORS[part.operator], *left[1:], *right[1:]
-        return _OPERATORS[MIRRORED[part.operator]], *right[1:], *left[1:]
+            return OPERATORS[part.operator], *left[1:], *right[1:]
+        return OPERATORS[MIRRORED[part.operator]], *right[1:], *left[1:]
 
     def operand(self, attribute: Attribute, view: View) -> tuple[int, int]:
         """The slot and column of an attribute, as a key has them."""
         _, node, number = view.find(attribute.variable or "")
-        return self._layouts.slot(node, "event", number), self._constants.column(attribute.name)
-
-    def _emit(self, operation: int, x: int = 0, y: int = 0, z: int = 0) -> int:
-        self._code.append((operation, x, y, z))
-        return len(self._code) - 1
-
-    def _here(self) -> int:
-        return len(self._code) * joint.WIDTH
+        return self._layouts.slot(node, "event", number), self._columns.number(attribute.name)
 
     def _quick_operand(self, expression: Expression, view: View) -> tuple[int, int, int] | None:
         """Side, slot and column of an attribute, now or of what surely came before; None: it is something else."""
@@ -208,104 +218,4 @@ class Compiler:
         side, node, number = found
         if side == joint.ON_EITHER and variable in view.bound:
             side = joint.ON_RIGHT
-        return side, self._layouts.slot(node, "event", number), self._constants.column(attribute.name)
-
-    # -- truths ---------------------------------------------------------------------------------
-
-    def _predicate(self, predicate: Predicate, view: View) -> None:
-        match predicate:
-            case And(operands) | Or(operands):
-                for operand in operands:
-                    self._predicate(operand, view)
-                self._emit(joint.ALL if isinstance(predicate, And) else joint.ANY, len(operands))
-            case Not(operand):
-                self._predicate(operand, view)
-                self._emit(joint.NOT)
-            case _:
-                self._atom(predicate, view)
-
-    def _atom(self, predicate: Predicate, view: View) -> None:
-        """A condition without connectives: vacuous when nothing came before, and for every event of `Every`."""
-        before = [view.find_before(p.attribute.variable or "") for p in predicate.walk() if isinstance(p, Previous)]
-        self._chosen = list(dict.fromkeys(part for part in predicate.walk() if isinstance(part, Every)))
-        if None in before or (self._chosen and view.kind == "start"):
-            self._emit(joint.TRUTH, 1)
-            return
-        jumps = []
-        for found in dict.fromkeys(found for found in before if found is not None):
-            side, node, number = found
-            jumps.append(self._emit(joint.VACUOUS, side, self._layouts.slot(node, "event", number)))
-        if self._chosen:
-            jumps.append(self._emit(joint.EVERY, len(self._chosen)))
-            for term in self._chosen:
-                side, _, number = view.find(term.attribute.variable or "")
-                self._emit(joint.TERM, joint.ON_LEFT if side == joint.ON_EITHER else side, number)
-        body = self._here()
-        self._test(predicate, view)
-        if self._chosen:
-            self._emit(joint.REPEAT, body, len(self._chosen))
-        for jump in jumps:
-            operation, x, y, _ = self._code[jump]
-            end = self._here()
-            self._code[jump] = (operation, x, end, 0) if operation == joint.EVERY else (operation, x, y, end)
-
-    def _test(self, predicate: Predicate, view: View) -> None:
-        match predicate:
-            case Always():
-                self._emit(joint.TRUTH, 1)
-            case Comparison(symbol, left, right):
-                self._value(left, view)
-                self._value(right, view)
-                self._emit(joint.COMPARE, _OPERATORS[symbol])
-            case Contains(operand, part):
-                self._value(operand, view)
-                self._value(part, view)
-                self._emit(joint.CONTAINS)
-            case Like(operand) | Matches(operand):
-                self._value(operand, view)
-                self._emit(joint.LOOKS, self._constants.pattern(predicate))
-            case In(operand, values):
-                for value in values:
-                    self._test(Comparison("=", operand, Literal(value)), view)
-                self._emit(joint.ANY, len(values)) if values else self._emit(joint.TRUTH, 0)
-            case _:
-                raise UsageError(f"{type(predicate).__name__} over several events runs on the engine 'meaning' only")
-
-    # -- values ---------------------------------------------------------------------------------
-
-    def _value(self, expression: Expression, view: View) -> None:
-        match expression:
-            case Literal(value):
-                self._emit(joint.CONSTANT, self._constants.constant(value))
-            case Attribute(name, variable):
-                side, node, number = view.find(variable or "")
-                self._attribute(side, node, number, name)
-            case Previous(Attribute(name, variable)):
-                found = view.find_before(variable or "")
-                assert found is not None
-                self._attribute(*found, name)
-            case Every(Attribute(name)):
-                self._emit(joint.CHOSEN, self._chosen.index(expression), self._constants.column(name))
-            case Elapsed(first, last):
-                whole = joint.ON_RIGHT if view.kind == "run" else joint.ON_EITHER
-                start, end = self._time(first, "start", view), self._time(last, "end", view)
-                self._emit(joint.ELAPSED, start, end, whole)
-            case Negative(operand):
-                self._value(operand, view)
-                self._emit(joint.NEGATE)
-            case Arithmetic(symbol, left, right):
-                self._value(left, view)
-                self._value(right, view)
-                self._emit(_ARITHMETIC[symbol])
-            case _:
-                raise UsageError(f"{type(expression).__name__} runs on the engine 'meaning' only")
-
-    def _attribute(self, side: int, node: int, number: int, name: str) -> None:
-        slot = self._layouts.slot(node, "event", number)
-        self._emit(joint.ATTRIBUTE, side, slot, self._constants.column(name))
-
-    def _time(self, variable: str | None, what: OneOf["start", "end"], view: View) -> int:
-        if variable is None:
-            return -1
-        side, node, number = view.find(variable)
-        return side * joint.SIDE + self._layouts.slot(node, what, number)
+        return side, self._layouts.slot(node, "event", number), self._columns.number(attribute.name)

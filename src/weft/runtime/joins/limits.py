@@ -12,7 +12,7 @@ from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, R
 from weft.algebra.predicates import Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.plan.graph import Graph
-from weft.runtime.joins.code import MIRRORED
+from weft.runtime.machine.code import MIRRORED
 
 Span = int | None
 

@@ -129,5 +129,5 @@ def _load_arena(run: GraphRun, control: list[int], events: int, pages: Pages) ->
     arena = run.arena
     arena.control[:], arena.event_count = control, events
     arena.rows, arena.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")
-    arena.events, arena.values = pages.numbers("arena/events"), pages.numbers("arena/values").view(np.float64)
+    arena.events, arena.values = pages.numbers("arena/events"), pages.numbers("arena/values")
     arena.restore_texts(pages.texts("texts"))

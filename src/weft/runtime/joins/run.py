@@ -19,7 +19,7 @@ from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
-from weft.runtime.joins.code import Compiler, Constants
+from weft.runtime.joins.code import Columns, Compiler
 from weft.runtime.joins.compile import order_matters
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
@@ -27,6 +27,7 @@ from weft.runtime.joins.limits import useful_spans
 from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
 from weft.runtime.joins.pages import growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
+from weft.runtime.machine.code import Code
 from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.running import Run
 from weft.runtime.state.paging import Paging
@@ -64,12 +65,11 @@ class GraphRun(Run):
 
     def __init__(self, graph: Graph, predicates: Predicates | None = None) -> None:
         self.graph = graph
-        constants, layouts = Constants(), Layouts(self.graph)
-        compiler = Compiler(layouts, constants)
+        columns, layouts, code = Columns(), Layouts(self.graph), Code()
+        compiler = Compiler(layouts, columns, code)
         build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
         self.operators = build_operators(build)
-        codes = [len(code) for op in self.operators for code in vars(op).values() if isinstance(code, np.ndarray)]
-        self.arena = Arena(constants.columns, constants.values, max(codes), constants.patterns)
+        self.arena = Arena(columns.names, code)
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in self.graph.outputs]
         self.remembered = Remembered(self.queries)

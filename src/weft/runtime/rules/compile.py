@@ -5,23 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from weft.algebra.predicates import (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-    Value,
-)
+from weft.algebra.predicates import Attribute, Comparison, Expression, Like, Literal, Matches, Predicate, Value
 from weft.algebra.rules import (
     Absence,
     Between,
@@ -35,17 +20,15 @@ from weft.algebra.rules import (
     mentioned,
     summaries,
 )
-from weft.errors import UsageError
-from weft.kernels.machine import tagged
+from weft.kernels.machine import machine, tagged
 from weft.kernels.rules import tables as t
-from weft.runtime.rules.index import Guard, Tagged, Way, choose
+from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.values import Tagged
+from weft.runtime.rules.index import Guard, Way, choose
 from weft.runtime.rules.layout import Layout
 from weft.runtime.rules.summaries import SeriesTable
 from weft.schema import Kind
 
-_TURNED = {"<": 2, "<=": 3, ">": 0, ">=": 1, "=": 4, "<>": 5}  # the operators, with the operands exchanged
-OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "<>": 5}
-_ARITHMETIC = {"+": 0, "-": 1, "*": 2, "/": 3, "%": 4}
 _PICKS = {"each": t.EACH, "first": t.FIRST, "last": t.LAST}
 _FUNCTIONS = {"SUM": t.SUM, "AVG": t.AVERAGE, "MIN": t.LEAST, "MAX": t.GREATEST, "COUNT": t.PRESENT}
 _KINDS = {Kind.TEXT: tagged.TEXT, Kind.INT: tagged.INTEGER, Kind.FLOAT: tagged.FLOAT, Kind.BOOL: tagged.BOOLEAN}
@@ -66,11 +49,34 @@ class Tables:
     extents: array[int] = field(default_factory=_words)
     tests: array[int] = field(default_factory=_words)
     keys: array[int] = field(default_factory=_words)
-    code: array[int] = field(default_factory=_words)
     fields: array[int] = field(default_factory=_words)
     own: array[int] = field(default_factory=_words)
     own_at: array[int] = field(default_factory=_words)
     sort_keys: array[int] = field(default_factory=_words)  # of each rule among those of its row
+
+
+class _Bound(Terms):
+    """The steps of a rule are slots of the machine, and its summaries results."""
+
+    def __init__(self, compiler: RuleCompiler, hand_type: int) -> None:
+        self._compiler = compiler
+        self._hand_type = hand_type
+
+    def line(self, term: Expression) -> Instruction:
+        """See `Terms.line`."""
+        match term:
+            case Attribute():
+                step, column = self._compiler.read(term, self._hand_type)
+                return machine.ATTRIBUTE, step, column, 0
+            case Summary():
+                return machine.RESULT, self._compiler.result(term), 0, 0
+        raise refused(term)
+
+    def quantified(self, atom: Predicate) -> Quantified:
+        """See `Terms.quantified`."""
+        if isinstance(atom, Like | Matches):
+            raise refused(atom)
+        return Quantified()
 
 
 class RuleCompiler:
@@ -78,8 +84,7 @@ class RuleCompiler:
 
     def __init__(self, layout: Layout, tag: Callable[[Value], Tagged]) -> None:
         self.tables = Tables()
-        self.deepest = 1  # of the frames, of the stack, and of the results of summaries
-        self.stack = 1
+        self.deepest = 1  # of the frames, and of the results of summaries
         self.summarized = 0
         self._layout = layout
         self._tag = tag
@@ -91,7 +96,7 @@ class RuleCompiler:
         self.series = SeriesTable()
         self._memos: dict[Hashable, int] = {}
         self._blocks: dict[Hashable, int] = {}
-        self._code: list[tuple[int, int, int, int]] = []  # of the piece that is made
+        self.code = Code()
 
     def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> Way:
         """Add a rule; how the index finds it.
@@ -170,7 +175,6 @@ class RuleCompiler:
         return guards
 
     def _terminator(self, terminator: Terminator, answered: Sequence[Predicate]) -> list[int]:
-        self.stack = max(self.stack, 1)
         tests = self._tests([each for each in terminator.events.static if each not in answered], self._types[0])
         absences = self._absences(terminator.absences)
         return [self._types[0], 0, 0, ENDLESS, t.STARTS, ENDLESS, -1, 0, 0, *tests, *absences, 0, 0, -1]
@@ -196,7 +200,7 @@ class RuleCompiler:
                 case Comparison(operator, Summary() as summary, Literal(value)):
                     own.append((OPERATORS[operator], -1 - self._results[summary], *self._own(value)))
                 case Comparison(operator, Literal(value), Summary() as summary):
-                    own.append((_TURNED[operator], -1 - self._results[summary], *self._own(value)))
+                    own.append((OPERATORS[MIRRORED[operator]], -1 - self._results[summary], *self._own(value)))
                 case _:
                     shared.append(self._test(condition, type_))
         at, end = self._put("tests", t.TEST, [*shared, *own])
@@ -293,73 +297,28 @@ class RuleCompiler:
 
     # -- tests and code -------------------------------------------------------------------------
 
+    def read(self, attribute: Attribute, hand_type: int) -> tuple[int, int]:
+        """The step whose event an attribute is of (AT_HAND: the event at hand), and its column."""
+        step = t.AT_HAND if attribute.variable is None else self._steps[attribute.variable]
+        type_ = hand_type if attribute.variable is None else self._types[step]
+        return step, self._layout.column(type_, attribute.name)
+
+    def result(self, summary: Summary) -> int:
+        """The number of a summary among those of the rule."""
+        return self._results[summary]
+
     def _operand(self, expression: Literal | Attribute, hand_type: int) -> Operand:
         match expression:
             case Literal(value):
                 return t.CONSTANT, *self._tag(value)
-            case Attribute(name, None):
-                return t.AT_HAND, self._layout.column(hand_type, name), 0
-            case Attribute(name, variable):
-                step = self._steps[str(variable)]
-                return step, self._layout.column(self._types[step], name), 0
-        raise TypeError(f"not an operand: {expression!r}")
+            case Attribute():
+                return *self.read(expression, hand_type), 0
 
     def _test(self, condition: Predicate, type_: int) -> tuple[int, ...]:
         match condition:
             case Comparison(operator, Attribute(name, None), (Literal() | Attribute(_, str())) as right):
                 return OPERATORS[operator], self._layout.column(type_, name), *self._operand(right, type_)
-        return t.BY_CODE, 0, 0, *self._coded(lambda: self._predicate(condition, type_, 1))
-
-    def _coded(self, make: Callable[[], None]) -> tuple[int, int]:
-        """Where the code is that is made."""
-        self._code = []
-        make()
-        return self._put("code", t.INSTRUCTION, self._code)
-
-    def _emit(self, operation: int, x: int = 0, y: int = 0, z: int = 0) -> None:
-        self._code.append((operation, x, y, z))
-
-    def _predicate(self, predicate: Predicate, type_: int, depth: int) -> None:
-        """Code that leaves a truth; `depth` values are on the stack then."""
-        self.stack = max(self.stack, depth + 1)
-        match predicate:
-            case Always():
-                self._emit(t.TRUTH, 1)
-            case And(operands) | Or(operands):
-                for place, operand in enumerate(operands):
-                    self._predicate(operand, type_, depth + place)
-                self._emit(t.ALL if isinstance(predicate, And) else t.ANY, len(operands))
-            case Not(operand):
-                self._predicate(operand, type_, depth)
-                self._emit(t.NOT)
-            case In(operand, values):
-                equal = tuple(Comparison("=", operand, Literal(value)) for value in values)
-                self._predicate(Or(equal), type_, depth)
-            case Comparison(operator, left, right):
-                self._expression(left, type_, depth)
-                self._expression(right, type_, depth + 1)
-                self._emit(t.COMPARE, OPERATORS[operator])
-            case _:
-                raise UsageError(
-                    f"rules cannot test {type(predicate).__name__} on this engine: ask for engine='meaning'"
-                )
-
-    def _expression(self, expression: Expression, type_: int, depth: int) -> None:
-        self.stack = max(self.stack, depth + 1)
-        match expression:
-            case Literal() | Attribute():
-                self._emit(t.PUSH, *self._operand(expression, type_))
-            case Summary():
-                self._emit(t.RESULT, self._results[expression])
-            case Negative(operand):
-                self._expression(operand, type_, depth)
-                self._emit(t.NEGATE)
-            case Arithmetic(operator, left, right):
-                self._expression(left, type_, depth)
-                self._expression(right, type_, depth + 1)
-                self._emit(t.CALCULATE, _ARITHMETIC[operator])
-            case _:
-                raise TypeError(f"not an expression of a rule: {expression!r}")
+        return t.BY_CODE, 0, 0, *self.code.add(condition, _Bound(self, type_))
 
     # -- what a combination gives ---------------------------------------------------------------
 
@@ -380,11 +339,10 @@ class RuleCompiler:
         for defined in fields:
             kind = _KINDS[defined.kind]
             match defined.value:
-                case Attribute(name, str(variable)):
-                    step = self._steps[variable]
-                    lines.append([kind, step, self._layout.column(self._types[step], name), 0, 0])
+                case Attribute(_, str()) as attribute:
+                    lines.append([kind, *self.read(attribute, 0), 0, 0])
                 case None:
                     lines.append([kind, -1, 0, 0, 0])
                 case value:
-                    lines.append([kind, -1, 0, *self._coded(partial(self._expression, value, 0, 1))])
+                    lines.append([kind, -1, 0, *self.code.add(value, _Bound(self, 0))])
         return self._put("fields", t.FIELD, lines)

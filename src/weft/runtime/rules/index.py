@@ -19,8 +19,8 @@ from weft.kernels.rules import tables as t
 from weft.kernels.rules.index import enter_places
 from weft.runtime.classify.codes import float_cut, whole_cut
 from weft.runtime.events import Int64s
+from weft.runtime.machine.values import Tagged
 
-Tagged = tuple[int, int]  # kind and word
 SPARSE = 6  # words for each value: with more, a table by hash is smaller
 GAP = 64  # words between values that are not close together
 _BASES = slice(t.A_MEMBERS, t.A_PLACES + 1)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from weft.algebra.predicates import Value
-from weft.kernels.machine import tagged
 from weft.kernels.rules import memory as rule_memory
 from weft.kernels.rules import tables as t
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
-from weft.runtime.rules.index import Tagged
+from weft.runtime.machine.values import Tagged, only_used, tag
 from weft.runtime.rules.layout import Layout
 
 LEAST_EVENTS = 16  # room for events of a type, at least
@@ -44,17 +42,7 @@ class Memory:
 
     def tag(self, value: Value) -> Tagged:
         """A constant as kind and word."""
-        if isinstance(value, bool):
-            return tagged.BOOLEAN, int(value)
-        if isinstance(value, str):
-            return tagged.TEXT, int(self.texts.ids(pa.array([value], pa.string()), add=True)[0])
-        if isinstance(value, int) and -(2**63) <= value < 2**63:
-            return tagged.INTEGER, value
-        try:
-            number = float(value)
-        except OverflowError:
-            number = np.inf if value > 0 else -np.inf
-        return tagged.FLOAT, int(np.float64(number).view(np.int64))
+        return tag(value, self.texts)
 
     @property
     def table(self) -> Int64s:
@@ -132,17 +120,7 @@ class Memory:
     def renumber_texts(self) -> None:
         """Forget the texts that no event in reach has; constants must be tagged anew, and lists made anew."""
         self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words)
-        table = self.table
-        held = np.repeat(table[:, t.BASE], table[:, t.HELD]) + _counted(table[:, t.HELD])
-        places = (held[:, None] * self.width + np.arange(0, self.width, 2)).ravel()
-        places = places[self.values[places] == tagged.TEXT] + 1
-        present = np.zeros(len(self.texts), bool)
-        present[self.values[places]] = True
-        texts = self.texts.texts()
-        kept = np.flatnonzero(present)
-        numbers = np.cumsum(present) - 1
-        self.texts = TextTable([texts[number] for number in kept.tolist()])
-        self.values[places] = numbers[self.values[places]]
+        self.texts = only_used(self.texts, self.values)
         self._texts_bound = max(LEAST_TEXTS, 2 * len(self.texts))
 
     # -- room -----------------------------------------------------------------------------------
@@ -201,9 +179,3 @@ class Memory:
         self.control[t.ENTRIES] = rule_memory.move_lists(self.heads, self.entries, heads, entries)
         self.control[t.LISTS] = lists
         self.heads, self.entries = heads, entries
-
-
-def _counted(counts: Int64s) -> Int64s:
-    """0, 1, … up to each count, one after the other."""
-    ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)

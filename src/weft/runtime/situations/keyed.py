@@ -19,6 +19,7 @@ from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.fields import merged
+from weft.runtime.machine.code import Code
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.members import Members
@@ -73,7 +74,7 @@ class KeyedRun:
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = FieldValues(query) if query.fields else None
         # With fields, rows have numbers of members instead of positions.
-        self._members = Members(FieldValues(query).attributes, (), 0)
+        self._members = Members(FieldValues(query).attributes, Code())
         self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)

@@ -19,7 +19,7 @@ from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.joins.code import Constants
+from weft.runtime.joins.code import Columns
 from weft.runtime.running import pages_below
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.memory import Memory
@@ -37,12 +37,12 @@ class Stage:
 
     def __init__(self, query: SituationQuery, search: Search, predicates: Predicates) -> None:
         self.query = query
-        situation, constants = query.situation, Constants()
-        self.tables = SituationTables(situation, search, constants)
+        situation, columns = query.situation, Columns()
+        self.tables = SituationTables(situation, search, columns)
         by = situation.context.by
         for name in {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}:
-            constants.column(name)
-        self.members = Members(constants.columns, constants.values, self.tables.code_size)
+            columns.number(name)
+        self.members = Members(columns.names, self.tables.code)
         self.is_absence = situation.kind == "absence"
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # all further events end then or later
@@ -97,11 +97,9 @@ class Stage:
         """Run the kernel over events; while counting, sets have no members."""
         memory, arena = self.memory, self.members.arena
         memory.m[participants.ARRIVED] = 0
-        machine = arena.facts()
-        constants = np.concatenate([machine.constants, machine.stack])
-        facts = participants.Facts(machine.values, constants, len(machine.constants), machine.pool, machine.offsets)
+        facts = arena.facts()
         while True:
-            status = select.advance_situation(memory.m, facts, arriving, self._out, counting)
+            status = select.advance_situation(memory.m, facts.room, facts.machine, arriving, self._out, counting)
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
                 yield self._out[: 0 if counting else found * self._width].reshape(found, -1)

@@ -8,14 +8,15 @@ import numpy as np
 
 from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+from weft.algebra.predicates import And, Attribute, Comparison, Expression, Predicate
 from weft.algebra.situations import Situation
-from weft.errors import UsageError
-from weft.kernels.joins import joint
+from weft.algebra.terms import conjuncts
+from weft.kernels.machine import machine
 from weft.kernels.situations import participants as p
 from weft.kernels.situations import partitions, search
 from weft.plan.search import Search, Step
-from weft.runtime.joins.code import Compiler, Constants, View
-from weft.runtime.joins.layout import What
+from weft.runtime.joins.code import Columns
+from weft.runtime.machine.code import OPERATORS, Code, Instruction, Terms, refused
 
 _REPEATED = {
     Repeated.EVERY: p.EVERY,
@@ -31,42 +32,52 @@ _KINDS = {
 }
 
 
-# What no pattern in text asks for, and the machine of `weft.kernels.situations.clauses` does not know.
-_UNKNOWN = (joint.CONTAINS, joint.LOOKS, joint.ELAPSED, joint.SPAN, joint.EVERY, joint.VACUOUS)
 _SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH)
 
 
-class _Participants:
-    """The slots of a situation as slots of one occurrence."""
+class _Bound(Terms):
+    """The slots of a situation are slots of the machine."""
 
-    def slot(self, node: int, what: What, variable: int) -> int:
-        """The slot of a variable is its number."""
-        return variable
+    def __init__(self, variables: Sequence[str], columns: Columns) -> None:
+        self._variables = variables
+        self._columns = columns
+
+    def read(self, term: Expression) -> tuple[int, int] | None:
+        """The slot and column of an attribute; None: it is something else."""
+        match term:
+            case Attribute(name, variable):
+                return self._variables.index(variable or ""), self._columns.number(name)
+        return None
+
+    def line(self, term: Expression) -> Instruction:
+        """See `Terms.line`."""
+        found = self.read(term)
+        if found is None:
+            raise refused(term)
+        return machine.ATTRIBUTE, *found, 0
 
 
 class SituationTables:
     """What the kernel is told of a situation, once and for all; classes of events are added as they are met."""
 
-    def __init__(self, situation: Situation, search: Search, constants: Constants) -> None:
+    def __init__(self, situation: Situation, search: Search, columns: Columns) -> None:
         self.situation = situation
         self.count = len(situation.participants)
         self._search = search
-        self._constants = constants
-        self._view = View("alone", (0,), (situation.variables,))
-        self._compiler = Compiler(_Participants(), constants)
+        self.code = Code()
+        self._columns = columns
+        self._bound = _Bound(situation.variables, columns)
         self._index_at = np.cumsum([0, *map(len, search.indexed)])
         self._quick: list[int] = []
-        self._code: list[int] = []
         self._class_at = [0]
         self._class_slots: list[int] = []
-        columns = [constants.column(name) for own in search.indexed for name in own]
+        looked_up = [columns.number(name) for own in search.indexed for name in own]
         steps = self._steps()
         self.blocks: dict[int, list[int]] = {
             p.SLOTS: [part for slot in range(self.count) for part in self._slot(slot)],
-            p.COLUMNS: columns,
+            p.COLUMNS: looked_up,
             p.STEPS: steps,
             p.QUICK: self._quick,
-            p.CODE: self._code,
             **{scratch: [0] * self.count for scratch in _SCRATCH},
         }
         self.numbers = {
@@ -74,13 +85,8 @@ class SituationTables:
             p.COUNT: self.count,
             p.ENTRY_SIZE: p.ENTRY + p.CHAINED * max(map(len, search.indexed)),
             p.PART_SIZE: p.PARTITION + p.SIDE * self.count,
-            p.INDEXED: len(columns),
+            p.INDEXED: len(looked_up),
         }
-
-    @property
-    def code_size(self) -> int:
-        """How much code there is."""
-        return len(self._code)
 
     def class_blocks(self) -> dict[int, list[int]]:
         """The classes of events that have been met."""
@@ -124,25 +130,27 @@ class SituationTables:
             row[search.INDEX_OF] = int(self._index_at[step.slot]) + place
             row[search.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
             row[search.OTHER] = step.lookup.other
-            row[search.OTHER_COLUMN] = self._constants.column(step.lookup.value)
+            row[search.OTHER_COLUMN] = self._columns.number(step.lookup.value)
         in_sequence = self.situation.kind == "sequence"
         row[search.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
         row[search.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
         row[search.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
-        row[search.QUICK_AT], row[search.CODE_AT] = len(self._quick), len(self._code)
-        self._add_tests(step)
-        row[search.QUICK_END], row[search.CODE_END] = len(self._quick), len(self._code)
+        row[search.QUICK_AT] = len(self._quick)
+        row[search.CODE_AT], row[search.CODE_END] = self._add_tests(step)
+        row[search.QUICK_END] = len(self._quick)
         return row
 
-    def _add_tests(self, step: Step) -> None:
-        for operation, x, y, z in self._compiler.conditions(step.tests, self._view).reshape(-1, joint.WIDTH).tolist():
-            if operation == joint.QUICK:
-                read = [part for packed in (y, z) for part in divmod(packed % joint.SIDE, joint.SLOT)]
-                self._quick += [x, *read]
-            elif operation in _UNKNOWN:
-                raise UsageError("this condition over several participants runs on the engine 'meaning' only")
+    def _add_tests(self, step: Step) -> tuple[int, int]:
+        """Add the quick tests; where the code of the others begins and ends."""
+        slow: list[Predicate] = []
+        for part in conjuncts(step.tests):
+            sides = (part.left, part.right) if isinstance(part, Comparison) else ()
+            read = [found for side in sides if (found := self._bound.read(side)) is not None]
+            if isinstance(part, Comparison) and len(read) == 2:
+                self._quick += [OPERATORS[part.operator], *read[0], *read[1]]
             else:
-                self._code += [operation, x, y, z]
+                slow.append(part)
+        return self.code.add(And(tuple(slow)), self._bound) if slow else (0, 0)
 
 
 def _shape(situation: Situation) -> dict[int, int]:

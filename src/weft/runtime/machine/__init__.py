@@ -1,0 +1,1 @@
+"""What the machine of `weft.kernels.machine` is given: values of events, and conditions as code."""
