@@ -18,6 +18,7 @@ from weft.cli.explain import explain
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.test import run_tests
+from weft.cli.warm import warm
 from weft.errors import UsageError, WeftError
 
 INTERRUPTED = 130
@@ -93,3 +94,4 @@ app.command()(explain)
 app.command("test")(run_tests)
 app.command()(run)
 app.command()(bench)
+app.command()(warm)

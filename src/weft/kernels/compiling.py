@@ -8,6 +8,8 @@ from typing import Any
 
 from numba.core import event
 
+from weft.kernels.store import WAITING
+
 PATIENCE = 2.0  # seconds of compiling before it is worth a word
 
 
@@ -43,5 +45,11 @@ class _Watch(event.Listener):  # type: ignore[misc, unused-ignore]
 def when_compiling(tell: Callable[[], None]) -> Callable[[], None]:
     """Have a function called when kernels are compiled for a while; what is returned ends that."""
     watch = _Watch(tell)
-    event.register("numba:compile", watch)
-    return lambda: event.unregister("numba:compile", watch)
+    for kind in ("numba:compile", WAITING):
+        event.register(kind, watch)
+
+    def end() -> None:
+        for kind in ("numba:compile", WAITING):
+            event.unregister(kind, watch)
+
+    return end

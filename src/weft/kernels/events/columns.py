@@ -5,15 +5,18 @@ Arrow's buffers are taken as they are: values, offsets and bytes of texts, valid
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
-Codes = npt.NDArray[Any]  # uint16; uint32 for a column with very many codes
+Codes = Annotated[npt.NDArray[Any], np.uint16]  # uint32 for a column with very many codes
+Numbers = Annotated[npt.NDArray[Any], np.int64, np.float64]
+Indices = Annotated[npt.NDArray[Any], np.int32]  # of any integers
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Uint32s = npt.NDArray[np.uint32]
@@ -28,7 +31,7 @@ def codes_of_ids(ids: Int32s, codes_by_id: Codes, codes: Codes) -> None:
 
 
 @kernel
-def codes_of_indices(indices: npt.NDArray[Any], codes_by_index: Codes, codes: Codes) -> None:
+def codes_of_indices(indices: Read[Indices], codes_by_index: Codes, codes: Codes) -> None:
     """Codes of dictionary-encoded texts; arbitrary where the index of a missing one is."""
     last = np.uint64(len(codes_by_index) - 1)
     for i in range(np.uint64(len(indices))):
@@ -36,7 +39,7 @@ def codes_of_indices(indices: npt.NDArray[Any], codes_by_index: Codes, codes: Co
 
 
 @kernel
-def mark_nulls(bits: Bytes, bit_offset: int, code: int, codes: Codes) -> None:
+def mark_nulls(bits: Read[Bytes], bit_offset: int, code: int, codes: Codes) -> None:
     """Give the rows without a value their own code."""
     for i in range(np.uint64(len(codes))):
         bit = np.uint64(bit_offset) + i
@@ -45,7 +48,7 @@ def mark_nulls(bits: Bytes, bit_offset: int, code: int, codes: Codes) -> None:
 
 
 @kernel
-def codes_of_bits(bits: Bytes, bit_offset: int, codes: Codes) -> None:
+def codes_of_bits(bits: Read[Bytes], bit_offset: int, codes: Codes) -> None:
     """0 or 1 by the bits of a bitmap."""
     for i in range(np.uint64(len(codes))):
         bit = np.uint64(bit_offset) + i
@@ -53,7 +56,7 @@ def codes_of_bits(bits: Bytes, bit_offset: int, codes: Codes) -> None:
 
 
 @kernel
-def count_cuts(values: npt.NDArray[Any], cuts: npt.NDArray[Any], codes: Codes) -> None:
+def count_cuts(values: Read[Numbers], cuts: Numbers, codes: Codes) -> None:
     """How many of a few ascending cuts each value reaches: one comparison for each, many values at a time."""
     block = 2048
     for low in range(0, len(values), block):
@@ -67,7 +70,7 @@ def count_cuts(values: npt.NDArray[Any], cuts: npt.NDArray[Any], codes: Codes) -
 
 
 @kernel
-def search_cuts(values: npt.NDArray[Any], tree: npt.NDArray[Any], count: int, codes: Codes) -> None:
+def search_cuts(values: Read[Numbers], tree: Numbers, count: int, codes: Codes) -> None:
     """How many of `count` ascending cuts each value reaches, without branches.
 
     `tree` is a complete binary search tree, root at place 1, padded at its end with the largest value there is.

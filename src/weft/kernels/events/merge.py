@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -26,7 +27,9 @@ def _bits(value: int | np.uint64) -> int:
 
 
 @kernel
-def words_of(ends: Int64s, starts: Int64s, ranks: Int64s, begins: Int64s, stops: Int64s) -> tuple[UInt64s, int, int]:
+def words_of(
+    ends: Read[Int64s], starts: Read[Int64s], ranks: Int64s, begins: Int64s, stops: Int64s
+) -> tuple[UInt64s, int, int]:
     """One word for each event in some ranges of places; their order is stream order.
 
     Also how many of its last bits are the event's place, and how many bits it has. Of two events with one end the

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import kernel, spliced
+from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -13,7 +14,13 @@ Int32s = npt.NDArray[np.int32]
 
 @kernel
 def take_lists(
-    rows: Int64s, offsets: Int64s, positions: Int64s, labels: Int32s, to: Int64s, taken: Int64s, taken_labels: Int32s
+    rows: Read[Int64s],
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    labels: Read[Int32s],
+    to: Read[Int64s],
+    taken: Int64s,
+    taken_labels: Int32s,
 ) -> None:
     """Put the positions and labels of the chosen matches one after the other, where `to` says that they begin."""
     for row in range(len(rows)):
@@ -25,9 +32,9 @@ def take_lists(
 
 @kernel
 def bind(
-    offsets: Int64s,
-    positions: Int64s,
-    labels: Int32s,
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    labels: Read[Int32s],
     label_offsets: Int64s,
     label_names: Int32s,
     entry_of: Int64s,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -31,14 +32,14 @@ def _mixed(word: np.uint64) -> np.uint64:
 @kernel
 def identify(
     seeds: UInt64s,
-    queries: Int32s,
-    starts: Int64s,
-    ends: Int64s,
-    firsts: Int64s,
-    lasts: Int64s,
-    offsets: Int64s,
-    positions: Int64s,
-    labels: Int32s,
+    queries: Read[Int32s],
+    starts: Read[Int64s],
+    ends: Read[Int64s],
+    firsts: Read[Int64s],
+    lasts: Read[Int64s],
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    labels: Read[Int32s],
     label_words: UInt64s,
     high: UInt64s,
     low: UInt64s,
@@ -71,7 +72,7 @@ def identify(
 
 
 @kernel
-def write_hex(high: UInt64s, low: UInt64s, text: Pairs) -> None:
+def write_hex(high: Read[UInt64s], low: Read[UInt64s], text: Pairs) -> None:
     """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other, two at a time."""
     for match in range(len(high)):
         for half in range(2):

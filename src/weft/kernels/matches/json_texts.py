@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
 from weft.kernels.memory.byte_copy import copy_bytes
+from weft.kernels.signatures import Read
 
 Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
@@ -23,7 +24,9 @@ _NAN, _INFINITE, _NULL = (np.frombuffer(text, np.uint8) for text in (b"NaN", b"1
 
 
 @kernel
-def quote(offsets: Int32s, data: Bytes, valid: Bytes, first_bit: int, out_offsets: Int32s, out: Bytes) -> int:
+def quote(
+    offsets: Read[Int32s], data: Read[Bytes], valid: Read[Bytes], first_bit: int, out_offsets: Int32s, out: Bytes
+) -> int:
     """Write texts as JSON strings, and where each one ends; how many bytes. A text that is not valid is null."""
     at = 0
     out_offsets[0] = 0
@@ -58,7 +61,7 @@ def _escape(out: Bytes, at: int, letter: np.uint8) -> int:
 
 
 @kernel
-def spell_floats(offsets: Int32s, data: Bytes, out_offsets: Int32s, out: Bytes) -> int:
+def spell_floats(offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, out: Bytes) -> int:
     """Write numbers, given as the fewest digits that tell them apart in any notation, in Python's; how many bytes."""
     at = 0
     out_offsets[0] = 0
@@ -148,7 +151,13 @@ def _spell(digits: Bytes, count: int, point: int, out: Bytes, at: int) -> int:
 
 @kernel
 def join(
-    codes: Int32s, offsets: Int32s, data: Bytes, between: Int32s, fixed: Bytes, out_offsets: Int32s, out: Bytes
+    codes: Int32s,
+    offsets: Read[Int32s],
+    data: Read[Bytes],
+    between: Read[Int32s],
+    fixed: Read[Bytes],
+    out_offsets: Int32s,
+    out: Bytes,
 ) -> int:
     """Write one text per row from texts of its values, with fixed texts before, between and after them; how many bytes.
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -51,7 +52,13 @@ def _after(
 
 @kernel
 def is_ordered(
-    ends: Int64s, starts: Int64s, offsets: Int64s, positions: Int64s, ranks: Int32s, high: UInt64s, low: UInt64s
+    ends: Read[Int64s],
+    starts: Read[Int64s],
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    ranks: Read[Int32s],
+    high: Read[UInt64s],
+    low: Read[UInt64s],
 ) -> bool:
     """Whether matches are in match order, as those of one query often are."""
     for match in np.arange(1, len(ends)):
@@ -62,7 +69,13 @@ def is_ordered(
 
 @kernel
 def match_order(
-    ends: Int64s, starts: Int64s, offsets: Int64s, positions: Int64s, ranks: Int32s, high: UInt64s, low: UInt64s
+    ends: Read[Int64s],
+    starts: Read[Int64s],
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    ranks: Read[Int32s],
+    high: Read[UInt64s],
+    low: Read[UInt64s],
 ) -> Int64s:
     """The permutation that puts matches into match order: short stretches by insertion, then merged bottom-up.
 

@@ -11,6 +11,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
@@ -51,7 +52,7 @@ def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
 
 
 @kernel
-def copy_texts(codes: Int32s, offsets: Int32s, data: Bytes, out_offsets: Int32s, out: Bytes) -> int:
+def copy_texts(codes: Read[Int32s], offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, out: Bytes) -> int:
     """Write the texts that are chosen by number one after the other, and where each one ends; how many bytes."""
     at = 0
     out_offsets[0] = 0

@@ -5,7 +5,7 @@ A hash is a function of the value alone: the same in every process, on every run
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import READ, Read
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
@@ -118,9 +119,9 @@ def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, le
 
 @kernel
 def find_texts(
-    offsets: Int32s,
-    data: Bytes,
-    bits: Bytes,
+    offsets: Read[Int32s],
+    data: Read[Bytes],
+    bits: Read[Bytes],
     bit_offset: int,
     first: int,
     slot_key: Uint64s,
@@ -197,7 +198,7 @@ def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slo
 
 
 @kernel
-def mark_wanted(bits: Bytes, bit_offset: int, has: Bytes, wanted: Bytes) -> None:
+def mark_wanted(bits: Read[Bytes], bit_offset: int, has: Bytes, wanted: Bytes) -> None:
     """Mark the rows that have a value here and none from before; they have one then."""
     for i in range(np.uint64(len(has))):
         bit = np.uint64(bit_offset) + i
@@ -207,7 +208,7 @@ def mark_wanted(bits: Bytes, bit_offset: int, has: Bytes, wanted: Bytes) -> None
 
 
 @kernel
-def hash_wholes(values: Int64s, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+def hash_wholes(values: Read[Int64s], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of integers, for the wanted rows."""
     for i in range(np.uint64(len(values))):
         if wanted[i]:
@@ -218,7 +219,7 @@ def hash_wholes(values: Int64s, wanted: Bytes, first: Uint64s, second: Uint64s) 
 
 @kernel
 def hash_floats(
-    values: npt.NDArray[np.float64], words: Uint64s, wanted: Bytes, first: Uint64s, second: Uint64s
+    values: Read[npt.NDArray[np.float64]], words: Read[Uint64s], wanted: Bytes, first: Uint64s, second: Uint64s
 ) -> None:
     """Two hashes of floats (`words`: their bits), for the wanted rows; a whole one has those of the integer."""
     for i in range(np.uint64(len(values))):
@@ -235,7 +236,7 @@ def hash_floats(
 
 
 @kernel
-def hash_booleans(values: Bytes, bit_offset: int, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+def hash_booleans(values: Read[Bytes], bit_offset: int, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of Booleans, given as a bitmap, for the wanted rows."""
     for i in range(np.uint64(len(wanted))):
         if wanted[i]:
@@ -246,7 +247,7 @@ def hash_booleans(values: Bytes, bit_offset: int, wanted: Bytes, first: Uint64s,
 
 
 @kernel
-def hash_texts(offsets: Int32s, data: Bytes, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
+def hash_texts(offsets: Read[Int32s], data: Read[Bytes], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of texts, for the wanted rows."""
     size = np.uint64(len(data))
     for i in range(np.uint64(len(wanted))):
@@ -268,7 +269,12 @@ def hash_texts(offsets: Int32s, data: Bytes, wanted: Bytes, first: Uint64s, seco
 
 @kernel
 def hash_indices(
-    indices: npt.NDArray[Any], first_of: Uint64s, second_of: Uint64s, wanted: Bytes, first: Uint64s, second: Uint64s
+    indices: Annotated[npt.NDArray[Any], np.int32, READ],
+    first_of: Uint64s,
+    second_of: Uint64s,
+    wanted: Bytes,
+    first: Uint64s,
+    second: Uint64s,
 ) -> None:
     """Two hashes of dictionary-encoded texts, from those of the dictionary, for the wanted rows."""
     for i in range(np.uint64(len(indices))):

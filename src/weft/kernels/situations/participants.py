@@ -116,7 +116,7 @@ def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
 
 
 @kernel
-def rehash(m: Int64s, table: Number, size: Number) -> None:
+def rehash(m: Int64s, table: int, size: int) -> None:
     """Move all chains to another, empty table."""
     for k in range(m[TABLE_SIZE]):
         chain = m[m[TABLE] + k]

@@ -1,0 +1,68 @@
+"""`weft warm`: all kernels compiled ahead, so that no first match has to wait for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from queue import Queue
+from threading import Thread
+from typing import Annotated
+
+import typer
+
+from weft.cache import cache_folder
+from weft.errors import InputError
+
+
+def warm(
+    processes: Annotated[
+        int | None, typer.Option("--processes", "-p", metavar="N", min=1, help="How many at a time; else all cores.")
+    ] = None,
+) -> None:
+    """Compile all kernels of all languages now, for this machine's processor.
+
+    This happens by itself when a kernel is first needed, and is kept: in the folder that WEFT_CACHE names, beside the
+    package, or in the user's cache. To have it done before, as in an image for a cluster:
+
+        WEFT_CACHE=/opt/weft-cache weft warm
+
+    The folder must belong to the user who runs weft, and nobody else may write to it.
+    """
+    from weft.kernels import warming
+
+    if cache_folder() is None:
+        raise InputError("there is no folder for compiled kernels that only you can write to: set WEFT_CACHE to one")
+    started = time.perf_counter()
+    names = warming.all_kernels()
+    count = processes or len(os.sched_getaffinity(0))
+    helpers = warming.start(names, count, subprocess.PIPE)
+    for done, name in enumerate(_said(helpers), 1):
+        if sys.stderr.isatty():
+            typer.echo(f"\r\x1b[2K{done} of {len(names)}  {name.partition(':')[2]}", nl=False, err=True)
+    if sys.stderr.isatty():
+        typer.echo("\r\x1b[2K", nl=False, err=True)
+    left = warming.all_kernels()
+    if left:
+        raise InputError(f"{len(left)} kernels could not be compiled, among them {left[0]}")
+    seconds = time.perf_counter() - started
+    what = f"compiled {len(names)} kernels in {seconds:.0f} s" if names else "all kernels were compiled before"
+    typer.echo(f"{what}; they are in {cache_folder()}")
+
+
+def _said(helpers: list[subprocess.Popen[str]]) -> Iterator[str]:
+    """The lines that processes say, as they come."""
+    lines: Queue[str | None] = Queue()
+
+    def listen(helper: subprocess.Popen[str]) -> None:
+        for line in helper.stdout or ():
+            lines.put(line.strip())
+        helper.wait()
+        lines.put(None)
+
+    for helper in helpers:
+        Thread(target=listen, args=[helper], daemon=True).start()
+    for _ in helpers:
+        yield from iter(lines.get, None)

@@ -1,0 +1,92 @@
+"""Compiles kernels ahead, in processes of their own: Numba compiles one function at a time in a process.
+
+`python -m weft.kernels.warming NAME...` compiles kernels by name, and says each that is done.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import weft.kernels
+from weft.cache import cache_folder
+from weft.kernels.jit import KERNELS
+from weft.kernels.signatures import signatures_of
+from weft.kernels.store import texts_of
+
+HELPER = "WEFT_COMPILES_FOR"  # the process for which a helper compiles: when that one ends, so does its helper
+MOST_HELPERS = 4
+NICE = 5  # helpers give way to what the user runs
+
+
+def all_kernels() -> list[str]:
+    """The names of all kernels that can be compiled ahead, those of the most text first."""
+    for module in pkgutil.walk_packages(weft.kernels.__path__, f"{weft.kernels.__name__}."):
+        importlib.import_module(module.name)
+    return names_of(KERNELS)
+
+
+def names_of(kernels: Iterable[Any]) -> list[str]:
+    """The names of kernels that can be compiled ahead and are not there yet, those of the most text first."""
+    missing = [kernel for kernel in kernels if _is_wanted(kernel)]
+    return [f"{kernel.py_func.__module__}:{kernel.__name__}" for kernel in sorted(missing, key=_size, reverse=True)]
+
+
+def _size(kernel: Any) -> int:
+    return sum(map(len, texts_of(Path(kernel.py_func.__code__.co_filename)).values()))
+
+
+def _is_wanted(kernel: Any) -> bool:
+    return any(kernel._cache.is_wanted(signature, kernel.targetctx) for signature in signatures_of(kernel.py_func))
+
+
+def start(names: Sequence[str], processes: int, says: int = subprocess.DEVNULL) -> list[subprocess.Popen[str]]:
+    """Start processes that compile kernels, each beginning with another one; they say what is done."""
+    command = [sys.executable, "-m", __name__]
+    env = {**os.environ, HELPER: str(os.getpid()), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return [
+        subprocess.Popen(
+            [*command, *names[first:], *names[:first]],
+            stdin=subprocess.DEVNULL,
+            stdout=says,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=env,
+        )
+        for first in range(min(processes, len(names)))
+    ]
+
+
+def help_out() -> None:
+    """Have what is missing of the imported kernels compiled on cores that are free, while this process goes on."""
+    cores = len(os.sched_getaffinity(0))
+    free = min(cores - 1, round(cores - os.getloadavg()[0]), MOST_HELPERS)
+    if free > 0 and HELPER not in os.environ and cache_folder() is not None:
+        _HELPERS.extend(start(names_of(KERNELS), free))
+
+
+_HELPERS: list[subprocess.Popen[str]] = []  # so that nobody warns of processes that are let go
+
+
+def compile_kernels(names: Sequence[str], parent: int) -> None:
+    """Compile kernels that are not there yet, and that no other process is at."""
+    for name in names:
+        if os.getppid() != parent:
+            return
+        module, kernel = name.split(":")
+        found = getattr(importlib.import_module(module), kernel)
+        if _is_wanted(found):
+            for signature in signatures_of(found.py_func):
+                found.compile(signature)
+            print(name, flush=True)
+
+
+if __name__ == "__main__":
+    os.nice(NICE)
+    compile_kernels(sys.argv[1:], int(os.environ[HELPER]))
