@@ -22,7 +22,6 @@ from weft.kernels.store import texts_of
 
 HELPER = "WEFT_COMPILES_FOR"  # the process for which a helper compiles: when that one ends, so does its helper
 MOST_HELPERS = 4
-NICE = 5  # helpers give way to what the user runs
 
 
 def all_kernels() -> list[str]:
@@ -88,5 +87,4 @@ def compile_kernels(names: Sequence[str], parent: int) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(NICE)
     compile_kernels(sys.argv[1:], int(os.environ[HELPER]))
