@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -17,36 +18,36 @@ Bytes = npt.NDArray[np.uint8]
 class Texts(NamedTuple):
     """Byte strings one after the other: text i is `data[offsets[i]:offsets[i + 1]]`."""
 
-    offsets: Int32s
-    data: Bytes
+    offsets: Read[Int32s]
+    data: Read[Bytes]
 
 
 class MatchColumns(NamedTuple):
     """The columns of matches as flat arrays. `heads` and `keys` are JSON text up to where the next value begins."""
 
     heads: Texts  # per query: {"query": "fire", "id": "
-    queries: Int32s
+    queries: Read[Int32s]
     ids: Texts
-    starts: Int64s
-    ends: Int64s
-    position_offsets: Int32s
-    positions: Int64s
+    starts: Read[Int64s]
+    ends: Read[Int64s]
+    position_offsets: Read[Int32s]
+    positions: Read[Int64s]
     keys: Texts  # per variable: "t1": [
-    entry_offsets: Int32s
-    entry_keys: Int32s
-    value_offsets: Int32s
-    values: Int64s
+    entry_offsets: Read[Int32s]
+    entry_keys: Read[Int32s]
+    value_offsets: Read[Int32s]
+    values: Read[Int64s]
     events: Texts
 
 
 class Words(NamedTuple):
     """The constant parts of a line."""
 
-    start: Bytes  # ", "start":
-    end: Bytes  # , "end":
-    positions: Bytes  # , "positions": [
-    bindings: Bytes  # ], "bindings": {
-    event: Bytes  # }, "event":
+    start: Read[Bytes]  # ", "start":
+    end: Read[Bytes]  # , "end":
+    positions: Read[Bytes]  # , "positions": [
+    bindings: Read[Bytes]  # ], "bindings": {
+    event: Read[Bytes]  # }, "event":
 
 
 @inlined

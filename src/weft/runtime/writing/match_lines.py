@@ -80,4 +80,7 @@ def _string_buffers(texts: pa.Array) -> Texts:
         texts = pc.cast(texts, pa.string())
     _, offsets, data = texts.buffers()
     ends: npt.NDArray[np.int32] = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return Texts(ends, np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8))
+    letters = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
+    for array in (ends, letters):
+        array.flags.writeable = False  # as all columns of Arrow's are: the kernel is compiled once
+    return Texts(ends, letters)
