@@ -6,6 +6,7 @@ All of it becomes one key for each event, an integer or some bytes, that compare
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -71,7 +72,7 @@ def without_fine(events: EventBatch) -> EventBatch:
     if FINE_END not in events.columns and FINE_START not in events.columns:
         return events
     columns = {name: column for name, column in events.columns.items() if name not in (FINE_END, FINE_START)}
-    return EventBatch(events.types, events.starts, events.ends, events.positions, columns, events.streams)
+    return replace(events, columns=columns)
 
 
 def _joined(parts: Sequence[Any]) -> pa.Array:
