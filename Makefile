@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo test lint format bench wheel clean
+.PHONY: help setup demo test lint mutants format bench wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -33,6 +33,9 @@ lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+mutants: $(READY) ## look for lines that no test notices; ARGS="--minutes 30 --only plan/keys"
+	@$(BIN)/python tests/mutants/run.py $(ARGS)
 
 format: $(READY) ## put all code into shape
 	$(BIN)/ruff check --fix .

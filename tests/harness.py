@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from weft.algebra.meaning import matches
 from weft.algebra.query import Program
+from weft.api import detect
+from weft.languages import compile_text
 
 TESTS = Path(__file__).resolve().parent
 MATCH_KEYS = ("query", "start", "end", "positions", "bindings", "event")
@@ -62,23 +65,16 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def require_engine(engine: str) -> None:
-    """Skip the test, saying why, when the engine is not there."""
-    if engine != "meaning" and importlib.util.find_spec("weft.api") is None:
-        pytest.skip(f"the {engine} engine needs weft.api, which is not there")
+    """Skip the test, saying why, when what the engine runs on is not installed."""
     if engine == "spark" and importlib.util.find_spec("pyspark") is None:
         pytest.skip("the spark engine needs pyspark, which is not installed")
-    if engine == "spark" and importlib.util.find_spec("weft.runtime.spark.detect") is None:
-        pytest.skip("the spark engine cannot detect yet: weft.runtime.spark.detect is not there")
 
 
 def run_engine(
     engine: str, program_text: str, events: Sequence[Mapping[str, object]], language: str = "ceql"
 ) -> list[Record]:
     """The matches of a program on one engine, as records."""
-    languages = pytest.importorskip("weft.languages")
-    if not hasattr(languages, "compile_text"):
-        pytest.skip("weft.languages cannot compile yet")
-    program, _ = languages.compile_text(program_text, language=language)
+    program, _ = compile_text(program_text, language=language)
     return run_program(engine, program, events)
 
 
@@ -86,11 +82,7 @@ def run_program(engine: str, program: Program, events: Sequence[Mapping[str, obj
     """The matches of a program in the algebra on one engine, as records."""
     require_engine(engine)
     if engine == "meaning":
-        from weft.algebra.meaning import matches
-
         return [as_record(match) for match in matches(program, events)]
-    from weft.api import detect
-
     return [as_record(match) for match in detect(events, program, engine=engine, rejects=[])]
 
 

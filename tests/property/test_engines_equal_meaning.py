@@ -7,17 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 from tests.strategies import EventDict, Example, examples
 
+from weft import api
 from weft.algebra.meaning import Match, matches
 from weft.algebra.query import Program
-
-pytest.importorskip("weft.runtime.matcher", reason="the matcher is not there")
-
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime import blocks
@@ -188,7 +185,6 @@ def test_irrelevant_events_may_be_left_out(example: Example) -> None:
 @SOME
 @given(examples())
 def test_detect_on_the_local_engine(example: Example) -> None:
-    api = pytest.importorskip("weft.api", reason="the public functions are not there")
     events = example.events
     expected = matches(example.program, events)
     with warnings.catch_warnings():

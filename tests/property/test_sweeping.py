@@ -1,0 +1,88 @@
+"""What is given up was of no more use: sweeping as often as can be changes no match, in any language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given
+from tests.harness import some
+from tests.property.test_mixed_equals_meaning import check, event_batches, rows_of
+from tests.strategies_mixed import Mixed, mixed_examples
+
+from weft.languages import compile_text
+from weft.plan.planner import plan
+from weft.runtime import layers
+from weft.runtime.automaton import regular
+from weft.runtime.joins import run as joins_run
+from weft.runtime.joins import sweep as joins_sweep
+from weft.runtime.matcher import Matcher
+from weft.runtime.matches import MatchBatch
+from weft.runtime.rules import memory as rules_memory
+from weft.runtime.situations import keyed, members, stage
+
+SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+BOUNDS = [
+    (layers, "LEAST_PLACES"),
+    (regular, "LEAST_TEXTS"),
+    (regular, "LEAST_PARTITIONS"),
+    (joins_run, "LEAST_ROWS"),
+    (joins_sweep, "LEAST_ROWS"),
+    (rules_memory, "LEAST_TEXTS"),
+    (keyed, "LEAST_KEYS"),
+    (members, "LEAST_TEXTS"),
+    (stage, "LEAST_EVENTS"),
+    (stage, "LEAST_KEYS"),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def sweeping_at_once() -> Iterator[None]:
+    """Nothing is too little for a sweep."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in BOUNDS:
+            patch.setattr(module, name, 0)
+        yield
+
+
+@SOME
+@given(mixed_examples())
+def test_sweeping_after_every_event_changes_nothing(example: Mixed) -> None:
+    chosen = plan(example.program)
+    matcher = Matcher(chosen)
+    batches = event_batches([[event] for event in example.events], chosen)
+    found: list[MatchBatch] = [found for batch in batches for found in matcher.push(batch)]
+    check(rows_of([*found, *matcher.finish()], example.program), example)
+
+
+STEP = 'topology "t" external A(k: int) < "a" [1.0] external B(k: int) < "b" [1.0] external C(k: int) < "c" [1.0] '
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("step", STEP + "Q(*): A/a ;[dur <= 5] B/b"),
+        ("step", STEP + "Q(*): A/a ;?[dur < 6] B/b"),
+        ("step", STEP + "Q(*): A/a ; !C/c ;[dur <= 5] B/b"),
+        ("eql", "SELECT * FROM A a ; B b WHERE FILTER((a, b) OCCURS WITHIN 5)"),
+        ("eql", "SELECT * FROM A a ; B b WHERE (a, b) OCCURS WITHIN 5"),
+        ("ceql", "SELECT * WHERE A AS a ; B AS b FILTER a[k] = b[k] PARTITION BY [k] WITHIN 5 MILLISECONDS"),
+        ("epn", "pattern Q sequence(A a, B b) where a.k = b.k context sliding 6 every 1"),
+        ("epn", "pattern Q all(A a, B b) context from A for 6"),
+        ("tesla", "define Q(k: int) from B() and each A() within 5 from B where k = A.k"),
+    ],
+)
+def test_what_may_still_take_part_at_the_last_moment_is_kept(language: str, text: str) -> None:
+    """Between an event and its partner at the very end of the window, sweeps come at every moment."""
+    program = compile_text(text, language=language)[0]
+    events = [{"type": "A", "ts": 10, "k": 1}]
+    events += [{"type": "X", "ts": ts, "k": 1} for ts in (12, 14, 15, 15)]
+    events.append({"type": "B", "ts": 15, "k": 1})
+    example = Mixed((), list(events))
+    chosen = plan(program)
+    matcher = Matcher(chosen)
+    found: list[MatchBatch] = []
+    for batch in event_batches([[event] for event in example.events], chosen):
+        found += matcher.push(batch)
+    found += matcher.finish()
+    assert [tuple(batch.positions.tolist()) for batch in found if len(batch)] == [(0, 5)]

@@ -1,0 +1,65 @@
+"""By which attributes a query may be split, and by which it may not: cases where a key would change the answer."""
+
+from __future__ import annotations
+
+import pytest
+from tests.harness import event, run_program
+
+from weft.languages import compile_text
+from weft.plan.planner import plan
+
+STEP = 'topology "t" external A(k: int) < "a" [1.0] external B(k: int) < "b" [1.0] '
+
+
+def keys(text: str, language: str) -> list[tuple[tuple[str, ...], ...]]:
+    return [lanes.key for lanes in plan(compile_text(text, language=language)[0]).lanes]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("eql", "SELECT * FROM A a \\ B b WHERE FILTER(a.k = b.k)"),
+        ("eql", "SELECT * FROM (A a | (C c ; D d)) WHERE FILTER(c.k = d.k)"),
+        ("eql", "SELECT * FROM A a+ WHERE FILTER(a.k = PREV(a.k))"),
+        ("tesla", "define Q(n: int) from A() and not B(k = A.k) within 5 from A where n = 1"),
+    ],
+)
+def test_an_event_that_may_be_alone_needs_no_key(language: str, text: str) -> None:
+    """Without the attribute it belongs to no lane by key, and matches all the same."""
+    assert keys(text, language) == [()]
+    program = compile_text(text, language=language)[0]
+    for engine in ("meaning", "local"):
+        assert [found["positions"] for found in run_program(engine, program, [event("A", 1)])] == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("eql", "SELECT * FROM (A a ; B b) \\ C c WHERE FILTER(a.k = b.k), FILTER(a.k = c.k)"),
+        ("step", STEP + "Q(*): A/a ;[a.k = b.k] B/b"),
+        ("epn", "pattern Q all(A a, B b) where a.k = b.k"),
+        ("tesla", "define Q(n: int) from A() and each B(k = A.k) within 5 from A where n = 1"),
+    ],
+)
+def test_two_events_tied_by_an_equality_are_split_by_it(language: str, text: str) -> None:
+    assert keys(text, language) == [(("k",),)]
+
+
+@pytest.mark.parametrize("slot", ["a", "b"])
+def test_the_newest_event_is_the_newest_of_all_keys(slot: str) -> None:
+    text = f"pattern Q all(A a, B b) where a.k = b.k policies repeated every; {slot}: repeated override"
+    assert keys(text, "epn") == [()]
+    # Only the newest of its type counts, and it has another key.
+    other = "B" if slot == "b" else "A"
+    events = [event(other, 1, k=1), event(other, 2, k=2), event("A" if slot == "b" else "B", 3, k=1)]
+    program = compile_text(text, language="epn")[0]
+    assert run_program("meaning", program, events) == run_program("local", program, events) == []
+
+
+@pytest.mark.parametrize("where", ["dur = 5", "5 = dur"])
+@pytest.mark.parametrize("follow", [";", ";?"])
+def test_an_exact_length_is_more_than_a_limit(where: str, follow: str) -> None:
+    program = compile_text(STEP + f"Q(*): A/a {follow}[{where}] B/b", language="step")[0]
+    events = [event("A", 0, k=1), event("B", 3, k=1), event("B", 5, k=1), event("B", 6, k=1)]
+    for engine in ("meaning", "local"):
+        assert [found["positions"] for found in run_program(engine, program, events)] == [[0, 2]]
