@@ -36,6 +36,10 @@ class ProgramWarning(UserWarning):
     """Something in a program that is allowed and probably not meant."""
 
 
+class DataWarning(UserWarning):
+    """Something in the events that is probably not meant."""
+
+
 class RejectedWarning(UserWarning):
     """Events could not be read and took no part."""
 
@@ -154,9 +158,13 @@ def detect(
     """
     whole, arrival, ties = together(program), _arrival(delay, idle_after), as_columns(order)
     start = partial(engines.start, events, whole, engine, time=time, type=type, order=ties, arrival=arrival)
-    report = partial(report_rejected, rejects=rejects, stacklevel=5)
+
+    def report(run: engines.Run) -> None:
+        report_rejected(run.rejected, rejects, stacklevel=6)
+        report_doubts(run, stacklevel=6)
+
     # What is wrong shows now, not when the matches are asked for.
-    return Detection(start(), partial(start, showing=True), lambda run: report(run.rejected))
+    return Detection(start(), partial(start, showing=True), report)
 
 
 def count(
@@ -178,6 +186,7 @@ def count(
     )
     counts = run.counts()
     report_rejected(run.rejected, rejects)
+    report_doubts(run)
     return counts
 
 
@@ -254,6 +263,12 @@ def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None, *
         count = f"{len(found):,} event{'s' * (len(found) > 1)}"
         message = f"{count} could not be read; the first: {found[0]} (pass rejects=[] to collect them)"
         warnings.warn(message, RejectedWarning, stacklevel=stacklevel)
+
+
+def report_doubts(run: engines.Run, *, stacklevel: int = 3) -> None:
+    """Warn of what the events show that is probably not meant."""
+    for doubt in run.doubts:
+        warnings.warn(doubt, DataWarning, stacklevel=stacklevel)
 
 
 def _as_path(text_or_path: str | Path) -> Path | None:

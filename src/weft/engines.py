@@ -48,6 +48,10 @@ class Run(Protocol):
     def rejected(self) -> Sequence[Rejected]:
         """The events that could not be read."""
 
+    @property
+    def doubts(self) -> list[str]:
+        """What the events show that is probably not meant."""
+
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
 
@@ -152,6 +156,11 @@ class MeaningRun:
     def rejected(self) -> Sequence[Rejected]:
         """The events that could not be read."""
         return self._source.rejected
+
+    @property
+    def doubts(self) -> list[str]:
+        """Nothing: the definition judges no data."""
+        return []
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""

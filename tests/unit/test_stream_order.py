@@ -79,7 +79,7 @@ def test_order_names_columns_that_decide_between_equal_times(
 
 def test_an_unknown_column_to_order_by_is_an_error() -> None:
     table = pa.table({"type": ["E"], "ts": [1], "seq": [1]})
-    with pytest.raises(weft.InputError, match="no column 'sq' to order by.*did you mean 'seq'"):
+    with pytest.raises(weft.InputError, match=r"no column 'sq' to order by.*did you mean 'seq'"):
         weft.count(table, PAIRS, order="sq")
 
 
@@ -111,7 +111,7 @@ def test_matches_do_not_depend_on_partitions(spark: SparkSession) -> None:
 def test_an_order_by_chance_is_warned_of(spark: SparkSession) -> None:
     rows = [("E", 1, n) for n in range(6)]
     frame = spark.createDataFrame(rows, "type string, ts bigint, seq bigint").repartition(3)
-    with pytest.warns(UserWarning, match="chance decided.*order='seq'"):
+    with pytest.warns(UserWarning, match=r"chance decided.*order='seq'"):
         weft.count(frame, "SELECT * WHERE E AS e")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

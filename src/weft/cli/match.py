@@ -134,6 +134,8 @@ def match(
     if counts is not None:
         _write_counts(counts, out)
     write_rejects(run.rejected, rejects)
+    for doubt in run.doubts:
+        typer.echo(f"warning: {doubt}", err=True)
     if stats:
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.plan.operators import Plan
+from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
@@ -48,6 +49,7 @@ class LocalRun:
         self._plan = plan
         self._source = source
         self._order = [query.name for query in plan.queries]
+        self._census = Census(plan.program)
         self._kept = KeptEvents()
 
     @property
@@ -55,12 +57,18 @@ class LocalRun:
         """The events that could not be read; complete when the pass is."""
         return self._source.rejected
 
+    @property
+    def doubts(self) -> list[str]:
+        """What the events show that is probably not meant; complete when the pass is."""
+        return doubts_of(self._plan.program, self._census.counts, self.counters)
+
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
         matcher = Matcher(self._plan)
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._source):
+            self._census.look(batch)
             self._kept.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
                 ready, held = settle([*held, *fresh], time)
@@ -102,6 +110,7 @@ class LocalRun:
         matcher = Matcher(self._plan)
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._source):
+            self._census.look(batch)
             if self._source.longest is not None:
                 matcher.expect(self._source.longest)
             for counts in self._watch.around("match", map(matcher.count, [batch] if len(batch) else [])):

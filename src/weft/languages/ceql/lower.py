@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.algebra import patterns, query
 from weft.algebra.predicates import Always, And
 from weft.errors import Diagnostic, UsageError, did_you_mean
-from weft.languages.ceql import syntax
+from weft.languages.ceql import doubts, syntax
 from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_span, lower_window
 from weft.languages.ceql.counting import counted
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
@@ -91,6 +91,7 @@ class _QueryLowering:
                 "may-be-nothing", "this pattern is satisfied by nothing at all", node.formula.span, hint
             )
         self._warn_of_doubtful_names()
+        doubts.warn(node, self._findings)
         selected, computed = SelectList(self._scope, self._filters, bound, pattern, self._findings).lower(node)
         return query.Query(
             name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.contexts import Whole
+from weft.algebra.contexts import FromFor, FromUntil, Whole
 from weft.algebra.policies import Evaluation
 from weft.algebra.predicates import And, Not, Or, Predicate
 from weft.algebra.situations import Situation
@@ -15,11 +15,24 @@ def warn(node: syntax.Pattern, situation: Situation, findings: Findings) -> None
     """Warn of what is doubtful about a pattern."""
     if situation.kind in ("any", "absence"):
         _warn_of_slots_that_stay_empty(node, situation, findings)
+    _warn_of_own_opener(node, situation, findings)
     waits = situation.kind == "absence" or situation.evaluation is Evaluation.DEFERRED
     if waits and situation.context == Whole(by=situation.context.by):
         message = "without a context this pattern reports nothing before the end of the input"
         hint = "on a stream that goes on, write a context: context fixed 10 minutes"
         findings.warning("no-context", message, node.kind.span, hint)
+
+
+def _warn_of_own_opener(node: syntax.Pattern, situation: Situation, findings: Findings) -> None:
+    """An event that opens a context is in it, so that its own kind is never absent there."""
+    context = situation.context
+    if situation.kind != "absence" or not isinstance(context, FromFor | FromUntil) or situation.assertion:
+        return
+    for participant in node.participants:
+        if participant.type.text == context.opener:
+            message = f"a {context.opener} opens the context and is in it, so this absence is never found"
+            hint = "look at windows instead: context sliding 10 minutes every 1 minute by …; or open by another event"
+            findings.warning("absence-of-opener", message, participant.span, hint)
 
 
 def _warn_of_slots_that_stay_empty(node: syntax.Pattern, situation: Situation, findings: Findings) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.planner import plan
+from weft.runtime.census import doubts_of, is_census
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.reading.chunks import Chunk, chunks_of
@@ -57,6 +57,8 @@ class SparkRun:
         self.counters: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
         self.rejected: list[Rejected] = []
+        self._tied = 0
+        self._census: dict[str, int] = {}
         self._events = events
         self._reading = Reading(time, type, time_unit=program.time_unit, order=order)
         self._plan = plan(program)
@@ -143,15 +145,21 @@ class SparkRun:
             else:
                 self.rejected.append(_rejected(row["id"], row["reason"], row[told]))
         self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
-        tied = totals.pop("tied", 0)
-        self.counters = {**totals, "rejected": len(self.rejected)}
-        if tied and isinstance(self._events, DataFrame):
-            warnings.warn(
-                f"{tied:,} events have the time of an event in another partition, so that chance decided which comes "
-                "first: name columns that decide, as in order='seq'",
-                UserWarning,
-                stacklevel=2,
+        self._tied = totals.pop("tied", 0) if isinstance(self._events, DataFrame) else 0
+        self._census = {name: count for name, count in totals.items() if is_census(name)}
+        counted = {name: count for name, count in totals.items() if not is_census(name)}
+        self.counters = {**counted, "rejected": len(self.rejected)}
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the events show that is probably not meant; complete when the pass is."""
+        found = doubts_of(self._plan.program, self._census, self.counters)
+        if self._tied:
+            found.append(
+                f"{self._tied:,} events have the time of an event in another partition, so that chance decided which "
+                "comes first: name columns that decide, as in order='seq'"
             )
+        return found
 
 
 def _source(chunk: Chunk, job: Job) -> EventSource:

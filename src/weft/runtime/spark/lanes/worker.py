@@ -9,6 +9,7 @@ from itertools import chain, groupby
 import pyarrow as pa
 
 from weft.runtime import blocks
+from weft.runtime.census import Census
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
@@ -35,6 +36,7 @@ class WholeLane:
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
         self._sequencer = Sequencer()
+        self._census = Census(job.plan.program)
 
     def events(self) -> Iterator[EventBatch]:
         """The lane's events in stream order, some at a time."""
@@ -45,9 +47,13 @@ class WholeLane:
             if row.rejects is not None:
                 self._rejects.append(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.first is not None:
-                yield from pieces(self._sequencer.release(row.first))
+                yield from self._seen(self._sequencer.release(row.first))
                 self._sequencer.add(row.run())
-        yield from pieces(self._sequencer.release(None))
+        yield from self._seen(self._sequencer.release(None))
+
+    def _seen(self, events: EventBatch) -> Iterator[EventBatch]:
+        self._census.look(events)
+        return pieces(events)
 
     def rows(self, *, empty: bool = False) -> Iterator[pa.RecordBatch]:
         """Its matches, and then the rest; `empty`: without matching."""
@@ -63,7 +69,7 @@ class WholeLane:
         # Events of the whole input, as all lanes count them: one is enough.
         events = self._sequencer.released if self._first else 0
         tied = {"tied": self._sequencer.tied} if self._first and self._sequencer.tied else {}
-        yield counters_as_output({**self.matcher.counters, "events": events, **tied})
+        yield counters_as_output({**self.matcher.counters, "events": events, **tied, **self._census.counts})
 
 
 def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:
