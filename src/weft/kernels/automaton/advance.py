@@ -8,9 +8,10 @@ on where it stopped.
 from __future__ import annotations
 
 from weft.kernels.automaton.best import emit_best
-from weft.kernels.automaton.conditions import Conditions
+from weft.kernels.automaton.conditions import Conditions, Cuts
 from weft.kernels.automaton.enumerate import OPEN, enumerate_matches
 from weft.kernels.automaton.filtered import enumerate_filtered
+from weft.kernels.automaton.maximal import begin_again, keep_maximal
 from weft.kernels.automaton.tecs import (
     CURRENT,
     DONE,
@@ -19,7 +20,10 @@ from weft.kernels.automaton.tecs import (
     EVENT,
     FINAL,
     FINAL_EVENT,
+    FLUSH,
+    GROUP,
     HEAD,
+    OUT_MATCHES,
     PHASE,
     STACK,
     TAIL,
@@ -32,25 +36,27 @@ from weft.kernels.automaton.tecs import (
     Tables,
 )
 from weft.kernels.automaton.update import update
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel, kernel
 from weft.kernels.machine.machine import Machine
+from weft.kernels.memory.room import lend
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
 
 
-@inlined
-def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s) -> int:
+@bare
+def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
     """To the next event that ends matches, unless its matches are being enumerated already."""
     if control[PHASE] == ENUMERATING:
         return FINAL_EVENT
-    answer = update(tables, state, batch, control)
+    answer = update(tables, state, batch, control, cuts)
     if answer == FINAL_EVENT:
         control[PHASE] = ENUMERATING
         control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
+        control[GROUP] = control[OUT_MATCHES]
     return answer
 
 
-@inlined
+@bare
 def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: int) -> None:
     """After the matches of an event: forget the runs that they consume."""
     control[PHASE] = UPDATING
@@ -66,53 +72,79 @@ def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: 
         control[TAIL] = control[HEAD]
 
 
-@kernel
+@bare
+def _choose(answer: int, output: Output, control: Int64s) -> None:
+    """Drop all matches of an event but the maximal ones, when all are there."""
+    if answer == DONE:
+        keep_maximal(output, control)
+    elif answer == FLUSH:
+        begin_again(output, control)
+
+
+@bare_kernel
 def advance_all(
-    tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, path: Path, counting: bool
+    tables: Tables,
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    cuts: Cuts,
+    path: Path,
+    counting: bool,
+    maximal: bool,
 ) -> int:
-    """All matches."""
+    """All matches, or of those of each event the maximal ones."""
     while True:
-        answer = _go_on(tables, state, batch, control)
+        answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
         answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, counting)
+        if maximal:
+            _choose(answer, output, control)
         if answer != DONE:
             return answer
         _finish(tables, state, batch, control, event)
 
 
-@kernel
+@bare_kernel
 def advance_filtered(
     tables: Tables,
     state: State,
     batch: Batch,
     output: Output,
     control: Int64s,
+    cuts: Cuts,
     path: Path,
     conditions: Conditions,
     machine: Machine,
     counting: bool,
+    maximal: bool,
 ) -> int:
-    """All matches that satisfy conditions over several events."""
+    """All matches that satisfy conditions over several events, or of those of each event the maximal ones."""
+    lend(conditions.room, 0, machine)
     while True:
-        answer = _go_on(tables, state, batch, control)
+        answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_filtered(state, batch, output, control, conditions, machine, path, event, horizon, counting)
+        answer = enumerate_filtered(state, batch, output, control, conditions, path, event, horizon, counting, maximal)
+        if maximal:
+            _choose(answer, output, control)
         if answer != DONE:
             return answer
         _finish(tables, state, batch, control, event)
 
 
 @kernel
-def advance_best(tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, best: Best) -> int:
+def advance_best(
+    tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, cuts: Cuts, best: Best
+) -> int:
     """The best matches of each event."""
     while True:
-        answer = _go_on(tables, state, batch, control)
+        answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
             return answer
         event = control[EVENT] - 1

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.automaton.tecs import BARE, LABEL_MASK
 from weft.kernels.jit import bare
 from weft.kernels.machine.machine import (
     ALONE,
@@ -19,6 +20,7 @@ from weft.kernels.machine.machine import (
     VALUES,
     WIDTH,
     evaluate,
+    holds,
 )
 from weft.kernels.machine.tagged import (
     ADD,
@@ -38,16 +40,21 @@ Int32s = npt.NDArray[np.int32]
 
 COUNT, SUM, AVERAGE, LEAST, GREATEST, FIRST, LAST = range(7)  # functions of all events in a slot
 FOLD = 3  # words of a fold: function, slot, column (-1: the events themselves)
+# A quick test compares an event with others: all in another slot; all, if it is itself the last of its slot; the last
+# in another slot; the next in the same slot.
+TEST = 6
+OF_ALL, OF_LAST, AGAINST_LAST, AGAINST_NEXT = range(4)
 
 
 class Conditions(NamedTuple):
     """All conditions of a query. `x_at` are offsets: the x of item i are x[x_at[i] : x_at[i + 1]]."""
 
     slot_count: int
+    fewest: int  # events of a match, which some condition asks for
     label_slots_at: Int32s
     label_slots: Int32s  # slots (condition, variable) an event with the label fills
     label_tests_at: Int32s
-    label_tests: Int32s  # [test, 4] -> operator, own column, other slot, its column (-1: the next event in that slot)
+    label_tests: Int32s  # [test, TEST] -> operator, own slot and column, other slot and column, which events
     label_general_at: Int32s
     label_general: Int32s  # [test, 2] -> condition, slot: tested over all combinations when the slot is filled
     label_enters_at: Int32s
@@ -63,6 +70,54 @@ class Conditions(NamedTuple):
     folds: Int32s  # [fold, 3]: the results that the code of each condition reads
     code_at: Int32s  # [condition, 2] -> where its code begins and ends
     room: Int64s  # where what the machine reads is noted
+
+
+class Cuts(NamedTuple):
+    """Tests that runs can fail as they grow, by label: those of `Conditions` that hold for whole matches."""
+
+    tests_at: Int32s
+    tests: Int32s  # [test, TEST]
+    fills: npt.NDArray[np.bool_]  # [label, slot]
+    slot_count: int
+    room: Int64s
+
+
+KEEP, NOT_LAST, CUT = range(3)  # a run: goes on, cannot end here, can neither end nor go on
+_LOOKED_AT = 4  # ways to go on from an event that are looked at
+
+
+@bare
+def cut(
+    cuts: Cuts, nodes: Int64s, mask: int, stored: Int64s, tail: Any, new: Int64s, at: Any, label: Any, head: Any
+) -> int:
+    """What becomes of the runs of a set by an event that would be marked next: KEEP, unless all fail a test with it."""
+    begin, end = cuts.tests_at[label], cuts.tests_at[label + 1]
+    if begin == end:
+        return KEEP
+    width = stored.size // (mask + 1)
+    answer = CUT
+    for _ in range(_LOOKED_AT):
+        place = head & mask
+        last = nodes[place << 2] & LABEL_MASK
+        if last >= BARE:
+            return KEEP
+        verdict = KEEP
+        for t in range(TEST * begin, TEST * end, TEST):
+            if verdict == CUT or not cuts.fills[last * cuts.slot_count + cuts.tests[t + 3]]:
+                continue
+            mine, their = at + VALUE * cuts.tests[t + 2], place * width + VALUE * cuts.tests[t + 4]
+            kind, word, other_kind, other = new[mine], new[mine + 1], stored[their], stored[their + 1]
+            if cuts.tests[t + 5] == AGAINST_NEXT:  # of the two, the event at hand is the next
+                kind, word, other_kind, other = other_kind, other, kind, word
+            if not holds(cuts.room, cuts.tests[t], kind, word, other_kind, other):
+                verdict = NOT_LAST if cuts.tests[t + 5] == AGAINST_LAST else CUT
+        if verdict == KEEP:
+            return KEEP
+        answer = min(answer, verdict)
+        head = nodes[(place << 2) + 2]
+        if head < tail:
+            return answer
+    return KEEP
 
 
 @bare

@@ -7,8 +7,15 @@ The walk goes backwards, so along a slot's chain positions rise.
 
 from __future__ import annotations
 
-from weft.kernels.automaton.conditions import Conditions, test_combinations
-from weft.kernels.automaton.enumerate import OPEN, POP
+from weft.kernels.automaton.conditions import (
+    AGAINST_LAST,
+    AGAINST_NEXT,
+    OF_LAST,
+    TEST,
+    Conditions,
+    test_combinations,
+)
+from weft.kernels.automaton.enumerate import OPEN, POP, PUT_OFF
 from weft.kernels.automaton.tecs import (
     BARE,
     BOTTOM,
@@ -35,13 +42,12 @@ from weft.kernels.automaton.tecs import (
     Path,
     State,
 )
-from weft.kernels.jit import inlined
-from weft.kernels.machine.machine import Machine, holds
+from weft.kernels.jit import bare
+from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import MISSING, VALUE
-from weft.kernels.memory.room import lend
 
 
-@inlined
+@bare
 def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int) -> bool:
     """The general conditions that an event decides, and those on a scope that it begins."""
     row = entry + 1
@@ -59,7 +65,7 @@ def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slo
     return True
 
 
-@inlined
+@bare
 def _complete(conditions: Conditions, path: Path, depth: int) -> bool:
     """Whether the conditions on a whole match hold."""
     for condition in conditions.last_tests:
@@ -68,27 +74,35 @@ def _complete(conditions: Conditions, path: Path, depth: int) -> bool:
     return True
 
 
-@inlined
+@bare
+def is_same_event(word: int, other: int) -> bool:
+    """Whether two nodes mark the same event."""
+    return bool(word >> LABEL_BITS == other >> LABEL_BITS and other & LABEL_MASK < BARE)
+
+
+@bare
 def enumerate_filtered(
     state: State,
     batch: Batch,
     output: Output,
     control: Int64s,
     conditions: Conditions,
-    machine: Machine,
     path: Path,
     event: int,
     horizon: int,
     counting: bool,
+    maximal: bool,
 ) -> int:
-    """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
+    """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER.
+
+    `maximal`: a match is left out when there is one that goes on from its first event to earlier ones.
+    """
     nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
     words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
     label_slots_at, label_slots, slow = conditions.label_slots_at, conditions.label_slots, conditions.slow
     label_tests_at, tests = conditions.label_tests_at, conditions.label_tests
     whole = conditions.last_tests.size > 0
-    slots, room = conditions.slot_count, conditions.room
-    lend(room, 0, machine)
+    slots, room, fewest = conditions.slot_count, conditions.room, conditions.fewest
     width = batch.payload.size // batch.letters.size
     mask = run_starts.size - 1
     tail = control[TAIL]
@@ -96,13 +110,20 @@ def enumerate_filtered(
     top, depth, current = control[STACK], control[DEPTH], control[CURRENT]
     matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
     final, emitted = control[FINAL], 0
-    deepest = min(stack.size >> 1, words.size) - 2
+    deepest = min(stack.size >> 1, words.size) - 4
+    alone = False  # the branch of the current node is on the stack already
     answer = DONE
     while True:
         if current == POP:
             if top > 0:
                 top -= 1
                 current, depth = stack[2 * top], stack[2 * top + 1]
+                if current <= PUT_OFF:  # longer ones came first: were there any?
+                    top -= 1
+                    current, alone = PUT_OFF - current, True
+                    if stack[2 * top] < control[EMITTED] + emitted:
+                        current, alone = POP, False
+                        continue
             else:
                 current = OPEN
         own = current == OPEN  # the event at hand is entered before any node
@@ -116,10 +137,11 @@ def enumerate_filtered(
                 latest[slot] = -1
             if label < 0:
                 current, own = next_, False
-        if top >= deepest or depth >= deepest:
+        if not alone and (top >= deepest or depth >= deepest):
             answer = DEEPER
             break
         entered, below = depth, top  # to come back to this node when a buffer is full
+        here_alone, alone = alone, False
         marked = own
         word, first, start = here << LABEL_BITS, here, now
         if own:
@@ -130,10 +152,21 @@ def enumerate_filtered(
             visits += 1
             place = current & mask
             word, next_, branch = nodes[place << 2], nodes[(place << 2) + 1], nodes[(place << 2) + 2]
-            if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
+            label = word & LABEL_MASK
+            if not here_alone and branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
+                other_word, other = nodes[(branch & mask) << 2], nodes[((branch & mask) << 2) + 2]
+                if maximal and next_ == BOTTOM and label < BARE and is_same_event(word, other_word):
+                    # First those that mark this event and earlier ones, then what begins with it, then the others.
+                    if other >= tail and nodes[((other & mask) << 2) + 3] >= horizon:
+                        stack[2 * top], stack[2 * top + 1] = other, depth
+                        top += 1
+                    stack[2 * top], stack[2 * top + 1] = control[EMITTED] + emitted, depth
+                    stack[2 * top + 2], stack[2 * top + 3] = PUT_OFF - current, depth
+                    top += 2
+                    current, alone = branch, True
+                    continue
                 stack[2 * top], stack[2 * top + 1] = branch, depth
                 top += 1
-            label = word & LABEL_MASK
             if label == UNION:
                 current = next_
                 continue
@@ -153,24 +186,27 @@ def enumerate_filtered(
                 earlier[row - slots + slot] = latest[row + slot]
                 latest[row + slot] = depth
             fits = True
-            for t in range(label_tests_at[label], label_tests_at[label + 1]):
-                operator, column, other, theirs = tests[4 * t], tests[4 * t + 1], tests[4 * t + 2], tests[4 * t + 3]
+            for t in range(TEST * label_tests_at[label], TEST * label_tests_at[label + 1], TEST):
+                operator, own_slot, column = tests[t], tests[t + 1], tests[t + 2]
+                other_slot, theirs, which = tests[t + 3], tests[t + 4], tests[t + 5]
                 mine = depth * width + VALUE * column
                 kind, value = kept[mine], kept[mine + 1]
-                if theirs >= 0:
-                    # Against all events in another slot.
-                    met = latest[row + other]
+                if which != AGAINST_NEXT:
+                    met = latest[row + other_slot]
+                    if which == OF_LAST and earlier[row - slots + own_slot] >= 0:
+                        met = -1
+                    while which == AGAINST_LAST and met >= 0 and earlier[met * slots + other_slot] >= 0:
+                        met = earlier[met * slots + other_slot]
                     while met >= 0 and fits:
                         their = met * width + VALUE * theirs
                         fits = holds(room, operator, kind, value, kept[their], kept[their + 1])
-                        met = earlier[met * slots + other]
+                        met = earlier[met * slots + other_slot]
                 else:
-                    # Against the next event in the same slot.
-                    met = earlier[row - slots + other]
+                    met = earlier[row - slots + other_slot]
                     if kind == MISSING:
                         fits = False
                     elif met >= 0:
-                        their = met * width + VALUE * column
+                        their = met * width + VALUE * theirs
                         fits = holds(room, operator, kind, value, kept[their], kept[their + 1])
                 if not fits:
                     break
@@ -181,7 +217,7 @@ def enumerate_filtered(
             if next_ != BOTTOM:
                 current = next_
                 continue
-        if whole and not _complete(conditions, path, depth):
+        if depth < fewest or (whole and not _complete(conditions, path, depth)):
             current = POP
             continue
         if not counting:

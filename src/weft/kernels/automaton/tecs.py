@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel, kernel
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -37,8 +37,8 @@ FINAL_EVENT = 5  # matches end at the event before control[EVENT]
 
 # Control words.
 (EVENT, HEAD, TAIL, PHASE, OUT_MATCHES, OUT_POSITIONS, ASK_STATE, ASK_CLASS) = range(8)
-(FINALS, FINAL, STACK, DEPTH, CURRENT, EMITTED, EPOCH, STEPS, VISITS, COUNTED, ASK_ROOM) = range(8, 19)
-CONTROL_WORDS = 19
+(FINALS, FINAL, STACK, DEPTH, CURRENT, EMITTED, EPOCH, STEPS, VISITS, COUNTED, ASK_ROOM, GROUP) = range(8, 20)
+CONTROL_WORDS = 20
 
 
 class Tables(NamedTuple):
@@ -64,7 +64,7 @@ class State(NamedTuple):
     epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
     touched: Int64s  # scratch, [state, 4]
     finals: Int64s  # scratch, [n, 2] -> label, head
-    stack: Int64s  # scratch, [n, 2] -> node, depth
+    stack: Int64s  # scratch, [n, 2] -> node, depth; more than SPINE words
 
 
 class Path(NamedTuple):
@@ -119,7 +119,7 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@inlined
+@bare
 def add_node(state: State, control: Int64s, word: int, next_: int, alternative: int, youngest: int) -> int:
     """Make a node; there must be room in the ring."""
     node: int = control[HEAD]
@@ -132,7 +132,7 @@ def add_node(state: State, control: Int64s, word: int, next_: int, alternative: 
     return node
 
 
-@inlined
+@bare
 def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elements: Int64s) -> tuple[int, int, int]:
     """Split a set at `youngest`: the number of elements above it (their ids in `elements`), the rest, nodes read."""
     mask = state.starts.size - 1
@@ -157,7 +157,7 @@ def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elem
     return count, current if current >= tail else 0, looked
 
 
-@inlined
+@bare
 def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below: int) -> int:
     """Put elements, the youngest first, on top of a set by explicit unions."""
     mask = state.starts.size - 1
@@ -171,14 +171,14 @@ def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below
     return head
 
 
-@inlined
+@bare
 def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: int) -> int:
     """The union of two sets, sorted by `youngest`."""
     mask = state.starts.size - 1
     tail = control[TAIL]
     if state.nodes[((left & mask) << 2) + 3] < state.nodes[((right & mask) << 2) + 3]:
         left, right = right, left
-    elements = np.empty(SPINE, np.int64)
+    elements = state.stack  # free while no match is enumerated
     count, rest, looked = _spine(state, tail, horizon, left, state.nodes[((right & mask) << 2) + 3], elements)
     control[STEPS] += looked
     below = right
@@ -194,10 +194,10 @@ def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: in
     return _stack_up(state, control, elements, count, below)
 
 
-@inlined
+@bare
 def insert_node(state: State, control: Int64s, horizon: int, head: int, word: int, next_: int, youngest: int) -> int:
     """Add an output node below the elements of a set that are younger; the new node's id is ASK_ROOM."""
-    elements = np.empty(SPINE, np.int64)
+    elements = state.stack  # free while no match is enumerated
     count, rest, looked = _spine(state, control[TAIL], horizon, head, youngest, elements)
     control[STEPS] += looked
     mask = state.starts.size - 1
@@ -220,3 +220,42 @@ def free_expired(state: State, control: Int64s, horizon: int) -> None:
     while tail < head and state.nodes[((tail & mask) << 2) + 3] < horizon:
         tail += 1
     control[TAIL] = tail
+
+
+@bare_kernel
+def mark_live(nodes: Int64s, tail: int, head: int, live: npt.NDArray[np.bool_]) -> int:
+    """Mark all nodes that the marked ones, by slot, lead to; how many there are. What a node leads to is older."""
+    mask = live.size - 1
+    count = 0
+    for node in range(head - 1, tail - 1, -1):
+        if not live[node & mask]:
+            continue
+        count += 1
+        for field in range(1, 3):
+            older = nodes[((node & mask) << 2) + field]
+            if older >= tail:
+                live[older & mask] = True
+    return count
+
+
+@bare_kernel
+def move_live(old: State, tail: int, head: int, live: npt.NDArray[np.bool_], places: Int64s, new: State) -> None:
+    """Copy the marked nodes to another ring, with ids from `head` on, which `places` has by old slot."""
+    mask, new_mask = old.starts.size - 1, new.starts.size - 1
+    width = old.payload.size // old.starts.size
+    to = head
+    for node in range(tail, head):
+        at = node & mask
+        if not live[at]:
+            continue
+        places[at] = to
+        there = to & new_mask
+        for field in range(4):
+            word = old.nodes[(at << 2) + field]
+            if (field == 1 or field == 2) and word >= tail:
+                word = places[word & mask]
+            new.nodes[(there << 2) + field] = word
+        new.starts[there] = old.starts[at]
+        for column in range(width):
+            new.payload[there * width + column] = old.payload[at * width + column]
+        to += 1

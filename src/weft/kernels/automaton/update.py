@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.kernels.automaton.conditions import CUT, KEEP, Cuts, cut
 from weft.kernels.automaton.tecs import (
     ASK_CLASS,
     ASK_ROOM,
@@ -41,14 +42,14 @@ from weft.kernels.automaton.tecs import (
     lowest_bit,
     unite_sets,
 )
-from weft.kernels.jit import kernel
+from weft.kernels.jit import bare
 
 U = np.uint64
 ONE, TWO, FOUR, SIX, LOW = U(1), U(2), U(4), U(6), U(63)
 
 
-@kernel
-def update(tables: Tables, state: State, batch: Batch, control: Int64s) -> int:
+@bare
+def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
     """Process events from control[EVENT] on until one ends matches: FINAL, and they are in state.finals.
 
     DONE at the end of the batch, else what is needed to go on.
@@ -65,6 +66,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s) -> int:
     end = U(letters.size)
     width = U(new_payload.size) // max(end, ONE)
     keyed = slots.size > 0
+    cutting = cuts.tests.size > 0
     size = run_starts.size
     mask = U(size - 1)
     slot = U(0)
@@ -147,7 +149,12 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s) -> int:
             for _ in range(edges[at] >> 1):
                 label, target_ = np.int64(edges[at + ONE]), edges[at + TWO]
                 at += U(3)
-                if edges[at] != 0 and key != NEVER:
+                fate = KEEP
+                if cutting and label >= 0 and head >= 0:
+                    fate = cut(cuts, nodes, size - 1, payload, control[TAIL], new_payload, event * width, label, head)
+                if fate == CUT:
+                    continue
+                if edges[at] != 0 and key != NEVER and fate == KEEP:
                     final_sets[finals] = label
                     final_sets[finals + ONE] = head
                     finals += TWO

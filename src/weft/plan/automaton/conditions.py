@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.algebra.predicates import Aggregate, Attribute, Comparison, ComparisonOperator, Expression, Monotone
 from weft.plan.automaton.cea import Automaton, Condition, Slot
 from weft.plan.automaton.determinize import Label
 
-Kind = str  # "pair", "general", "rising", "whole" or "same"
+Kind = str  # "pair", "last", "general", "rising", "whole" or "same"
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,12 @@ class CompiledConditions:
     conditions: tuple[CompiledCondition, ...]
     label_slots: tuple[tuple[int, ...], ...]
     label_enters: tuple[tuple[int, ...], ...]
+    same: Mapping[Slot, Slot]  # slots that others stand for
 
     def slot(self, condition: CompiledCondition, attribute: Attribute) -> int:
         """The slot with the events that an attribute is of."""
-        return self.slots.index((condition.number, attribute.variable or ""))
+        slot = condition.number, attribute.variable or ""
+        return self.slots.index(self.same.get(slot, slot))
 
     def column(self, attribute: Attribute) -> int:
         """The number of an attribute among those that are read; -1 where events are counted."""
@@ -53,6 +55,7 @@ class CompiledConditions:
 
 @dataclass
 class _Compiler:
+    same: Mapping[Slot, Slot]
     slots: dict[Slot, int] = field(default_factory=dict)
     attributes: dict[str, int] = field(default_factory=dict)
 
@@ -61,7 +64,8 @@ class _Compiler:
         assert attribute.variable is not None
         if attribute.name != "*":
             self.attributes.setdefault(attribute.name, len(self.attributes))
-        return self.slots.setdefault((condition, attribute.variable), len(self.slots))
+        slot = condition, attribute.variable
+        return self.slots.setdefault(self.same.get(slot, slot), len(self.slots))
 
     def read(self, condition: int, node: Expression) -> Iterable[tuple[int, str]]:
         """The slots that an expression reads, each with the function of all its events, or nothing."""
@@ -78,18 +82,33 @@ class _Compiler:
 
 def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> CompiledConditions:
     """The tables of a query's conditions."""
-    compiler = _Compiler()
+    compiler = _Compiler(_same_slots(automaton))
     conditions = automaton.conditions
     compiled = [_compile(compiler, number, condition) for number, condition in enumerate(conditions)]
     slots = tuple(compiler.slots)
-    compiled += [implied for condition in compiled for implied in _implied(condition, automaton, slots)]
+    compiled += [implied for condition in compiled for implied in _implied(condition, automaton)]
     return CompiledConditions(
         slots,
         tuple(compiler.attributes),
         tuple(compiled),
-        tuple(tuple(sorted(compiler.slots[slot] for slot in label.slots)) for label in labels),
+        tuple(tuple(sorted({compiler.slots[compiler.same[slot]] for slot in label.slots})) for label in labels),
         tuple(tuple(sorted(label.enters)) for label in labels),
+        compiler.same,
     )
+
+
+def _same_slots(automaton: Automaton) -> dict[Slot, Slot]:
+    """For each slot the first that is always filled by the same events, so that one is enough."""
+    holders: dict[Slot, set[int]] = {}
+    for number, atom in enumerate(automaton.atoms):
+        for slot in atom.slots:
+            holders.setdefault(slot, set()).add(number)
+    found: dict[object, Slot] = {}
+    same: dict[Slot, Slot] = {}
+    for slot in sorted(holders):
+        scope = slot[0] if automaton.conditions[slot[0]].scoped else None
+        same[slot] = found.setdefault((scope, slot[1], frozenset(holders[slot])), slot)
+    return same
 
 
 def _compile(compiler: _Compiler, number: int, condition: Condition) -> CompiledCondition:
@@ -105,7 +124,9 @@ def _compile(compiler: _Compiler, number: int, condition: Condition) -> Compiled
     singles = tuple(dict.fromkeys(slot for slot, function in read if not function))
     wholes = tuple(sorted({slot for slot, function in read if function and function != "COUNT"}))
     everything = tuple(sorted({slot for slot, _ in read}))
-    if any(function for _, function in read):
+    if _is_last(left, right) and len(everything) == 2:
+        kind = "last"
+    elif any(function for _, function in read):
         kind = "whole"
     elif isinstance(left, Attribute) and isinstance(right, Attribute) and len(singles) == 2:
         kind = "pair"
@@ -116,7 +137,15 @@ def _compile(compiler: _Compiler, number: int, condition: Condition) -> Compiled
     )
 
 
-def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence[Slot]) -> Iterable[CompiledCondition]:
+def _is_last(left: Expression, right: Expression) -> bool:
+    """Whether an attribute is compared with that of the last event of a variable."""
+    match left, right:
+        case (Aggregate("LAST"), Attribute()) | (Attribute(), Aggregate("LAST")):
+            return True
+    return False
+
+
+def _implied(condition: CompiledCondition, automaton: Automaton) -> Iterable[CompiledCondition]:
     """What an equality of two variables says of one of them alone.
 
     If every match binds a, then `a[x] = b[y]` for all pairs asks all events of b to have the same y. This can
@@ -129,7 +158,7 @@ def _implied(condition: CompiledCondition, automaton: Automaton, slots: Sequence
     assert isinstance(other, Attribute)
     for own, theirs in ((one, other), (other, one)):
         if _is_always_filled(automaton, (condition.number, theirs.variable or "")):
-            slot = slots.index((condition.number, own.variable or ""))
+            slot = condition.singles[0 if own is one else 1]
             yield CompiledCondition("same", "=", False, (slot,), (slot,), (), own, None, condition.number)
 
 

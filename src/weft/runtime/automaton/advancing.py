@@ -20,6 +20,7 @@ from weft.runtime.automaton.tables import AutomatonTables, extended
 from weft.runtime.events import Int64s
 
 Int32s = npt.NDArray[np.int32]
+_SMALL_RING = 1 << 14  # a ring that grows has room for so many nodes at least
 _MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; larger limits are applied after it
 
 
@@ -58,20 +59,25 @@ class AutomatonRun:
                 found, self._output = take_output(self._output, control)
                 yield found
             elif answer == tecs.FLUSH:
-                # Not even one match fits: its positions need a larger buffer.
-                self._output = empty_output(len(self._output.events), 2 * len(self._output.positions))
+                # Not even one match fits, or not all of an event from which one is chosen.
+                self._output = empty_output(2 * len(self._output.events), 2 * len(self._output.positions))
             if answer == tecs.DONE:
                 return
 
     def _advance(self, batch: tecs.Batch, *, counting: bool) -> int:
-        given = self.tables.arrays, self.state, batch, self._output, self.control
+        given = self.tables.arrays, self.state, batch, self._output, self.control, self.conditions.cuts
         if self.keeps_best:
             return advance_best(*given, self._best)
         if self.conditions:
             return advance_filtered(
-                *given, self._path, self.conditions.tables, self.conditions.machine(self._path), counting
+                *given,
+                self._path,
+                self.conditions.tables,
+                self.conditions.machine(self._path),
+                counting,
+                self.keeps_maximal,
             )
-        return advance_all(*given, self._path, counting)
+        return advance_all(*given, self._path, counting, self.keeps_maximal)
 
     def free_expired(self, horizon: int) -> None:
         """Let the ring forget the nodes that no match can use any more."""
@@ -107,11 +113,10 @@ class AutomatonRun:
 
     def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
         """Which partitions still have partial matches inside the window."""
-        slots = len(self.state.active) // self.tables.words
-        bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
-        youngest = self.state.rows.reshape(slots, self.tables.states, 2)[:, :, 1]
-        live: npt.NDArray[np.bool_] = np.any(bits[:, : self.tables.states].astype(bool) & (youngest >= horizon), axis=1)
-        return live & (self.state.epochs == self.control[tecs.EPOCH]) if self.tables.arrays.consume == 2 else live
+        youngest = self.state.rows.reshape(-1, 2)[:, 1]
+        live = (self._active_rows() & (youngest >= horizon)).reshape(-1, self.tables.states)
+        found: npt.NDArray[np.bool_] = np.any(live, axis=1)
+        return found
 
     def clear_slots(self, slots: Int32s) -> None:
         """Forget partitions, so that their slots can be given to others."""
@@ -176,25 +181,42 @@ class AutomatonRun:
         self.state = self.state._replace(active=active.ravel(), rows=rows.ravel(), touched=touched)
 
     def _grow_ring(self, room: int) -> None:
+        """Make room in the ring: nodes that nothing leads to are given up, if they are most, else it is enlarged."""
         head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
-        old = len(self.state.starts)
-        new = old
-        while (head - tail + room) * 4 > new * 3:
-            new *= 2
-        nodes, starts = np.zeros((new, 4), np.int64), np.zeros(new, np.int64)
-        payload = np.zeros((new, self.width), np.int64)
-        old_nodes, old_payload = self.state.nodes.reshape(old, 4), self.state.payload.reshape(old, self.width)
-        while tail < head:
-            # Between two multiples of the old size a run of ids is one piece in both rings.
-            count = min(head, (tail // old + 1) * old) - tail
-            here, there = tail & (old - 1), tail & (new - 1)
-            nodes[there : there + count] = old_nodes[here : here + count]
-            starts[there : there + count] = self.state.starts[here : here + count]
-            payload[there : there + count] = old_payload[here : here + count]
-            tail += count
-        self.state = self.state._replace(nodes=nodes.ravel(), starts=starts, payload=payload.ravel())
+        live = np.zeros(len(self.state.starts), bool)
+        heads = self.state.rows.reshape(-1, 2)[self._active_rows(), 0]
+        live[heads[heads >= tail] & (len(live) - 1)] = True
+        kept = tecs.mark_live(self.state.nodes, tail, head, live)
+        size = len(live)
+        while (kept + room) * 2 > size or size < _SMALL_RING:
+            size *= 2
+        self._move_nodes(live, size)
+        self.control[[tecs.TAIL, tecs.HEAD]] = head, head + kept
+
+    def _active_rows(self) -> npt.NDArray[np.bool_]:
+        """By row: whether its partition is in its state."""
+        slots = len(self.state.epochs)
+        bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
+        active = bits[:, : self.tables.states].astype(bool)
+        if self.tables.arrays.consume == 2:
+            active &= (self.state.epochs == self.control[tecs.EPOCH])[:, None]
+        found: npt.NDArray[np.bool_] = active.ravel()
+        return found
+
+    def _move_nodes(self, live: npt.NDArray[np.bool_], size: int) -> None:
+        """Move the live nodes to a ring of another size; they get ids after all that were given."""
+        head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
+        old, places = self.state, np.zeros(len(live), np.int64)
+        self.state = old._replace(
+            nodes=np.zeros(4 * size, np.int64),
+            starts=np.zeros(size, np.int64),
+            payload=np.zeros(size * self.width, np.int64),
+        )
+        tecs.move_live(old, tail, head, live, places, self.state)
+        heads = self.state.rows[::2]
+        heads[:] = np.where(heads >= tail, places[heads & (len(live) - 1)], heads)
         if self.keeps_best:
-            self._best = self._best._replace(numbers=np.full(new, -1, np.int32))
+            self._best = self._best._replace(numbers=np.full(size, -1, np.int32))
 
     def _grow_scratch(self) -> None:
         state = self.state
@@ -225,6 +247,18 @@ class AutomatonRun:
             finals=np.zeros(64, np.int64),
             stack=np.zeros(256, np.int64),
         )
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the kernel itself applies the strategy and the limit."""
+        return self.keeps_best or self.keeps_maximal
+
+    @property
+    def keeps_maximal(self) -> bool:
+        """Whether the kernel itself reports the maximal matches only: where all that is marked is shown."""
+        shown = all(label.names for label in self.automaton.labels)
+        alone = self.query.limit is None and not self.automaton.may_repeat
+        return self.query.strategy is Strategy.MAX and shown and alone
 
     @property
     def keeps_best(self) -> bool:

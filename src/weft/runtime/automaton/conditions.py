@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.predicates import Aggregate, Attribute, Comparison, Expression, Predicate
+from weft.algebra.predicates import Aggregate, Attribute, Comparison, Expression, Literal, Predicate
 from weft.kernels.automaton import conditions as kernel
 from weft.kernels.automaton.tecs import Path
 from weft.kernels.machine import machine
@@ -65,6 +66,7 @@ class ConditionTables:
         self.width = VALUE * len(compiled.attributes)
         self._source = Code()
         self.tables = _tables(compiled, self._source)
+        self.cuts = _cuts(compiled, self.tables.room)
         self._stack = self._source.stack()
         self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
         self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)
@@ -144,6 +146,7 @@ def _tables(compiled: CompiledConditions, code: Code) -> kernel.Conditions:
         folds.append(list(bound.folds))
     return kernel.Conditions(
         slot_count=len(compiled.slots),
+        fewest=max(map(_fewest, items), default=0),
         label_slots_at=_offsets(compiled.label_slots),
         label_slots=_flat(compiled.label_slots),
         label_tests_at=_offsets(tests),
@@ -166,15 +169,44 @@ def _tables(compiled: CompiledConditions, code: Code) -> kernel.Conditions:
     )
 
 
-def _tests(compiled: CompiledConditions, item: CompiledCondition, slot: int) -> Iterable[tuple[int, int, int, int]]:
+def _fewest(item: CompiledCondition) -> int:
+    """How many events a match must have to satisfy a condition on the count of a variable."""
+    match item.sides:
+        case (Aggregate("COUNT"), Literal(least)):
+            operator = item.operator
+        case (Literal(least), Aggregate("COUNT")):
+            operator = MIRRORED[item.operator]
+        case _:
+            return 0
+    if item.scoped or operator not in (">", ">=", "=") or isinstance(least, bool | str) or not 0 <= least < 2**31:
+        return 0
+    return math.floor(least) + 1 if operator == ">" else math.ceil(least)
+
+
+def _cuts(compiled: CompiledConditions, room: Int64s) -> kernel.Cuts:
+    """The tests of an event with those marked before it that runs can fail for good, whatever comes."""
+    items = [item for item in compiled.conditions if not item.scoped]
+    tests = [
+        [test for slot in own for item in items for test in _tests(compiled, item, slot) if test[-1] != kernel.OF_LAST]
+        for own in compiled.label_slots
+    ]
+    fills = [slot in own for own in compiled.label_slots for slot in range(len(compiled.slots))]
+    flat = _flat(test for group in tests for test in group)
+    return kernel.Cuts(_offsets(tests), flat, np.array(fills, bool), len(compiled.slots), room)
+
+
+def _tests(compiled: CompiledConditions, item: CompiledCondition, slot: int) -> Iterable[tuple[int, ...]]:
     """The quick tests of a condition when a slot is filled."""
-    sides = [side for side in item.sides if isinstance(side, Attribute)]
-    columns = [compiled.column(side) for side in sides]
-    if item.kind in ("rising", "same") and slot in item.slots:
-        yield OPERATORS[item.operator], columns[0], slot, -1
-    elif item.kind == "pair":
-        left, right = (compiled.slot(item, side) for side in sides)
-        if slot == left:
-            yield OPERATORS[item.operator], columns[0], right, columns[1]
-        if slot == right:
-            yield OPERATORS[MIRRORED[item.operator]], columns[1], left, columns[0]
+    if item.kind not in ("rising", "same", "pair", "last"):
+        return
+    read = [side.attribute if isinstance(side, Aggregate) else side for side in item.sides]
+    places = [(compiled.slot(item, side), compiled.column(side)) for side in read if isinstance(side, Attribute)]
+    if len(places) == 1:
+        if slot == places[0][0]:
+            yield OPERATORS[item.operator], *places[0], *places[0], kernel.AGAINST_NEXT
+        return
+    lasts = [isinstance(side, Aggregate) for side in item.sides]
+    for own, other, operator in ((0, 1, item.operator), (1, 0, MIRRORED[item.operator])):
+        which = kernel.OF_LAST if lasts[own] else kernel.AGAINST_LAST if lasts[other] else kernel.OF_ALL
+        if slot == places[own][0]:
+            yield OPERATORS[operator], *places[own], *places[other], which

@@ -50,7 +50,7 @@ def take_output(output: tecs.Output, control: Int64s) -> tuple[Found, tecs.Outpu
     A well-filled buffer is given away and the next one is larger; else its content is copied.
     """
     count, used = int(control[tecs.OUT_MATCHES]), int(control[tecs.OUT_POSITIONS])
-    control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS]] = 0
+    control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS, tecs.GROUP]] = 0
     matches, positions = len(output.events), len(output.positions)
     found = Found(
         output.events[:count],

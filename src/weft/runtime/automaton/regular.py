@@ -49,7 +49,7 @@ class QueryRun:
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
-        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.keeps_best)
+        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.chooses)
         fields = selected_fields(query, automaton.automaton)
         reads = bool(fields or query.computed or query.top)
         self.history = History(query, fields, automaton.labels) if reads else None
@@ -97,7 +97,7 @@ class QueryRun:
         if self.held is not None:
             return sum(map(len, self.push(batch, letters, slots)))
         prepared = self._prepare(batch, letters, slots)
-        if not self.selector.idle or self.run.keeps_best:
+        if not self.selector.idle or self.run.chooses:
             return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
         before = int(self.run.control[tecs.COUNTED])
         for _ in self.run.run(prepared, counting=True):

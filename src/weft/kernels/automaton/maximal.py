@@ -1,0 +1,68 @@
+"""MAX: of the matches that end at one event, those whose positions are not strictly contained in another's."""
+
+from __future__ import annotations
+
+from weft.kernels.automaton.enumerate import OPEN
+from weft.kernels.automaton.tecs import (
+    COUNTED,
+    CURRENT,
+    EMITTED,
+    FINAL,
+    GROUP,
+    OUT_MATCHES,
+    OUT_POSITIONS,
+    STACK,
+    Int64s,
+    Output,
+)
+from weft.kernels.jit import bare
+
+
+@bare
+def begin_again(output: Output, control: Int64s) -> None:
+    """Take back the matches of the event at hand, since there is no room for all of them."""
+    matches = control[GROUP]
+    control[COUNTED] -= control[OUT_MATCHES] - matches
+    control[OUT_MATCHES], control[OUT_POSITIONS] = matches, output.offsets[matches]
+    control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
+
+
+@bare
+def _is_within(output: Output, one: int, other: int) -> bool:
+    """Whether a match has only positions of another one, and fewer; both are ascending."""
+    at, end = output.offsets[one], output.offsets[one + 1]
+    there, stop = output.offsets[other], output.offsets[other + 1]
+    if end - at >= stop - there:
+        return False
+    while at < end and there < stop:
+        if output.positions[at] == output.positions[there]:
+            at += 1
+        there += 1
+    return bool(at == end)
+
+
+@bare
+def keep_maximal(output: Output, control: Int64s) -> None:
+    """Drop the matches of the event at hand that are strictly contained in another of them."""
+    begin, end = control[GROUP], control[OUT_MATCHES]
+    if end - begin < 2:
+        return
+    for match in range(begin, end):  # `firsts` of what is dropped is negative, until all are compared
+        for other in range(begin, end):
+            if _is_within(output, match, other):
+                output.firsts[match] = -1
+                break
+    to, used = begin, output.offsets[begin]
+    for match in range(begin, end):
+        if output.firsts[match] < 0:
+            continue
+        output.events[to], output.firsts[to] = output.events[match], output.firsts[match]
+        output.starts[to] = output.starts[match]
+        low, high = output.offsets[match], output.offsets[match + 1]
+        for k in range(low, high):
+            output.positions[used], output.labels[used] = output.positions[k], output.labels[k]
+            used += 1
+        to += 1
+        output.offsets[to] = used
+    control[COUNTED] -= end - to
+    control[OUT_MATCHES], control[OUT_POSITIONS] = to, used
