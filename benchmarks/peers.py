@@ -152,12 +152,9 @@ WHERE length >= 10
 
 NEXT = "SELECT a.name FROM A a ; B b ; C c WHERE FILTER(a.name = b.name), FILTER(b.name = c.name)"
 NEXT_SQL = """
-SELECT count(*) FROM (
-  SELECT type, min(CASE WHEN type = 'B' THEN c END) OVER w AS c FROM (
-    SELECT type, name, ts, min(CASE WHEN type = 'C' THEN ts END) OVER w AS c
-    FROM events WINDOW w AS (PARTITION BY name ORDER BY ts DESC ROWS UNBOUNDED PRECEDING))
-  WINDOW w AS (PARTITION BY name ORDER BY ts DESC ROWS UNBOUNDED PRECEDING))
-WHERE type = 'A' AND c IS NOT NULL
+WITH b AS (SELECT name, ts FROM events WHERE type = 'B'), c AS (SELECT name, ts FROM events WHERE type = 'C'),
+     ab AS (SELECT a.name, b.ts FROM events AS a ASOF JOIN b ON a.name = b.name AND b.ts > a.ts WHERE a.type = 'A')
+SELECT count(*) FROM ab ASOF JOIN c ON ab.name = c.name AND c.ts > ab.ts
 """
 
 STRICT = "SELECT * FROM S WHERE A AS a : B AS b : C AS c PARTITION BY [name] WITHIN 1 HOUR"
@@ -180,9 +177,10 @@ SELECT count(*) FROM ab JOIN c USING (name, second) WHERE ab.ts < c.ts AND c.ts 
 """
 
 ABSENT = "SELECT a.name FROM (A a ; B b) \\ C c WHERE FILTER(a.name = b.name), FILTER(a.name = c.name)"
+# Of B and C, which comes next?
 ABSENT_SQL = """
 SELECT count(*) FROM (
-  SELECT type, min(CASE WHEN type = 'B' THEN ts END) OVER w AS b, min(CASE WHEN type = 'C' THEN ts END) OVER w AS c
-  FROM events WINDOW w AS (PARTITION BY name ORDER BY ts DESC ROWS UNBOUNDED PRECEDING))
-WHERE type = 'A' AND b IS NOT NULL AND (c IS NULL OR b < c)
+  SELECT type, lead(CASE WHEN type <> 'A' THEN type END IGNORE NULLS) OVER w AS following
+  FROM events WINDOW w AS (PARTITION BY name ORDER BY ts))
+WHERE type = 'A' AND following = 'B'
 """

@@ -67,21 +67,29 @@ def _look_ahead(
     slots: Int64s,
     rights: Int64s,
     at: Any,
+    known: Any,
     count: int,
+    ahead: Int64s,
     entries: Int64s,
     table: Int64s,
-) -> None:
-    """Fetch what rights that come soon will look up: the place of a key first, later the entries there."""
-    if at + AHEAD < count:
-        has, word = key_of(key, 1, facts.values, facts.width, rows, slots, rights[at + AHEAD])
-        place = ((np.int64(word) >> 1) & (len(table) // PLACE - 1)) * PLACE
-        prefetch(table, place)
-        prefetch(table, place + PLACE - 1)
-    if at + AHEAD // 2 < count:
-        has, word = key_of(key, 1, facts.values, facts.width, rows, slots, rights[at + AHEAD // 2])
-        place = find(table, word)
-        if has and table[place + HEAD] < table[place + TAIL]:
-            prefetch(entries, table[place + HEAD] * ENTRY)
+) -> Any:
+    """Note the keys of rights that come soon, and fetch their places in a table that is far, later the entries there.
+
+    How many rights have their keys noted; 0 stands for no key.
+    """
+    far = len(table) > FAR
+    while known < count and known < at + AHEAD:
+        has, word = key_of(key, 1, facts.values, facts.width, rows, slots, rights[known])
+        ahead[known % AHEAD] = np.int64(word | np.uint64(1)) if has else 0
+        known += 1
+        if far and has:
+            place = ((np.int64(word) >> 1) & (len(table) // PLACE - 1)) * PLACE
+            prefetch(table, place)
+            prefetch(table, place + PLACE - 1)
+    soon = at + AHEAD // 2
+    if far and soon < known and ahead[soon % AHEAD] != 0:
+        prefetch(entries, table[find(table, np.uint64(ahead[soon % AHEAD])) + HEAD] * ENTRY)
+    return known
 
 
 @bare
@@ -109,12 +117,13 @@ def _take(
     entries: Int64s,
     table: Int64s,
     ordered: Int64s,
+    ahead: Int64s,
 ) -> int:
     """Take what can be taken with the room there is; why it stopped. Called again, it goes on where it stopped."""
     values, width = facts.values, facts.width
     pick, kind, shift, runs = parameters[PICK], parameters[JOINED], parameters[SHIFTED], parameters[RUNS] != 0
     limit, limit_slot, needed = parameters[LIMIT], parameters[LIMIT_SLOT], parameters[NEEDED]
-    far = len(table) > FAR
+    known = control[RIGHT_AT]
     while True:
         here = control[RIGHT_AT]
         if here == control[GROUP_END]:  # the next group
@@ -150,12 +159,13 @@ def _take(
                     return MORE_GROUP
                 _put_by_history(rows, rights, here, end, ordered)
             control[GROUP], control[GROUP_END] = here, end
-        if far:
-            _look_ahead(key, facts, rows, slots, rights, here, right_count, entries, table)
+        known = _look_ahead(key, facts, rows, slots, rights, here, known, right_count, ahead, entries, table)
         nth = here - control[GROUP]
         by_history = pick == NEXT_ONES and control[GROUP_END] - control[GROUP] > 1
-        right = ordered[nth] if by_history else rights[here]
-        has, word = key_of(key, 1, values, width, rows, slots, right)
+        right, has, word = rights[here], ahead[here % AHEAD] != 0, np.uint64(ahead[here % AHEAD])
+        if by_history:
+            right = ordered[nth]
+            has, word = key_of(key, 1, values, width, rows, slots, right)
         place = find(table, word)
         at, tail = table[place + HEAD], table[place + TAIL]
         if not has:
@@ -236,7 +246,7 @@ def follow(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take all that ends before `bound`, rights group by group of equal ends, each after the lefts that end before."""
     control[GROUP_END] = control[RIGHT_AT]
-    ordered = np.empty(16, np.int64)
+    ordered, ahead = np.empty(16, np.int64), np.empty(AHEAD, np.int64)
     while True:
         answer = _take(
             parameters,
@@ -262,6 +272,7 @@ def follow(
             entries,
             table,
             ordered,
+            ahead,
         )
         if answer == DONE:
             return rows, slots, out, entries, table

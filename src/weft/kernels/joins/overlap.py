@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, inlined, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -19,12 +19,13 @@ from weft.kernels.joins.buckets import (
     find,
     fits,
     is_full,
+    make_room,
     probe_values,
     put_values,
     squeezed,
     with_room,
 )
-from weft.kernels.joins.joining import LEFT_AT, OUT, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joins.joining import LEFT_AT, OUT, OWN, RIGHT_AT, join_row, more_rows, no_room
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.joins.occurrences import (
     END,
@@ -38,6 +39,7 @@ from weft.kernels.joins.occurrences import (
     SOURCE,
     START,
     enlarged,
+    grown,
     positions_of,
 )
 from weft.kernels.memory.borrow import borrowed
@@ -50,6 +52,8 @@ SHIFT_RIGHT, SPAN, SHARE = range(3)
 # how many ticks one can matter (-1: for ever).
 WHEN, ONE_IS_ENOUGH, LIMIT = range(3)
 BEFORE_IT, DURING, BETWEEN = range(3)
+ASKED = OWN  # its own control word: the key that asks for room
+DONE, MORE = range(2)
 
 
 @inlined
@@ -203,8 +207,8 @@ def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) ->
     return rows[c + START] <= rows[u + START] and not _common(rows, events, one, unwanted)[1]
 
 
-@kernel
-def without(
+@bare
+def _pass_on(
     parameters: Int64s,
     tests: Int64s,
     where: Int64s,
@@ -223,50 +227,33 @@ def without(
     out: Int64s,
     entries: Int64s,
     table: Int64s,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
-    lent_out, lent_entries, lent_table = out, entries, table
-    out = borrowed(out)
-    entries = borrowed(entries)
-    table = borrowed(table)
-    parameters = borrowed(parameters)
-    tests = borrowed(tests)
-    where = borrowed(where)
-    key = borrowed(key)
-    rows = borrowed(rows)
-    slots = borrowed(slots)
-    events = borrowed(events)
-    inputs = borrowed(inputs)
-    others = borrowed(others)
-    control = borrowed(control)
-    store = borrowed(store)
-    facts = borrow(facts)
+) -> int:
+    """Do so with the room there is: DONE, or MORE with `control[ASKED]` for the key that needs room."""
     values, width = facts.values, facts.width
     when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
     forward = when == BEFORE_IT
-    at_end = False
-    while not at_end:
+    while True:
         one = inputs[control[LEFT_AT]] if control[LEFT_AT] < input_count else np.int64(-1)
-        at_end = bool(one < 0 or rows[one * ROW + END] >= bound)
+        at_end = one < 0 or rows[one * ROW + END] >= bound
         time = np.int64(bound) if at_end else rows[one * ROW + END]
         while control[RIGHT_AT] < other_count:
             unwanted = others[control[RIGHT_AT]]
             if rows[unwanted * ROW + END] > time or rows[unwanted * ROW + END] >= bound:
                 break
-            control[RIGHT_AT] += 1
             has, word = key_of(key, 1, values, width, rows, slots, unwanted)
-            if not has or (one_is_enough and table[find(table, word) + TAIL] > 0):
-                continue
             place = find(table, word)
-            if is_full(table, place):
-                lent_entries, lent_table = with_room(lent_entries, lent_table, store, word, time, parameters[LIMIT])
-                entries, table = borrowed(lent_entries), borrowed(lent_table)
-                place = find(table, word)
-            u = unwanted * ROW
-            to = append(entries, table, place, unwanted, rows[u + END], rows[u + START], 0)
-            put_values(entries, to, tests, 1, values, width, rows, slots, unwanted)
+            if has and not (one_is_enough and table[place + TAIL] > 0):
+                if is_full(table, place):
+                    if not make_room(entries, table, store, word, time, parameters[LIMIT]):
+                        control[ASKED] = np.int64(word)
+                        return MORE
+                    place = find(table, word)
+                u = unwanted * ROW
+                to = append(entries, table, place, unwanted, rows[u + END], rows[u + START], 0)
+                put_values(entries, to, tests, 1, values, width, rows, slots, unwanted)
+            control[RIGHT_AT] += 1
         if at_end:
-            break
+            return DONE
         control[LEFT_AT] += 1
         has, word = key_of(key, 0, values, width, rows, slots, one)
         head, tail = np.int64(0), np.int64(0)
@@ -289,12 +276,59 @@ def without(
             spoilt = (
                 fits(entries, at, tests, 1, probe, facts)
                 and _stands(rows, events, unwanted, one, when)
-                and all_hold(where, facts, rows, slots, one, unwanted)
+                and (len(where) == 0 or all_hold(where, facts, rows, slots, one, unwanted))
             )
         if not spoilt:
-            if control[OUT] == len(out):
-                lent_out = enlarged(out, control[OUT], 1)
-                out = borrowed(lent_out)
             out[control[OUT]] = one
             control[OUT] += 1
-    return lent_out, lent_entries, lent_table
+
+
+@kernel
+def without(
+    parameters: Int64s,
+    tests: Int64s,
+    where: Int64s,
+    key: Int64s,
+    facts: Facts,
+    rows: Int64s,
+    slots: Int64s,
+    events: Int64s,
+    inputs: Int64s,
+    input_count: int,
+    others: Int64s,
+    other_count: int,
+    bound: int,
+    control: Int64s,
+    store: Int64s,
+    out: Int64s,
+    entries: Int64s,
+    table: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
+    out = grown(out, control[OUT], input_count - control[LEFT_AT])
+    facts = borrow(facts)
+    while True:
+        answer = _pass_on(
+            parameters,
+            tests,
+            borrowed(where),
+            key,
+            facts,
+            borrowed(rows),
+            borrowed(slots),
+            borrowed(events),
+            inputs,
+            input_count,
+            others,
+            other_count,
+            bound,
+            control,
+            store,
+            out,
+            entries,
+            table,
+        )
+        if answer == DONE:
+            return out, entries, table
+        word = np.uint64(control[ASKED])
+        entries, table = with_room(entries, table, store, word, np.int64(bound), -1)
