@@ -47,6 +47,7 @@ class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
     def __init__(self, layer: Layer, since: int | None, position: int) -> None:
+        self.node = layer
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}

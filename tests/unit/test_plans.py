@@ -1,0 +1,60 @@
+"""What is planned is what runs: the matcher holds the plan, and parts of a plan have what their queries need."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft
+from weft.api import together
+from weft.plan.operators import GraphOp, RulesOp
+from weft.plan.planner import plan
+from weft.runtime.matcher import Matcher
+
+PROGRAMS = {
+    "regular": ["QUERY Q AS SELECT * WHERE A ; B WITHIN 5 EVENTS", "QUERY R AS SELECT * WHERE B : A WITHIN 5 EVENTS"],
+    "network": ["pattern P sequence(A a, B b)\npattern Q any(P p, A a)"],
+    "mixed": [
+        "pattern P sequence(A a, B b) derive k = a.k",
+        "define Q(k: int) from P(k = $k) and each A(k = $k) within 9 from P where k = A.k",
+        "QUERY R AS SELECT q[k] WHERE Q AS q ; P AS p WITHIN 1 HOUR",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_matcher_holds_the_plan(name: str) -> None:
+    chosen = plan(together(PROGRAMS[name]))
+    matcher = Matcher(chosen)
+    assert matcher.plan is chosen
+    assert [layer.node for layer in matcher.layers] == list(chosen.layers)
+    told = sorted(number for layer in matcher.layers for number in layer.told)
+    assert told == list(range(len(chosen.queries)))
+
+
+def test_a_part_of_a_plan_has_what_its_queries_need() -> None:
+    program = weft.compile("SELECT * FROM A a ; B b SELECT * FROM (A a ; B b) ; C c SELECT * FROM C c", language="eql")
+    chosen = plan(program)
+    (part,) = chosen.only([1]).operators
+    assert isinstance(part, GraphOp)
+    assert [output.query.name for output in part.graph.outputs] == ["q_2"]
+    assert [node.operator for node in part.graph.nodes] == ["Source", "Source", "Follow", "Source", "Follow"]
+    assert chosen.only(range(3)).layers == chosen.layers
+
+
+def test_rules_before_and_after_another_language_run_twice_and_tell_once() -> None:
+    texts = [
+        "define X(v: int) from A() where v = A.v\ndefine Z(v: int) from Y() and each X() within 9 from Y where v = X.v",
+        "QUERY Y AS SELECT x[v] WHERE X AS x ; B WITHIN 5 EVENTS",
+    ]
+    program = together(texts)
+    first, between, last = plan(program).layers
+    assert [len(layer.feeders) for layer in (first, between, last)] == [0, 1, 1]
+    (rules,) = last.operators
+    assert isinstance(rules, RulesOp)
+    assert [rule.name for rule in rules.rules] == ["X", "Z"]
+    assert rules.silent == {0}
+    events = [{"type": type_, "ts": at, "v": at} for at, type_ in enumerate("AABCA")]
+    found = list(weft.detect(events, program))
+    assert found == list(weft.detect(events, program, engine="meaning"))
+    assert [match.query for match in found].count("X") == 3
+    assert weft.count(events, program) == {name: sum(m.query == name for m in found) for name in program.names}
