@@ -26,6 +26,10 @@ FORMULAS = (
     *("A{2,} AS a", "(A ; B){1,2} AS a", "A? ; B+ AS a", "B AS a FILTER a[x BETWEEN 0 AND 1]"),
     *("A+ AS a FILTER a[x IS NOT NULL]", "(A OR B) AS a FILTER a[ABS(x - 1) = 1 OR LENGTH(UPPER(k)) = 2]"),
 )
+FORMULAS += (
+    "A AS a ; B AS b FILTER ABS(a[x] - b[x]) <= 1 AND UPPER(a[k]) = UPPER(b[k])",
+    "(A OR C)+ AS a ; B AS b FILTER COALESCE(a[x], 5) > ABS(b[x] - 2) + LENGTH(b[k])",
+)
 VALUES = ("COUNT(a)", "SUM(a[x]) + 1", "MAX(a[x]) - MIN(a[x])", "AVG(a[x])", "COALESCE(FIRST(a[x]), -1)", "LAST(a[k])")
 
 

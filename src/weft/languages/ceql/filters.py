@@ -122,13 +122,27 @@ class Filters:
             case syntax.Comparison(operator, left, right):
                 if _is_constant(node):
                     self._refuse(node)
-                yield self._expressions.comparison(operator, value(left, place), value(right, place), node)
+                comparison = self._expressions.comparison(operator, value(left, place), value(right, place), node)
+                yield from self._checked(node, _without_abs(comparison))
             case syntax.InRange(operand, negated=False):
-                yield from self._expressions.range_bounds(node, value(operand, place), place)
+                bounds = self._expressions.range_bounds(node, value(operand, place), place)
+                yield from self._checked(node, bounds)
             case syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():
                 message = "over several variables or an aggregate, a filter must be one comparison"
                 hint = "use = <> < <= > >= or IN RANGE, and join comparisons with AND and OR"
                 self._findings.error("filter-too-complex", message, node.span, hint)
+
+    def _checked(
+        self, node: syntax.Expression, found: tuple[algebra.Comparison, ...]
+    ) -> tuple[algebra.Comparison, ...]:
+        """Functions take values of one event here: what they are worth is known when the event comes."""
+        for part in (part for comparison in found for part in comparison.walk() if isinstance(part, algebra.Call)):
+            whole = any(isinstance(below, algebra.Aggregate) for below in part.walk())
+            if whole or len(algebra.variables_of(part)) != 1:
+                message = f"{part.function} of several events cannot be compared in a filter"
+                hint = "apply it to attributes of one variable; ABS(…) may be below a bound: ABS(a[x] - b[x]) < 2"
+                self._findings.error("filter-too-complex", message, node.span, hint)
+        return found
 
     def computed(self, node: syntax.Expression, bound: Bindings) -> algebra.Expression:
         """A value over the variables of a match."""
@@ -200,6 +214,18 @@ class Filters:
                 message = "a filter must be about at least one variable"
                 hint = "write x[predicate], x[attribute] = y[attribute] or COUNT(x) > 2"
                 self._findings.error("not-a-condition", message, node.span, hint)
+
+
+def _without_abs(comparison: algebra.Comparison) -> tuple[algebra.Comparison, ...]:
+    """`ABS(v) < c` as `v < c` and `-v < c`, where v is of several events."""
+    left, operator, right = comparison.left, comparison.operator, comparison.right
+    if operator in (">", ">="):
+        left, operator, right = right, "<" if operator == ">" else "<=", left
+    match left:
+        case algebra.Call("ABS", (value,)) if operator in ("<", "<=") and len(algebra.variables_of(value)) != 1:
+            signs = (value, algebra.Negative(value))
+            return tuple(algebra.Comparison(operator, signed, right) for signed in signs)
+    return (comparison,)
 
 
 def _example(bound: Bindings) -> str:

@@ -12,10 +12,23 @@ from dataclasses import dataclass, field, replace
 
 from weft.algebra.chains import Chain, Fits
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
-from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate, variables_of
+from weft.algebra.predicates import (
+    Always,
+    And,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    variables_of,
+)
 from weft.algebra.query import Query
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.chains import ChainAtoms, fitting
+from weft.tree import Node
 
 Slot = tuple[int, str]  # (condition, variable)
 UNLESS = "\0unless"  # what an event is bound to that spoils a match
@@ -55,6 +68,7 @@ class Automaton:
     near: tuple[frozenset[int], ...]  # by atom: followers at the very next event
     far: tuple[frozenset[int], ...]  # by atom: followers at any later event
     conditions: tuple[Condition, ...]
+    derived: tuple[tuple[str, Expression], ...] = ()  # attributes that conditions read, worked out for each event
 
 
 @dataclass
@@ -63,6 +77,7 @@ class _Builder:
     near: list[set[int]] = field(default_factory=list)
     far: list[set[int]] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
+    derived: dict[str, Expression] = field(default_factory=dict)
 
     def add(self, atom: Atom) -> int:
         self.atoms.append(atom)
@@ -101,6 +116,7 @@ def build_automaton(query: Query) -> Automaton:
         tuple(map(frozenset, builder.near)),
         tuple(map(frozenset, builder.far)),
         tuple(builder.conditions),
+        tuple(builder.derived.items()),
     )
 
 
@@ -220,6 +236,27 @@ def _change(builder: _Builder, part: _Part, change: Callable[[Atom], Atom]) -> N
         builder.atoms[index] = change(builder.atoms[index])
 
 
+def _with_derived(predicate: Predicate, derived: dict[str, Expression]) -> Predicate:
+    """The condition with functions of one event as attributes, whose values are known when the event comes."""
+
+    def of_the_event(node: Node) -> Node:
+        return Attribute(node.name) if isinstance(node, Attribute) else node
+
+    def replaced(node: Node) -> Node:
+        if not isinstance(node, Call):
+            return node.map_children(replaced)
+        (variable,) = variables_of(node)  # others are refused when a program is lowered
+        alone = node.transform(of_the_event)
+        assert isinstance(alone, Expression)
+        name = f"\0{alone!r}"
+        derived[name] = alone
+        return Attribute(name, variable)
+
+    changed = replaced(predicate)
+    assert isinstance(changed, Predicate)
+    return changed
+
+
 def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: bool) -> _Part:
     """Give the part's atoms their slots in the condition.
 
@@ -227,6 +264,7 @@ def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: 
     first atoms gets a copy that enters the scope, and only the copies can begin an instance.
     """
     number = len(builder.conditions)
+    predicate = _with_derived(predicate, builder.derived)
     builder.conditions.append(Condition(predicate, scoped))
     variables = variables_of(predicate)
     for index in range(part.begin, part.end):

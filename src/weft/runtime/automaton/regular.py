@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,9 @@ from weft.runtime.automaton.history import History, selected_fields
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.sessions import SessionTracker
 from weft.runtime.automaton.windows import WindowKeys
+from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.functions import to_column
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
@@ -162,8 +165,16 @@ class QueryRun:
         self.horizon, self.time = int(horizons[-1]), int(batch.ends[-1])
         if self.history is not None:
             self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
-        payload = self.run.conditions.payload(batch)
+        payload = self.run.conditions.payload(self._derived(batch))
         return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
+
+    def _derived(self, batch: EventBatch) -> EventBatch:
+        """The batch with the attributes that conditions read and that are worked out from others."""
+        derived = self.run.automaton.automaton.derived
+        if not derived:
+            return batch
+        made = {name: to_column(vectors.evaluate(value, batch), len(batch)) for name, value in derived}
+        return replace(batch, columns={**batch.columns, **made})
 
     def _report(self, batch: EventBatch, found: Found) -> MatchBatch:
         return MatchBatch(
