@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -37,7 +36,7 @@ def warm(
         raise InputError("there is no folder for compiled kernels that only you can write to: set WEFT_CACHE to one")
     started = time.perf_counter()
     names = warming.all_kernels()
-    count = processes or len(os.sched_getaffinity(0))
+    count = processes or warming.cores()
     helpers = warming.start(names, count, subprocess.PIPE)
     for done, name in enumerate(_said(helpers), 1):
         if sys.stderr.isatty():

@@ -62,10 +62,14 @@ def start(names: Sequence[str], processes: int, says: int = subprocess.DEVNULL) 
     ]
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def help_out() -> None:
     """Have what is missing of the imported kernels compiled on cores that are free, while this process goes on."""
-    cores = len(os.sched_getaffinity(0))
-    free = min(cores - 1, round(cores - os.getloadavg()[0]), MOST_HELPERS)
+    free = min(cores() - 1, round(cores() - os.getloadavg()[0]), MOST_HELPERS)
     if free > 0 and HELPER not in os.environ and cache_folder() is not None:
         _HELPERS.extend(start(names_of(KERNELS), free))
 
