@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.plan.operators import Definer
 from weft.runtime import blocks
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s
+from weft.runtime.exact import as_floats, exact_column
 from weft.runtime.lists import Lists, grouped, side_by_side, single_lists
 from weft.runtime.matches import MatchBatch
 from weft.runtime.writing.match_rows import id_words
@@ -94,17 +97,24 @@ def column_of_field(values: pa.Array) -> Column:
     kind = values.type
     if pa.types.is_union(kind):
         parts = [column_of_field(_of_child(values, child)) for child in range(kind.num_fields)]
-        numbers, texts, booleans = (
-            next((array for part in parts if (array := getattr(part, name)) is not None), None) for name in blocks.KINDS
-        )
-        return Column(numbers, texts, booleans)
+        if sum(part.numbers is not None for part in parts) > 1:
+            parts = [as_floats(part) for part in parts]
+        return Column(**{name: _either([getattr(part, name) for part in parts]) for name in blocks.KINDS})
     if pa.types.is_boolean(kind):
         return Column(booleans=values)
+    if pa.types.is_decimal(kind):
+        return exact_column(values.cast(pa.string()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return Column(numbers=values.cast(pa.int64() if pa.types.is_integer(kind) else pa.float64()))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
         return Column(texts=values.cast(pa.string()))
     return Column()
+
+
+def _either(arrays: Sequence[pa.Array | None]) -> pa.Array | None:
+    """Arrays of which at most one has a value in each row, as one."""
+    present = [array for array in arrays if array is not None]
+    return pc.coalesce(*present) if present else None
 
 
 def _of_child(values: pa.Array, child: int) -> pa.Array:
