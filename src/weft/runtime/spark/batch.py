@@ -21,6 +21,7 @@ from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.names import quoted
 from weft.runtime.spark.schema import RUN_DDL
+from weft.runtime.spark.shipping import shipped
 
 
 def run_frame(frame: DataFrame, job: Job) -> DataFrame:
@@ -28,7 +29,7 @@ def run_frame(frame: DataFrame, job: Job) -> DataFrame:
 
     Arrival order, which decides between equal times, is the order of partitions, then of rows.
     """
-    return needed_columns(frame, job).mapInArrow(partial(pack_batches, job=job), RUN_DDL)
+    return needed_columns(frame, job).mapInArrow(shipped(partial(pack_batches, job=job)), RUN_DDL)
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -37,7 +38,8 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
     ordered = together.sortWithinPartitions("lane", "first", "source", "part", "chunk")
-    return ordered.mapInArrow(partial(count_runs if counting else match_runs, job=job), output_columns(job.shape))
+    work = count_runs if counting else match_runs
+    return ordered.mapInArrow(shipped(partial(work, job=job)), output_columns(job.shape))
 
 
 def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import InputError, UsageError, WeftError
+from weft.runtime.spark.shipping import MISSING
 
 
 def own_error(failure: Exception) -> Exception:
@@ -12,6 +13,8 @@ def own_error(failure: Exception) -> Exception:
             _, found, message = line.partition(f"weft.errors.{kind.__name__}: ")
             if found:
                 return as_weft(kind, message)
+        if MISSING in line:
+            return as_weft(UsageError, line[line.index(MISSING) :])
     return failure
 
 

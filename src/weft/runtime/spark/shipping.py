@@ -1,0 +1,33 @@
+"""Work that is sent to tasks in a way that lets a machine without weft say so in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+MISSING = "weft is not installed on an executor"
+
+
+def shipped(work: Work) -> Work:
+    """The same work, which needs weft only when it begins: the function itself is sent by value."""
+    packed, missing = cloudpickle.dumps(work), MISSING
+
+    def begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+        import sys
+
+        try:
+            own = pickle.loads(packed)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "weft":
+                raise
+            raise RuntimeError(
+                f"{missing}, in {sys.executable}: install it there, or send it along "
+                "(spark-submit --archives, see docs/spark.md)"
+            ) from None
+        yield from own(batches)
+
+    return begun

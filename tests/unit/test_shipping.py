@@ -1,0 +1,32 @@
+"""Work is sent to tasks in a way that a machine without weft can tell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from pyspark import cloudpickle
+
+from weft.errors import UsageError
+from weft.runtime.spark.batch import pack_batches
+from weft.runtime.spark.failures import own_error
+from weft.runtime.spark.shipping import MISSING, shipped
+
+RUN = """
+import pickle, sys
+sys.modules["weft"] = None
+list(pickle.load(open(sys.argv[1], "rb"))(iter([])))
+"""
+
+
+def test_an_executor_without_weft_says_so_in_one_sentence(tmp_path: Path) -> None:
+    sent = tmp_path / "sent"
+    sent.write_bytes(cloudpickle.dumps(shipped(partial(pack_batches, job=None))))  # type: ignore[arg-type]
+    done = subprocess.run([sys.executable, "-c", RUN, str(sent)], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"RuntimeError: {MISSING}, in ")
+    told = own_error(RuntimeError(done.stderr))
+    assert isinstance(told, UsageError)
+    assert str(told).startswith(MISSING)
