@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from weft.errors import UsageError
 from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
@@ -58,6 +59,7 @@ class Head:
     timer: int | None = None
     used: dict[str, int] = field(default_factory=dict)  # how many events of a stored run have gone on
     stamp: str = ""  # made new at every trigger
+    lanes: int = 0  # how many there were when the stream began
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -82,8 +84,13 @@ class LaneState:
         queries = job.lane_named(lane_id).queries
         stored = pages.get(HEAD)
         if stored is None:
-            return cls(job, Head(), Sequencer(), Matcher(job.plan, queries))
+            return cls(job, Head(lanes=len(job.lanes)), Sequencer(), Matcher(job.plan, queries))
         head = Head(**json.loads(stored))
+        if head.lanes not in (0, len(job.lanes)):
+            raise UsageError(
+                f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {len(job.lanes)}: "
+                "pass the `lanes` that it began with, or use a new checkpoint"
+            )
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None:
             remembered.job = job
