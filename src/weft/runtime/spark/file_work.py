@@ -46,6 +46,16 @@ class FileWork:
             rejects = pack_rejects([Rejected(0, str(problem), None, path, 0)])
             yield self._without_events(Place(source, number, at), rejects)
 
+    def changed(self, path: str, source: int, number: int, grown: tuple[int, int]) -> pa.RecordBatch:
+        """The rows that tell of a file that was changed after it was found."""
+        then, now = grown
+        reason = (
+            f"the file had {then:,} bytes when it was found and has {now:,} now: what was added or changed since it "
+            "was read takes no part; write files elsewhere, and move them here when they are complete"
+        )
+        rejects = pack_rejects([Rejected(0, reason, None, path, 0)])
+        return self._without_events(Place(source, number, 0), rejects)
+
     def _chunks(self, path: str, form: str, defaults: Mapping[str, str]) -> Iterator[Chunk]:
         for piece in pieces_of(path, form, self.job.reading, defaults):
             yield from read(piece, self.readers, self.job)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -52,12 +52,16 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) ticks that a source sent none, or (none) the end of the stream."""
+    """One file to read, or (no path) ticks that a source sent none, or (none) the end of the stream.
+
+    With `grown`, a file that had other bytes when it was found: so many then, and so many now.
+    """
 
     number: int
     source: int = 0
     path: str | None = None
     ticks: int = 0
+    grown: tuple[int, int] | None = None
 
 
 class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
@@ -127,7 +131,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         wanted = limit.max_files if isinstance(limit, ReadMaxFiles) else total
         files = max(start["files"], min(total, start["files"] + wanted))
         complete = self._stream.ending and start["files"] == total
-        heard = {source for source, _ in known[start["files"] :]}
+        heard = {found.source for found in known[start["files"] :]}
         silences = enumerate(zip(start["idle"], self._silences, strict=True))
         idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
         return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle}
@@ -135,7 +139,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def partitions(self, start: Offset, end: Offset) -> Sequence[Part]:
         """One for each file, for the end, and for silence."""
         files = found_files(self._stream, look=False)[start["files"] : end["files"]]
-        parts = [Part(start["files"] + at, source, path) for at, (source, path) in enumerate(files)]
+        parts = [Part(start["files"] + at, file.source, file.path, 0, file.grown) for at, file in enumerate(files)]
         if end["ended"] > start["ended"]:
             parts.append(Part(end["files"]))
         tick = self._stream.tick
@@ -149,28 +153,45 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             number, ticks = partition.number, partition.ticks
             yield work.silence(partition.source, number, ticks) if ticks else work.end(number)
             return
+        if partition.grown is not None:
+            yield work.changed(partition.path, partition.source, partition.number, partition.grown)
+            return
         form = self._stream.formats[_ending(partition.path)]
         defaults = self._stream.folders[partition.source].defaults
         yield from work.runs(partition.path, form, partition.source, partition.number, defaults)
 
 
-def found_files(stream: FileStream, *, look: bool) -> list[tuple[int, str]]:
-    """The files so far as (source, path); `look` first for new ones, which are appended to the log.
+class Found(NamedTuple):
+    """A file in the log, with its bytes when it was found; `before`: those that an earlier entry has."""
+
+    source: int
+    path: str
+    size: int = -1  # not known, in logs of old
+    before: int = -1
+
+    @property
+    def grown(self) -> tuple[int, int] | None:
+        """For a file that changed after it was found: its bytes then and now."""
+        return None if self.before < 0 else (self.before, self.size)
+
+
+def found_files(stream: FileStream, *, look: bool) -> list[Found]:
+    """The files so far; `look` first for new and changed ones, which are appended to the log.
 
     The log is what makes a restart read the same files in the same order. New files go in by age, then name.
     """
     log = Path(stream.log)
-    known = [(int(entry[0]), str(entry[1])) for entry in map(json.loads, _lines(log))]
+    known = [Found(*entry) for entry in map(json.loads, _lines(log))]
     if not look:
         return known
-    seen = set(known)
+    sizes = {(found.source, found.path): found.size for found in known}
     fresh = [
-        (status.st_mtime_ns, number, path)
+        (status.st_mtime_ns, Found(number, path, status.st_size, sizes.get((number, path), -1)))
         for number, folder in enumerate(stream.folders)
         for path, status in _listed(folder.path, stream.formats)
-        if (number, path) not in seen
+        if sizes.get((number, path)) is None or -1 < sizes[number, path] != status.st_size
     ]
-    added = [(number, path) for _, number, path in sorted(fresh)]
+    added = [found for _, found in sorted(fresh)]
     if added:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import count
 
 from pyspark.sql import DataFrame, Observation
@@ -74,6 +75,13 @@ def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
     if not watched:
         if delay is not None and delay < 0:
             raise UsageError(f"delay must not be negative, and it is {delay}")
+        if delay is None:
+            warnings.warn(
+                "the stream has no watermark: an event that a trigger brings after later ones of earlier triggers is "
+                "late and takes no part (`late` in the stream's progress counts them). Say how late events may be: "
+                f"frame.withWatermark({reading.time!r}, …), or delay=… in ticks",
+                stacklevel=5,
+            )
         return Lateness(delay or 0, reading.time_unit)
     wanted = reading.time if reading.time in frame.columns else "end"
     if wanted not in watched:
