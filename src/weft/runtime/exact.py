@@ -119,6 +119,17 @@ def mapped(column: Column, rows: npt.NDArray[np.int64], result: Callable[[int | 
     return found
 
 
+def shown(column: Column, count: int) -> pa.Array:
+    """A column as one array; where there are values of several kinds, a union keeps each as it is."""
+    kinds = [*shown_parts(column), column.texts, column.booleans]
+    present = [values for values in kinds if values is not None and values.null_count < len(values)]
+    if len(present) < 2:
+        return present[0] if present else pa.nulls(count, pa.string())
+    plain = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in present]
+    types = np.select([np.asarray(values.is_valid()) for values in plain], range(len(plain)), 0).astype(np.int8)
+    return pa.UnionArray.from_sparse(pa.array(types), plain)
+
+
 def shown_parts(column: Column) -> list[pa.Array]:
     """The numbers of a column as arrays, each null where another has the value: decimals with their own scale."""
     numbers, digits = column.numbers, column.exact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from weft.algebra.predicates import Aggregate, Attribute, Expression
 from weft.runtime.classify import vectors
 from weft.runtime.classify.functions import Numbers, Vector, to_column
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown_parts, unnamed_rows, worth
+from weft.runtime.exact import shown, unnamed_rows, worth
 from weft.tree import Node
 
 # The values of an attribute for all events bound to its variable, and where those of each match begin.
@@ -41,8 +41,7 @@ def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
     batch = EventBatch(pa.nulls(matches), places, places, places, columns=columns)
     alone = columns.get(plain.name) if isinstance(plain, Attribute) else None
     column = alone or to_column(vectors.evaluate(plain, batch), matches)
-    kinds = [*shown_parts(_named(column)), column.texts, column.booleans]
-    return one_column([values for values in kinds if values is not None and values.null_count < matches], matches)
+    return shown(_named(column), matches)
 
 
 def _named(column: Column) -> Column:
@@ -53,14 +52,6 @@ def _named(column: Column) -> Column:
     unnamed = np.zeros(len(column.exact), bool)
     unnamed[rows] = True
     return replace(column, exact=pc.if_else(pa.array(unnamed), column.exact, pa.scalar(None, pa.string())))
-
-
-def one_column(kinds: Sequence[pa.Array], length: int) -> pa.Array:
-    """Values by kind as one array; where there are several kinds, a union keeps each as it is."""
-    if len(kinds) < 2:
-        return kinds[0] if kinds else pa.nulls(length, pa.string())
-    types = np.select([np.asarray(values.is_valid()) for values in kinds], range(len(kinds)), 0).astype(np.int8)
-    return pa.UnionArray.from_sparse(pa.array(types), list(kinds))
 
 
 def _aggregate(function: str, column: Column, begins: Int64s, *, whole: bool) -> Column:

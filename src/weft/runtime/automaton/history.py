@@ -16,11 +16,11 @@ from weft.algebra.query import Computed, Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
 from weft.runtime import blocks
-from weft.runtime.automaton.computed import computed_field, one_column
+from weft.runtime.automaton.computed import computed_field
 from weft.runtime.automaton.found import Found
 from weft.runtime.automaton.held import RANK
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown_parts
+from weft.runtime.exact import shown
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,11 @@ class History:
 
     def _field(self, field: SelectedField, found: Found) -> pa.Array:
         positions, counts = self._bound(field.variable, found)
-        values = self._values(field.attribute, positions)
+        values = shown(self._column(field.attribute, positions), len(positions))
         if field.many:
             return pa.LargeListArray.from_arrays(counts, values)
         has = counts[1:] > counts[:-1]
         return values.take(pa.array(counts[:-1], mask=~has))
-
-    def _values(self, attribute: str, positions: Int64s) -> pa.Array:
-        column = self._column(attribute, positions)
-        kinds = [*shown_parts(column), column.texts, column.booleans]
-        present = [values for values in kinds if values is not None and values.null_count < len(values)]
-        return one_column(present, len(positions))
 
     def _column(self, attribute: str, positions: Int64s) -> Column:
         where = np.concatenate([chunk for chunk, _ in self.chunks] or [np.empty(0, np.int64)])

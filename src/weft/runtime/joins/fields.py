@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.composites import CompositeQuery
@@ -17,7 +16,7 @@ from weft.runtime.blocks import concat, take
 from weft.runtime.classify import vectors
 from weft.runtime.classify.functions import to_column
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown_parts
+from weft.runtime.exact import shown
 from weft.tree import Node
 
 _LEAST_ROWS = 1 << 14  # smaller chunks are put together
@@ -94,7 +93,7 @@ class Fields:
         """The fields of matches, given what they read as columns."""
         none = np.zeros(count, np.int64)
         batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
-        return {name: _values(value, batch) for name, value in self.fields}
+        return {name: shown(column_of(value, batch), count) for name, value in self.fields}
 
 
 def column_name(part: Node) -> str:
@@ -115,26 +114,9 @@ def by_column(node: Node) -> Node:
     return node
 
 
-def _values(value: Node, batch: EventBatch) -> pa.Array:
-    column = column_of(value, batch)
-    return merged(column, len(batch))
-
-
 def column_of(value: Node, batch: EventBatch) -> Column:
     """The values of an expression for all rows of a batch."""
     assert isinstance(value, Expression)
     if isinstance(value, Attribute):
         return batch.columns.get(value.name, Column())
     return to_column(vectors.evaluate(value, batch), len(batch))
-
-
-def merged(column: Column, count: int) -> pa.Array:
-    """Values of several kinds as one array; a union keeps each as it is."""
-    kinds = [*shown_parts(column), column.texts, column.booleans]
-    present = [values for values in kinds if values is not None and values.null_count < len(values)]
-    if len(present) < 2:
-        return present[0] if present else pa.nulls(count, pa.string())
-    plain = [p.dictionary_decode() if pa.types.is_dictionary(p.type) else p for p in present]
-    valid: list[npt.NDArray[np.bool_]] = [np.asarray(values.is_valid()) for values in plain]
-    types = np.select(valid, range(len(plain)), 0).astype(np.int8)
-    return pa.UnionArray.from_sparse(pa.array(types), plain)

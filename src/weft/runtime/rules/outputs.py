@@ -18,7 +18,7 @@ from weft.kernels.rules import tables as t
 from weft.runtime.buffers import room
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
-from weft.runtime.joins.fields import merged
+from weft.runtime.exact import shown
 from weft.runtime.machine.values import column_of
 from weft.runtime.matches import Labels, MatchBatch, Origin
 from weft.schema import Kind
@@ -167,7 +167,7 @@ def field_values(kinds: Kinds, words: Int64s, kind: Kind, texts: TextTable) -> p
     if kind is Kind.FLOAT:
         return pa.array(words.view(np.float64), mask=mask)
     if tagged.FLOAT in present:  # whole numbers of more than 64 bits
-        return merged(column_of(kinds, words, texts), len(words))
+        return shown(column_of(kinds, words, texts), len(words))
     return pa.array(words, mask=mask)
 
 

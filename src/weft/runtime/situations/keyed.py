@@ -18,7 +18,7 @@ from weft.runtime.buffers import room, writable
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.keys import KeyCoder
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.joins.fields import merged
+from weft.runtime.exact import shown
 from weft.runtime.machine.code import Code
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import pages_below, pages_under
@@ -152,7 +152,7 @@ class KeyedRun:
         fields = {}
         if self._fields is not None:
             columns = self._fields.values(self._members, positions.reshape(found, self._width))
-            fields = {name: merged(column, found) for name, column in columns.items()}
+            fields = {name: shown(column, found) for name, column in columns.items()}
             positions = self._members.places(positions)
         return MatchBatch(
             query=self.query.name,

@@ -10,7 +10,8 @@ import pyarrow as pa
 from weft.algebra.predicates import Attribute
 from weft.algebra.situations import SituationQuery
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.joins.fields import by_column, column_name, column_of, merged
+from weft.runtime.exact import shown
+from weft.runtime.joins.fields import by_column, column_name, column_of
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.stage import Stage
@@ -82,7 +83,7 @@ class Reporter:
     def matches(self, sets: Int64s) -> MatchBatch:
         """The matches of sets."""
         found = self._absences(sets) if self._stage.is_absence else self._sets(sets)
-        fields = {name: merged(column, len(found)) for name, column in self._columns.items()}
+        fields = {name: shown(column, len(found)) for name, column in self._columns.items()}
         return MatchBatch(**{**vars(found), "fields": fields})
 
     def _sets(self, sets: Int64s) -> MatchBatch:
