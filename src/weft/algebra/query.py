@@ -142,6 +142,11 @@ class Program:
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
 
+    def __repr__(self) -> str:
+        """Short, for a shell; `weft.explain` shows the whole."""
+        shown = ", ".join(self.names[:5]) + (", …" if len(self.names) > 5 else "")
+        return f"<{self.language} program: {shown or 'no queries'}>"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the queries, each once, in order; a rule's is the type that it defines."""
