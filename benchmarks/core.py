@@ -34,7 +34,7 @@ _ARROW: dict[str, Callable[..., object]] = {
 
 
 _ONE = np.empty(0, np.int32)
-_NO_PAYLOAD = np.empty(0)
+_NO_PAYLOAD = np.empty(0, np.int64)
 
 
 def run(scale: float = 1.0) -> list[Row]:
