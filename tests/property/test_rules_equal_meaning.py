@@ -176,7 +176,7 @@ def test_rules_that_come_later_see_later_events(case: Case, other: Case, at: int
         found += run.push(batches[0])
     numbers = run.extend(named)
     gone = run.extend([Rule("Gone", *[getattr(rule, name) for name in _PARTS]) for rule in others])
-    run.reduce(gone)
+    run.remove(gone)
     if late:
         found += run.push(batches[-1])
     alone = matches(Program("tesla", tuple(named)), late)
