@@ -19,7 +19,7 @@ from weft.runtime.joins import sweep as joins_sweep
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules import memory as rules_memory
-from weft.runtime.situations import keyed, members, stage
+from weft.runtime.situations import keyed, stage
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 BOUNDS = [
@@ -30,7 +30,6 @@ BOUNDS = [
     (joins_sweep, "LEAST_ROWS"),
     (rules_memory, "LEAST_TEXTS"),
     (keyed, "LEAST_KEYS"),
-    (members, "LEAST_TEXTS"),
     (stage, "LEAST_EVENTS"),
     (stage, "LEAST_KEYS"),
 ]
