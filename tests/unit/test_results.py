@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -88,3 +89,9 @@ def test_parquet_files_have_the_same_columns(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["match", "-q", PAIR, "--events", str(events), "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert pq.read_table(out).to_pylist() == weft.detect(str(events), PAIR).to_arrow().to_pylist()
+
+
+def test_no_field_is_left_out_of_the_event() -> None:
+    text = "SELECT COUNT(f) AS tries, s[amount] WHERE A+ AS f ; B AS s WITHIN 1 MINUTE"
+    event = weft.detect(TABLE, text).to_arrow()["event"].to_pylist()[0]
+    assert set(json.loads(event) if isinstance(event, str) else event) == {"tries", "amount"}

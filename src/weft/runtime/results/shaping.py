@@ -100,7 +100,8 @@ def _fields_of(query: AnyQuery, schema: pa.Schema) -> tuple[EventField, ...] | N
     else:
         found = [_field(field.name, field.value, schema) for field in query.fields]
     fields = tuple(field for field in found if field is not None)
-    return fields if len(fields) == len(found) else None
+    # A field whose type is not known here is not left out: the whole event is JSON then.
+    return fields if {field.name for field in fields} == set(query.field_kinds) else None
 
 
 def _shown(name: str, variable: str, attribute: str, schema: pa.Schema, *, many: bool = False) -> EventField | None:
