@@ -59,7 +59,7 @@ def check_fit(program: Program, read: Collection[str], columns: Columns | None, 
         return
     inner = {type_ for query in program.queries for type_ in query.reads}
     derived = {name for query in program.queries if query.defines in inner for name in query.field_kinds}
-    own = {time, type, START, END, STREAM} | derived
+    own = {time, type, START, END, STREAM, "*"} | derived  # `*` is what COUNT counts: the events themselves
     for name in sorted(set(read) - own):
         if columns.get(name.partition(".")[0], "text") is None:
             continue  # a field of what may be a struct
