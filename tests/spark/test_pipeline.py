@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark.pipeline import Stream, cut, in_batch, job_for, local, matches_in, packed, reasons_in
@@ -13,6 +15,8 @@ from tests.strategies import Example, examples
 import weft
 from weft.algebra.patterns import Bind, Event, Sequence
 from weft.algebra.query import Program, Query
+from weft.errors import UsageError
+from weft.runtime.state.pages import FOREIGN
 
 SOME = settings(max_examples=50, deadline=None)
 
@@ -53,6 +57,25 @@ TWO = Program(
         Query("all", Event("B")),
     ),
 )
+
+
+@pytest.mark.parametrize("page", ["matcher/format", "head"])
+def test_pages_of_another_layout_are_refused(page: str) -> None:
+    stream = Stream(job_for(TWO, 1, streaming=True), delay=2)
+    stream.trigger([[{"type": "A", "ts": 10, "k": 1}]])
+    stream.forget()
+    for pages in stream.pages.values():
+        pages[page] = b'{"of": "old"}'
+    with pytest.raises(UsageError, match=FOREIGN):
+        stream.end()
+
+
+def test_what_a_process_remembers_of_a_lane_is_not_for_another_program() -> None:
+    stream = Stream(job_for(TWO, 1, streaming=True), delay=2)
+    stream.trigger([[{"type": "A", "ts": 10, "k": 1}]])
+    stream.job = job_for(replace(TWO, queries=tuple(reversed(TWO.queries))), 1, streaming=True)
+    with pytest.raises(UsageError, match=FOREIGN):
+        stream.end()
 
 
 def test_every_late_event_is_reported_once_with_what_was_read_of_it() -> None:

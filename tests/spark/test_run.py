@@ -22,6 +22,7 @@ from weft.errors import UsageError
 from weft.optimizer.pipeline import optimize
 from weft.runtime.matches import Match
 from weft.runtime.spark.run import ContinuousRun, RunOptions
+from weft.runtime.state.pages import FOREIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,6 +170,29 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     other = optimize(api.compile("SELECT * FROM S WHERE A"))
     with pytest.raises(UsageError, match="belongs to a run with other queries"):
         ContinuousRun(other, [("in", str(tmp_path / "in"))], options(tmp_path), ENDINGS, READERS).start(spark)
+
+
+def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, EVENTS[:30])
+    first = run_of(tmp_path, until="read")
+    first.start(spark)
+    first.wait()
+    note = tmp_path / "checkpoint" / "weft" / "run.json"
+    ours = note.read_text()
+    for foreign in ("{}", "[]", json.dumps({**json.loads(ours), "format": 0})):
+        note.write_text(foreign)
+        with pytest.raises(UsageError, match="was made by another version of weft"):
+            run_of(tmp_path, until="read").start(spark)
+    # As if the note fitted, and only the state did not: that is found out in a task.
+    other = QUERY.replace("<", ">")
+    note.unlink()
+    run_of(tmp_path, query=other)._job(spark)
+    write(tmp_path / "in", 1, EVENTS[30:60])
+    second = run_of(tmp_path, query=other, until="read")
+    second.start(spark)
+    with pytest.raises(UsageError) as failure:
+        second.wait()
+    assert str(failure.value) == FOREIGN
 
 
 if __name__ == "__main__":  # the process that is killed

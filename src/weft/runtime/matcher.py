@@ -14,7 +14,7 @@ from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
-from weft.runtime.state.pages import FORMAT, PageStore
+from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 
 
 class Matcher:
@@ -159,7 +159,7 @@ class Matcher:
         """A matcher that goes on where the one stood whose pages these are."""
         matcher = cls(plan, queries)
         if pages.get("format") != matcher._fingerprint():
-            raise UsageError("the saved state belongs to another program or version: start with a new checkpoint")
+            raise UsageError(FOREIGN)
         for number, layer in enumerate(matcher.layers):
             layer.load(pages_below(f"layer/{number}/", pages))
         matcher._events, matcher._last, matcher._position = json.loads(pages["events"])

@@ -31,6 +31,7 @@ from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
 from weft.runtime.spark.watermark import Lateness
+from weft.runtime.state.pages import FORMAT as LAYOUT
 
 Until = Literal["stopped", "read", "complete"]
 
@@ -147,7 +148,8 @@ class ContinuousRun:
         """Check that the checkpoint is this run's, or make it so; the number of lanes."""
         options = self.options
         text = repr((chosen.queries, self._program.time_unit, options.time, options.type, self._folders))
-        mine = {"program": hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), "lanes": lanes}
+        program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        mine = {"format": LAYOUT, "program": program, "lanes": lanes}
         place = Path(options.checkpoint) / "weft" / "run.json"
         try:
             if not place.exists():
@@ -156,7 +158,12 @@ class ContinuousRun:
             kept = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(f"the checkpoint {options.checkpoint} cannot be used: {error}") from None
-        if kept["program"] != mine["program"]:
+        if not isinstance(kept, dict) or kept.get("format") != LAYOUT:
+            raise UsageError(
+                f"the checkpoint {options.checkpoint} was made by another version of weft, whose state this one cannot "
+                "read: use another folder"
+            )
+        if kept["program"] != program:
             raise UsageError(
                 f"the checkpoint {options.checkpoint} belongs to a run with other queries, columns or sources: "
                 "use another folder for this one"

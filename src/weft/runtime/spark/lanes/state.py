@@ -23,6 +23,7 @@ from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
+from weft.runtime.state.pages import FOREIGN
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
 # Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
@@ -85,21 +86,22 @@ class LaneState:
         stored = pages.get(HEAD)
         if stored is None:
             return cls(job, Head(lanes=len(job.lanes)), Sequencer(), Matcher(job.plan, queries))
-        head = Head(**json.loads(stored))
+        head = _head(stored)
         if head.lanes not in (0, len(job.lanes)):
             raise UsageError(
                 f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {len(job.lanes)}: "
                 "pass the `lanes` that it began with, or use a new checkpoint"
             )
         remembered = _remembered.pop(head.stamp, None)
-        if remembered is not None:
+        if remembered is not None and remembered.job.plan.queries == job.plan.queries:
             remembered.job = job
             return remembered
         everything = dict(pages.items())
+        kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
+        matcher = Matcher.restore(job.plan, kept, queries)  # before all else: it knows pages of another layout
         runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
-        kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
-        state = cls(job, head, Sequencer(head.released, held), Matcher.restore(job.plan, kept, queries))
+        state = cls(job, head, Sequencer(head.released, held), matcher)
         state.results.load(kept)
         return state
 
@@ -200,6 +202,13 @@ class LaneState:
         _remembered[head.stamp] = self
         while len(_remembered) > _REMEMBERED:
             _remembered.popitem(last=False)
+
+
+def _head(stored: bytes) -> Head:
+    try:
+        return Head(**json.loads(stored))
+    except (TypeError, ValueError):
+        raise UsageError(FOREIGN) from None
 
 
 def _name(origin: Origin) -> str:
