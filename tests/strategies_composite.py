@@ -6,6 +6,7 @@ Conditions are weak more often than strong, and there are few types, so that mos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 
 from hypothesis import strategies as st
@@ -196,14 +197,24 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
         return step.Overlap(left, right, draw(step_conditions(both))), both
     each = draw(st.booleans())
     if shape == "before":
-        return step.Follow(step.Negated(left), right, None, _each(right, each)), of_right
+        return step.Follow(draw(negated(left, both)), right, None, _each(right, each)), of_right
     if shape == "follow" or isinstance(right, step.Follow):
         return step.Follow(
             left, right, None if _negates(right) else draw(step_conditions(both)), _each(right, each)
         ), both
-    unwanted, _ = draw(step_patterns(depth - 1, make))
-    inner = step.Follow(step.Negated(unwanted), right, draw(step_conditions(both)), each)
+    unwanted, of_unwanted = draw(step_patterns(depth - 1, make))
+    inner = step.Follow(draw(negated(unwanted, (*of_unwanted, *both))), right, draw(step_conditions(both)), each)
     return step.Follow(left, inner, draw(step_conditions(both)), each), both
+
+
+@st.composite
+def negated(draw: st.DrawFn, pattern: step.Pattern, variables: Sequence[str]) -> step.Negated:
+    """What must not happen, often with a condition that reads the events about it too."""
+    condition = draw(step_conditions(variables)) if draw(st.booleans()) else None
+    if condition is not None and isinstance(pattern, step.Leaf) and draw(st.booleans()):
+        own = pattern.condition
+        return step.Negated(replace(pattern, condition=condition if own is None else e.And(own, condition)))
+    return step.Negated(pattern, condition)
 
 
 def _negates(node: step.Pattern) -> bool:

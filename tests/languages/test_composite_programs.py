@@ -80,6 +80,7 @@ def test_eql_round_trip(text: str) -> None:
         "Q(A.x): !(A | B) ; (A/A1 , B/B1) ; !A/A2 ; ((A/A3 +) +?[len > 1])",
         "Q(*): A[(A.x > 1) = (A.x < 3) && -(-A.x) > 1 && !(A.x = 1 || A.x = 2)]",
         "^external(*): ^external",
+        "Q(*): A ; !B[B.x = A.x] ; !(A/A2 , B/B2)[A2.x = A.x && dur < 9] ; !(B/B3[B3.x > 1])[B3.x = A.x] ; C",
     ],
 )
 def test_step_round_trip(query: str) -> None:

@@ -29,16 +29,20 @@ class StepConditions(Conditions):
         unreadable: Mapping[str, Reason],
         place: Place,
         findings: Findings,
+        lasting: str | None = None,
     ) -> None:
+        """`lasting` is the variable that `dur` is the duration of, None for all of what is at this place."""
         super().__init__(findings)
         self._variables = variables
         self._readable = readable
         self._unreadable = unreadable
         self._place = place
+        self._lasting = lasting
 
-    def all_of(self, node: expressions.Expression | None) -> tuple[algebra.Predicate, ...]:
+    def all_of(self, *nodes: expressions.Expression | None) -> tuple[algebra.Predicate, ...]:
         """The top-level conjuncts, those on the length excepted."""
-        return tuple(self.condition(part) for part in _conjuncts(node) if not self._is_bound(part))
+        parts = [part for node in nodes for part in _conjuncts(node)]
+        return tuple(self.condition(part) for part in parts if not self._is_bound(part))
 
     def lengths(self, node: expressions.Expression | None) -> Lengths:
         """What the top-level conjuncts say on the length of a run."""
@@ -74,7 +78,7 @@ class StepConditions(Conditions):
             case syntax.Previous():
                 return self._previous(node)
             case syntax.Duration():
-                return Typed(terms.Elapsed(), NUMBER)
+                return Typed(terms.Elapsed(self._lasting, self._lasting), NUMBER)
             case syntax.Length():
                 self._refuse_length(node)
                 return UNKNOWN

@@ -13,7 +13,7 @@ from weft.languages.findings import Findings
 from weft.languages.step import syntax
 from weft.languages.step.conditions import Place, StepConditions
 from weft.languages.step.declarations import declared_catalog, inputs_of, outputs_of
-from weft.languages.step.negation import Negations, negations_of
+from weft.languages.step.negation import Negations, negations_of, own_and_shared
 from weft.languages.step.scope import Part, Variables, beside, variables_of
 from weft.source import SourceText
 
@@ -71,8 +71,8 @@ class _QueryLowering:
                 fields[node.text] = composites.Field(node.text, value)
         return tuple(fields.values())
 
-    def _conditions(self, part: Part, place: Place) -> StepConditions:
-        return StepConditions(self._variables, part.readable, part.unreadable, place, self._findings)
+    def _conditions(self, part: Part, place: Place, lasting: str | None = None) -> StepConditions:
+        return StepConditions(self._variables, part.readable, part.unreadable, place, self._findings, lasting)
 
     # ------------------------------------------------------------ patterns
 
@@ -80,7 +80,7 @@ class _QueryLowering:
         """The operators of a pattern and what can be read of it; `_NOTHING` after an error of shape."""
         match node:
             case syntax.Leaf():
-                return self._leaf(node)
+                return self._leaf(node, node.condition)
             case syntax.Either():
                 return self._either(node)
             case syntax.Overlap():
@@ -96,10 +96,10 @@ class _QueryLowering:
                 self._findings.error("misplaced-negation", message, node.span, hint)
         return _NOTHING
 
-    def _leaf(self, node: syntax.Leaf) -> Part:
+    def _leaf(self, node: syntax.Leaf, *conditions: expressions.Expression | None) -> Part:
         name = node.variable.text
         alone = Part(composites.Source(node.type.text, name), frozenset({name}), {})
-        where = self._conditions(alone, "event").all_of(node.condition)
+        where = self._conditions(alone, "event").all_of(*conditions)
         return alone.with_pattern(composites.Source(node.type.text, name, where))
 
     def _either(self, node: syntax.Either) -> Part:
@@ -130,23 +130,34 @@ class _QueryLowering:
         """`left ; right` without what must not happen before or during it."""
         right = self._pattern(negations.right)
         left = None if negations.left is None else self._pattern(negations.left)
-        unwanted = [self._pattern(pattern) for pattern in negations.unwanted]
+        unwanted = [self._unwanted(node.pattern) for node in negations.unwanted]
         if _NOTHING in (right, left, *unwanted):
             return _NOTHING
         found = right if left is None else self._joined(left, right, negations)
-        for other in unwanted:
-            when: composites.When = "before" if left is None else "during"
-            pattern = composites.Without(found.pattern, other.pattern, when)
-            found = Part(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
+        for node, other in zip(negations.unwanted, unwanted, strict=True):
+            found = self._without(found, other, node, "before" if left is None else "during")
         return found
+
+    def _unwanted(self, node: syntax.Pattern) -> Part:
+        """What must not happen; what the conditions on an event say of other events is left to `_without`."""
+        return self._leaf(node, *own_and_shared(node)[0]) if isinstance(node, syntax.Leaf) else self._pattern(node)
+
+    def _without(self, found: Part, other: Part, node: syntax.Negated, when: composites.When) -> Part:
+        both = beside(found.pattern, found, other)
+        where = self._conditions(both, "pair").all_of(node.condition)
+        if isinstance(node.pattern, syntax.Leaf):
+            conditions = self._conditions(both, "event", lasting=node.pattern.variable.text)
+            where += conditions.all_of(*own_and_shared(node.pattern)[1])
+        pattern = composites.Without(found.pattern, other.pattern, when, where)
+        return Part(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
 
     def _joined(self, left: Part, right: Part, negations: Negations) -> Part:
         pick: composites.FollowPick = "each" if negations.each else "first"
         both = beside(composites.Follow(left.pattern, right.pattern, pick), left, right)
         unreadable = dict(both.unreadable)
-        for pattern in negations.unwanted:
-            names = [leaf.variable.text for leaf in pattern.walk() if isinstance(leaf, syntax.Leaf)]
+        for negated in negations.unwanted:
+            names = [leaf.variable.text for leaf in negated.walk() if isinstance(leaf, syntax.Leaf)]
             unreadable |= dict.fromkeys(names, "negation")
         conditions = self._conditions(Part(both.pattern, both.readable, unreadable), "pair")
-        where = tuple(part for condition in negations.conditions for part in conditions.all_of(condition))
+        where = conditions.all_of(*negations.conditions)
         return both.with_pattern(composites.Follow(left.pattern, right.pattern, pick, where))

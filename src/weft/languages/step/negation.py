@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.languages.expressions import Expression
+from weft.languages.expressions import And, Expression, Field, parts_of
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
 
@@ -14,7 +14,7 @@ class Negations:
     """`left ; !unwanted … ; right`. Without a left side, what is unwanted must not happen before the right."""
 
     left: syntax.Pattern | None
-    unwanted: tuple[syntax.Pattern, ...]
+    unwanted: tuple[syntax.Negated, ...]
     right: syntax.Pattern
     conditions: tuple[Expression, ...]
     each: bool
@@ -25,14 +25,14 @@ def negations_of(node: syntax.Follow, findings: Findings) -> Negations | None:
     if isinstance(node.left, syntax.Follow) and _ends_in_negation(node.left):
         node = _appended(node.left, node)
     left = None if isinstance(node.left, syntax.Negated) else node.left
-    unwanted: list[syntax.Pattern] = []
+    unwanted: list[syntax.Negated] = []
     links = [node]
     if isinstance(node.left, syntax.Negated):
-        unwanted.append(node.left.pattern)
+        unwanted.append(node.left)
     else:
         while isinstance(links[-1].right, syntax.Follow) and isinstance(links[-1].right.left, syntax.Negated):
+            unwanted.append(links[-1].right.left)
             links.append(links[-1].right)
-            unwanted.append(links[-1].left.pattern)  # type: ignore[attr-defined]
     right = links[-1].right
     if isinstance(right, syntax.Negated):
         message = "nothing follows this '!'"
@@ -42,7 +42,7 @@ def negations_of(node: syntax.Follow, findings: Findings) -> Negations | None:
     conditions = tuple(link.condition for link in links if link.condition is not None)
     if left is None and conditions:
         message = "a condition joins two events, and '!' leaves one here"
-        hint = "put conditions on the unwanted event into its own brackets: !A[A.x > 3] ; B"
+        hint = "put conditions on the unwanted event into its own brackets: !A[A.x = B.x] ; B"
         findings.error("condition-on-negation", message, conditions[0].span, hint)
     if len({link.each for link in links}) > 1:
         message = "';' and ';?' are mixed around a '!'"
@@ -67,3 +67,13 @@ def _appended(first: syntax.Follow, link: syntax.Follow) -> syntax.Follow:
     else:
         right = syntax.Follow(first.right, link.right, link.condition, link.each, span=link.span)
     return syntax.Follow(first.left, right, first.condition, first.each, span=link.span)
+
+
+def own_and_shared(leaf: syntax.Leaf) -> tuple[list[Expression], list[Expression]]:
+    """The conditions on an unwanted event that read it alone, and those that read other events too."""
+    own: list[Expression] = []
+    shared: list[Expression] = []
+    for part in parts_of(leaf.condition, And) if leaf.condition is not None else ():
+        others = any(isinstance(node, Field) and node.variable.text != leaf.variable.text for node in part.walk())
+        (shared if others else own).append(part)
+    return own, shared

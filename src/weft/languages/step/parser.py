@@ -103,8 +103,9 @@ class _Nodes(ExpressionRules):
         return syntax.Repeat(pattern, condition, operator.value != "+", span=from_to(pattern, last))
 
     def negated(self, children: list[Child]) -> syntax.Negated:
-        bang, pattern = children
-        return syntax.Negated(pattern, span=from_to(bang, pattern))
+        bang, pattern, *behind = children
+        condition, last = (behind and behind[0]) or (None, pattern)
+        return syntax.Negated(pattern, condition, span=from_to(bang, last))
 
     def bracketed(self, children: list[Child]) -> tuple[Expression, Token]:
         condition, close = children

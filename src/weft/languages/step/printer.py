@@ -54,8 +54,10 @@ def _pattern(node: syntax.Pattern) -> tuple[str, int]:
     match node:
         case syntax.Leaf(type_, alias, condition):
             return _name(type_) + ("" if alias is None else f"/{_name(alias)}") + _bracketed(condition), _BASIC
-        case syntax.Negated(pattern):
+        case syntax.Negated(pattern, None):
             return f"!{_at(pattern, _BASIC)}", _BASIC
+        case syntax.Negated(pattern, condition):
+            return f"!({pattern_text(pattern)}){_bracketed(condition)}", _BASIC
         case syntax.Repeat(pattern, condition, each):
             return f"{_at(pattern, _BASIC)} {'+?' if each else '+'}{_bracketed(condition)}", _REPEAT
         case syntax.Overlap(left, right, condition):

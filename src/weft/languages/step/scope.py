@@ -77,7 +77,7 @@ class Variables:
             findings.error("field-below-union", message, name.span, hint)
         elif reason == "negation":
             message = f"{name.text!r} stands behind a '!': no match has one"
-            hint = f"conditions on it go into its own brackets: !{name.text}[…]"
+            hint = f"conditions on it go into its own brackets, and may read other events there: !{name.text}[…]"
             findings.error("field-of-negation", message, name.span, hint)
         elif name.text in self.leaves:
             message = f"{name.text!r} is not part of what this condition joins"

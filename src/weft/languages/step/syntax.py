@@ -85,9 +85,10 @@ class Repeat(Pattern):
 
 @dataclass(frozen=True)
 class Negated(Pattern):
-    """`!pattern`."""
+    """`!pattern`; a condition stands behind parentheses: `!(pattern)[condition]`."""
 
     pattern: Pattern
+    condition: Expression | None = None
 
 
 # ---------------------------------------------------------------- statements
