@@ -15,6 +15,9 @@ DOUBTFUL = [
     ),
     ("ceql", "SELECT * WHERE A AS a ; (NOT(B) ; C AS c) WITHIN 1 HOUR", "negation-with-gaps", "NOT(B):+"),
     ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 1 HOUR", "exponential", "SELECT MAX"),
+    ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 601 SECONDS", "exponential", ":+"),
+    ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 21 EVENTS", "exponential", "LIMIT"),
+    ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 5 [x]", "exponential", "LIMIT"),
     ("epn", "pattern p absence(Beat b) context from Beat for 10 minutes", "absence-of-opener", "context sliding"),
 ]
 GOOD = [
@@ -22,6 +25,8 @@ GOOD = [
     ("ceql", "SELECT MAX * WHERE A AS a ; B+ AS b WITHIN 1 HOUR"),
     ("ceql", "SELECT * WHERE A AS a ; B:+ AS b WITHIN 1 HOUR"),
     ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 1 HOUR LIMIT 5"),
+    ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 10 MINUTES"),
+    ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 20 EVENTS"),
     ("epn", "pattern p absence(Beat b) context from Start for 10 minutes"),
     ("epn", "pattern p absence(Beat b) context sliding 10 minutes every 1 minute by host"),
 ]

@@ -91,7 +91,8 @@ class _QueryLowering:
                 "may-be-nothing", "this pattern is satisfied by nothing at all", node.formula.span, hint
             )
         self._warn_of_doubtful_names()
-        doubts.warn(node, self._findings)
+        window = self._window(pattern)
+        doubts.warn(node, window, self._time_unit, self._findings)
         selected, computed = SelectList(self._scope, self._filters, bound, pattern, self._findings).lower(node)
         return query.Query(
             name,
@@ -100,7 +101,7 @@ class _QueryLowering:
             selected,
             self._universe(),
             lower_partition(node.partition, self._scope, self._findings),
-            self._window(pattern),
+            window,
             self._consume(),
             lower_limit(node.limit, self._findings),
             computed=computed,
