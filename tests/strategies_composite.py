@@ -188,7 +188,8 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
         return step.Leaf(name(draw(st.sampled_from(TYPES))), name(alias), condition), (alias,)
     left, of_left = draw(step_patterns(depth - 1, make))
     if shape == "repeat":
-        return step.Repeat(left, draw(step_conditions(of_left, True)), draw(st.booleans())), of_left
+        condition, count = draw(step_conditions(of_left, True)), draw(st.none() | step_counts())
+        return step.Repeat(left, condition, draw(st.booleans()), count), of_left
     right, of_right = draw(step_patterns(depth - 1, make))
     both = (*of_left, *of_right)
     if shape == "either":
@@ -205,6 +206,13 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
     unwanted, of_unwanted = draw(step_patterns(depth - 1, make))
     inner = step.Follow(draw(negated(unwanted, (*of_unwanted, *both))), right, draw(step_conditions(both)), each)
     return step.Follow(left, inner, draw(step_conditions(both)), each), both
+
+
+@st.composite
+def step_counts(draw: st.DrawFn) -> step.Count:
+    """`{n}`, `{n,m}` or `{n,}`."""
+    least = draw(st.integers(1, 3))
+    return step.Count(least, draw(st.sampled_from([least, least + 1, None])))
 
 
 @st.composite

@@ -80,6 +80,7 @@ def test_eql_round_trip(text: str) -> None:
         "Q(A.x): !(A | B) ; (A/A1 , B/B1) ; !A/A2 ; ((A/A3 +) +?[len > 1])",
         "Q(*): A[(A.x > 1) = (A.x < 3) && -(-A.x) > 1 && !(A.x = 1 || A.x = 2)]",
         "^external(*): ^external",
+        "Q(*): A{3} ; B{2,4}?[prev(B.x) < B.x] ; (C/C1[C1.x > 1]{2,} , !(A/A1{1}) ; C/C2{1,3})",
         "Q(*): A ; !B[B.x = A.x] ; !(A/A2 , B/B2)[A2.x = A.x && dur < 9] ; !(B/B3[B3.x > 1])[B3.x = A.x] ; C",
     ],
 )

@@ -48,13 +48,15 @@ _PHRASES = {
     "VBAR": "'|'",
     "NEXT": "';'",
     "ITERATE": "'+'",
+    "LBRACE": "'{'",
+    "CLOSE_COUNT": "'}'",
     "LESSTHAN": "'<'",
     "MORETHAN": "'>'",
 }
 _GROUPS = (
     (frozenset({"NUMBER", "STRING", "NAME", "LPAR", "MINUS", "BANG"}), "a value"),
     (frozenset({"PLUS", "MINUS", "STAR", "SLASH"}), "an arithmetic operator"),
-    (frozenset({"NEXT", "ITERATE", "COMMA", "VBAR"}), "an operator (; ;? , | + +?)"),
+    (frozenset({"NEXT", "ITERATE", "LBRACE", "COMMA", "VBAR"}), "an operator (; ;? , | + +? {n})"),
     (frozenset({"NEXT", "COMMA", "VBAR"}), "an operator (; ;? , |)"),
 )
 _FOREIGN = {
@@ -126,9 +128,17 @@ def _sink_without_quotes(stop: Stop) -> Explained | None:
 
 
 def _two_iterations(stop: Stop) -> Explained | None:
-    if stop.said(0) not in ("+", "+?") or "NEXT" not in stop.expected:
+    if stop.said(0) not in ("+", "+?", "{") or "NEXT" not in stop.expected:
         return None
+    if stop.said(0) == "{" and stop.said(-1) in ("+", "+?"):
+        return "a count after '+'", stop.span, "a count stands for the +: A{3}, or A{3}? for all sub-sequences"
     return "a second iteration", stop.span, "put the first into parentheses: (A +) +"
+
+
+def _count_without_number(stop: Stop) -> Explained | None:
+    if stop.said(-1) != "{" or stop.expected != {"NUMBER"}:
+        return None
+    return "a count begins with a number", stop.span, "write {3}, {2,4} or {2,}"
 
 
 def _missing_operator(stop: Stop) -> Explained | None:
@@ -170,6 +180,7 @@ STEP = Dialect(
         _condition_without_brackets,
         _sink_without_quotes,
         _two_iterations,
+        _count_without_number,
         _missing_operator,
     ),
 )

@@ -102,6 +102,14 @@ class _Nodes(ExpressionRules):
         condition, last = bracketed or (None, operator)
         return syntax.Repeat(pattern, condition, operator.value != "+", span=from_to(pattern, last))
 
+    def counted(self, children: list[Child]) -> syntax.Repeat:
+        pattern, least, comma, most, close, bracketed = children
+        condition, last = bracketed or (None, close)
+        fewest = number_of(least)
+        greatest = number_of(most) if most else None if comma else fewest
+        count = syntax.Count(fewest, greatest, span=from_to(least, most or least))
+        return syntax.Repeat(pattern, condition, close.value != "}", count, span=from_to(pattern, last))
+
     def negated(self, children: list[Child]) -> syntax.Negated:
         bang, pattern, *behind = children
         condition, last = (behind and behind[0]) or (None, pattern)

@@ -75,12 +75,21 @@ class Overlap(Pattern):
 
 
 @dataclass(frozen=True)
+class Count(SyntaxNode):
+    """`{least,most}`: how many members a run has; `{n}` is `{n,n}`, and in `{n,}` there is no most."""
+
+    least: int | float
+    most: int | float | None
+
+
+@dataclass(frozen=True)
 class Repeat(Pattern):
-    """`pattern +`, or `pattern +?` for all sub-sequences."""
+    """`pattern +`, or `pattern +?` for all sub-sequences; with a count `pattern{n,m}` and `pattern{n,m}?`."""
 
     pattern: Pattern
     condition: Expression | None = None
     each: bool = False
+    count: Count | None = None
 
 
 @dataclass(frozen=True)
