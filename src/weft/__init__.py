@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft.algebra.query import Program
     from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, rows
-    from weft.detection import Detection
+    from weft.detection import Detection, timeline
     from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
@@ -45,6 +45,7 @@ __all__ = [
     "live",
     "match",
     "rows",
+    "timeline",
 ]
 
 # Where each name is from. A name is loaded when it is asked for: processes that Spark starts need few of them, and
@@ -52,7 +53,7 @@ __all__ = [
 _MODULES = {
     "weft.algebra.query": ("Program",),
     "weft.api": ("ProgramWarning", "RejectedWarning", "compile", "count", "detect", "explain", "match", "rows"),
-    "weft.detection": ("Detection",),
+    "weft.detection": ("Detection", "timeline"),
     "weft.errors": ("Diagnostic", "InputError", "ProgramError", "UsageError", "WeftError"),
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),

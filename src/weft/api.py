@@ -157,14 +157,16 @@ def detect(
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
     """
     whole, arrival, ties = together(program), _arrival(delay, idle_after), as_columns(order)
-    start = partial(engines.start, events, whole, engine, time=time, type=type, order=ties, arrival=arrival)
+    names: dict[str, Any] = {"time": time, "type": type, "order": ties, "arrival": arrival}
+    start = partial(engines.start, events, whole, engine, **names)
+    again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 
     def report(run: engines.Run) -> None:
         report_rejected(run.rejected, rejects, stacklevel=6)
         report_doubts(run, stacklevel=6)
 
     # What is wrong shows now, not when the matches are asked for.
-    return Detection(start(), partial(start, showing=True), report)
+    return Detection(start(), partial(start, showing=True), report, again, (time, type))
 
 
 def count(

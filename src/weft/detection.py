@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weft.drawing.matches import matches_html
+from weft.drawing.scene import MOST_MATCHES, Row, Scene, scene_of, with_events
+from weft.drawing.svg import element, escaped
+from weft.drawing.timeline import timeline_svg
 from weft.engines import Run
-from weft.errors import UsageError
+from weft.errors import UsageError, WeftError
 from weft.runtime.joint_types import fitted, joint_schema
+from weft.runtime.local import Events
 from weft.runtime.matches import Match
 from weft.runtime.writing.match_rows import rows_to_matches
 
@@ -21,14 +26,26 @@ if TYPE_CHECKING:
 class Detection:
     """Matches that are found when they are asked for: iterate, or call one of the methods.
 
-    Events that come from an iterator can be read once, so such a detection can be asked once.
+    Events that come from an iterator can be read once, so such a detection can be asked once. A notebook that shows
+    it does not ask: it shows what a run of its own finds, or says that the events can be read once.
     """
 
-    def __init__(self, run: Run, showing: Callable[[], Run], report: Callable[[Run], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        showing: Callable[[], Run],
+        report: Callable[[Run], None],
+        events: Callable[[], Events | None] | None = None,
+        names: tuple[str, str] = ("ts", "type"),
+    ) -> None:
         self._run = run
         self._showing = showing  # starts a run whose results show events
         self._report = report  # tells what could not be read, after a run
+        self._events = events  # opens the events once more, if they are here; None: they can be read once
+        self._names = names  # of the columns for time and type
         self._matches: Iterator[Match] | None = None
+        self._scene: Scene | None = None  # the first matches, kept when they have been seen
+        self._unread: list[str] = []  # what took no part in the run that was made to show it
 
     def __iter__(self) -> Iterator[Match]:
         """The matches in match order, from the first on; after `next`, those that are left."""
@@ -53,7 +70,10 @@ class Detection:
         batches = list(run.results())
         self._report(run)
         schema = joint_schema(batch.schema for batch in batches)
-        return pa.Table.from_batches([fitted(batch, schema) for batch in batches], schema)
+        table = pa.Table.from_batches([fitted(batch, schema) for batch in batches], schema)
+        if self._events is None:
+            self._scene = self._staged(_plain_rows(table), len(table))
+        return table
 
     def to_pandas(self) -> pd.DataFrame:
         """Like `to_arrow`, as a pandas frame."""
@@ -69,5 +89,75 @@ class Detection:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    # -- pictures -------------------------------------------------------------------------------
+
+    def timeline(self) -> str:
+        """A picture (SVG) of the first matches and their events in time; asking for it takes nothing away."""
+        return timeline_svg(self._shown())
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a table of the first matches, and their timeline."""
+        try:
+            return matches_html(self._shown(), self._unread)
+        except WeftError as problem:
+            return element("p", escaped(problem))
+
+    def _shown(self) -> Scene:
+        if self._scene is None:
+            if self._events is None:
+                raise UsageError(
+                    "these events can be read once, so they are not read to be shown: iterate over the matches, "
+                    "or keep them by to_arrow() and draw weft.timeline(table)"
+                )
+            rows: list[Row] = []
+            total = 0
+            run = self._showing()
+            for batch in run.results():  # of all batches only the first rows are kept
+                total += len(batch)
+                rows += _plain_rows(batch)[: MOST_MATCHES - len(rows)]
+            self._scene = self._staged(rows, total)
+            self._unread = [str(rejected) for rejected in run.rejected]
+        return self._scene
+
+    def _staged(self, rows: Sequence[Row], total: int) -> Scene:
+        scene = scene_of(rows, total, *self._names)
+        source = None if self._events is None else self._events()
+        return scene if source is None else with_events(scene, source, source.reading)
+
     def __repr__(self) -> str:
         return "<matches: iterate, or ask for to_arrow(), to_pandas() or to_polars()>"
+
+
+def timeline(matches: Any, *, time: str = "ts", type: str = "type") -> str:
+    """A picture (SVG) of the first matches and their events in time.
+
+    `matches` is what `detect` gives or a table made of it (Arrow, pandas, Polars, Spark), what `push` of a live
+    program gives, or `Match` objects. `time` and `type` are the columns of the events.
+    """
+    return matches.timeline() if isinstance(matches, Detection) else timeline_svg(scene_in(matches, time, type))
+
+
+def scene_in(matches: Any, time: str = "ts", type: str = "type") -> Scene:
+    """The first matches in whatever holds them."""
+    if hasattr(matches, "toArrow"):  # of Spark
+        if matches.isStreaming:
+            raise UsageError("a stream has no first matches to draw: draw those that it has written")
+        return scene_of(_plain_rows(matches.limit(MOST_MATCHES).toArrow()), matches.count(), time, type)
+    if hasattr(matches, "to_arrow"):
+        matches = matches.to_arrow()
+    if isinstance(matches, pa.Table | pa.RecordBatch):
+        return scene_of(_plain_rows(matches), len(matches), time, type)
+    if hasattr(matches, "to_dict") and hasattr(matches, "head"):  # of pandas
+        return scene_of(matches.head(MOST_MATCHES).to_dict("records"), len(matches), time, type)
+    rows: list[Any] = (
+        list(matches) if isinstance(matches, Iterable) and not isinstance(matches, str | Mapping) else [None]
+    )
+    if not all(isinstance(row, Match | Mapping) for row in rows):
+        raise UsageError("weft.timeline draws matches: what weft.detect(…) gives, a table of them, or a list")
+    shown = (row.to_json() if isinstance(row, Match) else row for row in rows[:MOST_MATCHES])
+    return scene_of(shown, len(rows), time, type)
+
+
+def _plain_rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
+    rows: list[Row] = table.slice(0, MOST_MATCHES).to_pylist()
+    return rows

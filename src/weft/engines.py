@@ -103,6 +103,15 @@ def start(
     return LocalRun(chosen, source)
 
 
+def events_here(
+    events: Any, program: Program, *, time: str, type: str, order: Sequence[str], arrival: Arrival | None
+) -> Events | None:
+    """The events once more, as a run sees them, with all that they say; None for those that are on Spark."""
+    if is_spark_frame(events):
+        return None
+    return open_input(events, program, time=time, type=type, order=order, arrival=arrival, shown=None)
+
+
 def check_input(events: Any, program: Program, chosen: Plan | None, time: str, type: str) -> None:
     """Refuse a program that cannot find anything in an input, if that has a schema."""
     columns = columns_of(events, time, type)

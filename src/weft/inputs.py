@@ -178,6 +178,15 @@ def is_event(events: Mapping[Any, Any], time: str, type: str) -> bool:
     return type in events or time in events
 
 
+def reads_once(events: Any) -> bool:
+    """Whether these events are gone when they have been read: iterators, and files that are none, as pipes are."""
+    paths = paths_of(events)
+    if paths is not None:
+        return any(Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()) for path in paths)
+    named = events.values() if isinstance(events, Mapping) else ()
+    return isinstance(events, Iterator) or any(map(reads_once, named))
+
+
 def paths_of(events: Any) -> list[str] | None:
     """The files that are meant, None for data in memory."""
     if isinstance(events, str | Path):

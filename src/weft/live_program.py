@@ -20,6 +20,8 @@ from weft import inputs
 from weft.algebra.query import Program
 from weft.api import Programs, Schema, compile_with_findings, report_rejected, together
 from weft.connectors.writers import MatchFile
+from weft.detection import scene_in
+from weft.drawing.matches import matches_html
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.content.lower import Fields, compile_filter
 from weft.languages.defined import Defined, defined_types
@@ -56,6 +58,9 @@ class Matches:
     def to_arrow(self) -> pa.Table:
         """One row for each match, with the columns that `weft match` writes."""
         return to_arrow(self._found, self._names)
+
+    def _repr_html_(self) -> str:
+        return matches_html(scene_in(self))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} match{'es' * (len(self) != 1)}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from importlib import import_module
 from typing import Literal as OneOf
 
 from weft.algebra.chains import Fits, Skip
@@ -146,6 +147,11 @@ class Program:
         """Short, for a shell; `weft.explain` shows the whole."""
         shown = ", ".join(self.names[:5]) + (", …" if len(self.names) > 5 else "")
         return f"<{self.language} program: {shown or 'no queries'}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the text and the plan. Plans are made far above, so what draws them is found by its name."""
+        shown: str = import_module("weft.drawing.program").program_html(self)
+        return shown
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ def graph_lines(graph: Graph) -> Iterator[str]:
     yield f"graph of {len(graph.nodes)} operators; sources are fused with classify"
     for number, node in enumerate(graph.nodes):
         inputs = f"   from {', '.join(f'n{place}' for place in node.inputs)}" if node.inputs else ""
-        yield f"  n{number}: {_head(graph, number)}{inputs}{_sharing(graph, number)}"
+        yield f"  n{number}: {node_text(graph, number)}{inputs}{_sharing(graph, number)}"
     for output in graph.outputs:
         variables = ", ".join(f"{place} = {name}" for place, name in enumerate(output.variables))
         yield f"  query {output.query.name} from n{output.node}   ({variables})"
@@ -26,7 +26,7 @@ def graph_dot(graph: Graph) -> Iterator[str]:
     """Nodes and edges of a drawing; what several users share is drawn with two lines, and says which."""
     for number, node in enumerate(graph.nodes):
         shared = ", peripheries=2" if graph.uses[number] > 1 else ""
-        label = f"{_head(graph, number)}{_sharing(graph, number)}"
+        label = f"{node_text(graph, number)}{_sharing(graph, number)}"
         yield f'  n{number} [label="{_escaped(label)}"{shared}]'
         for place in node.inputs:
             yield f"  n{place} -> n{number}"
@@ -44,7 +44,8 @@ def _sharing(graph: Graph, number: int) -> str:
     return f"   (used {graph.uses[number]} times)" if graph.uses[number] > 1 else ""
 
 
-def _head(graph: Graph, number: int) -> str:
+def node_text(graph: Graph, number: int) -> str:
+    """What a node does, in one line."""
     return next(pattern_lines(graph.nodes[number].pattern, lambda part: to_text(part).strip()))
 
 

@@ -85,7 +85,7 @@ def _operator_lines(plan: Plan, operator: Operator) -> Iterator[str]:
 def _query_lines(query: Query, automaton: Determinizer) -> Iterator[str]:
     yield f"automaton {query.name}"
     for number, atom in enumerate(automaton.automaton.atoms):
-        yield f"  {number}: {_atom_text(atom)}{_follow_text(automaton, number)}"
+        yield f"  {number}: {atom_text(atom)}{_follow_text(automaton, number)}"
     for number, condition in enumerate(automaton.automaton.conditions):
         when = "for each instance" if condition.scoped else "while enumerating"
         yield f"  condition {number}: {to_text(condition.predicate).strip()}  ({when})"
@@ -98,10 +98,11 @@ def _query_lines(query: Query, automaton: Determinizer) -> Iterator[str]:
     if query.consume is not Consume.NONE:
         whose = "all partitions" if query.consume is Consume.ANY else "the partition"
         yield f"  after a match drop partial runs of {whose}"
-    yield f"  state {_state_text(query)}"
+    yield f"  state {state_text(query)}"
 
 
-def _state_text(query: Query) -> str:
+def state_text(query: Query) -> str:
+    """What bounds the state of a query."""
     window = query.window
     if window is None:
         return "grows with the stream: there is no WITHIN"
@@ -109,7 +110,8 @@ def _state_text(query: Query) -> str:
     return f"bounded by the window of {window.amount} {unit}"
 
 
-def _atom_text(atom: Atom) -> str:
+def atom_text(atom: Atom) -> str:
+    """An event to be read: the names it is bound to, and what it must satisfy."""
     guard = " and ".join(_predicate_text(part) for part in atom.guard)
     names = ", ".join(sorted(atom.aliases) or atom.own[:1]) or "unmarked"
     return f"{names} <- {guard}"
@@ -163,7 +165,7 @@ def _automaton_dot(automaton: Determinizer, number: int) -> Iterator[str]:
     yield f'    q{number} [shape=point, label=""]'
     for atom_number, atom in enumerate(automaton.automaton.atoms):
         ends = ", peripheries=2" if atom_number in automaton.automaton.last else ""
-        yield f'    q{number}_{atom_number} [label="{_escaped(_atom_text(atom))}"{ends}]'
+        yield f'    q{number}_{atom_number} [label="{_escaped(atom_text(atom))}"{ends}]'
     for atom_number in sorted(automaton.automaton.first):
         yield f"    q{number} -> q{number}_{atom_number}"
     for atom_number in range(len(automaton.automaton.atoms)):

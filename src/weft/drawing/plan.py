@@ -1,0 +1,140 @@
+"""A plan as boxes and arrows: what is read on the left, operators in between, each once, and queries on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from weft.algebra.composites import Source
+from weft.algebra.query import AnyQuery
+from weft.algebra.situation_text import context_text
+from weft.algebra.situations import SituationQuery
+from weft.algebra.text import to_text
+from weft.drawing.layout import Arrow, Box, graph_svg
+from weft.drawing.svg import element, escaped, shortened
+from weft.plan.graph_text import node_text
+from weft.plan.operators import AutomatonOp, GraphOp, Plan, RulesOp, SituationOp
+from weft.plan.rules import shapes_of
+from weft.plan.text import atom_text, state_text
+
+MOST_BOXES = 120
+LONGEST = 56  # letters of a line
+
+
+def plan_svg(plan: Plan) -> str:
+    """The plan as SVG; one of very many operators as a sentence."""
+    sketch = Sketch(plan)
+    if not sketch.boxes:
+        return ""
+    if len(sketch.boxes) > MOST_BOXES:
+        text = f"{len(sketch.boxes):,} operators are too many to draw: weft.explain(program) lists them."
+        return element("p", escaped(text))
+    return graph_svg(sketch.boxes, sketch.arrows, "plan")
+
+
+class Sketch:
+    """The boxes and arrows of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.boxes: list[Box] = []
+        self.arrows: list[Arrow] = []
+        self._places: dict[tuple[str, str], int] = {}
+        self._defined = {query.defines for query in plan.queries}
+        for operator in plan.operators:
+            match operator:
+                case AutomatonOp():
+                    self._draw_automaton(operator)
+                case GraphOp():
+                    self._draw_graph(operator)
+                case SituationOp(_, query):
+                    self._draw_situation(query)
+                case RulesOp():
+                    self._draw_rules(operator)
+
+    def _draw_automaton(self, operator: AutomatonOp) -> None:
+        """A box for each event to be read; dashed arrows may skip events."""
+        query, automaton = operator.query, operator.automaton
+        first = len(self.boxes)
+        self.boxes += [_box(_wrapped(atom_text(atom))) for atom in automaton.atoms]
+        for source in self._sources(query):
+            self.arrows += [Arrow(source, first + number) for number in sorted(automaton.first)]
+        for followers, dashed in ((automaton.near, False), (automaton.far, True)):
+            for number in range(len(automaton.atoms)):
+                self.arrows += [Arrow(first + number, first + after, dashed) for after in sorted(followers[number])]
+        conditions = [to_text(condition.predicate).strip() for condition in automaton.conditions]
+        target = self._query(query, (*conditions, f"state {state_text(query)}"))
+        self.arrows += [Arrow(first + number, target) for number in sorted(automaton.last)]
+
+    def _draw_graph(self, operator: GraphOp) -> None:
+        """A box for each operator; those that are shared have two lines."""
+        graph = operator.graph
+        first = len(self.boxes)
+        for number, node in enumerate(graph.nodes):
+            kind = "input" if isinstance(node.pattern, Source) else "operator"
+            self.boxes.append(_box(_wrapped(node_text(graph, number)), kind, is_shared=graph.uses[number] > 1))
+            self.arrows += [Arrow(first + place, first + number) for place in node.inputs]
+        for number, node in enumerate(graph.nodes):
+            if isinstance(node.pattern, Source) and node.pattern.type in self._defined:
+                self.arrows.append(Arrow(self._type(node.pattern.type), first + number))
+        for output in graph.outputs:
+            self.arrows.append(Arrow(first + output.node, self._query(output.query)))
+
+    def _draw_situation(self, query: SituationQuery) -> None:
+        situation = query.situation
+        slots = ", ".join(f"{slot.type} {slot.variable}" for slot in situation.participants)
+        policies = f"{situation.evaluation.value}, {situation.cardinality.value}"
+        lines = (*_wrapped(f"{situation.kind}({slots})"), policies, context_text(situation.context))
+        number = len(self.boxes)
+        self.boxes.append(_box(lines))
+        self.arrows += [Arrow(source, number) for source in self._sources(query)]
+        self.arrows.append(Arrow(number, self._query(query)))
+
+    def _draw_rules(self, operator: RulesOp) -> None:
+        """A box for all rules that differ in constants only."""
+        for example, members in shapes_of(operator.rules):
+            number = len(self.boxes)
+            count = f"{len(members):,} rules" if len(members) > 1 else "rule"
+            self.boxes.append(_box((count, f"at {example.terminator.events.type}")))
+            for member in members:
+                rule = operator.rules[member]
+                self.arrows += [Arrow(self._type(type_), number) for type_ in rule.types]
+                self.arrows.append(Arrow(number, self._query(rule)))
+
+    # -- what is read, and what comes out ---------------------------------------------------------
+
+    def _sources(self, query: AnyQuery) -> Iterator[int]:
+        """Where the events of a query come from: the input, as one box, and other queries."""
+        types = dict.fromkeys(query.reads)
+        own = [type_ for type_ in types if type_ not in self._defined]
+        if own or not types:
+            yield self._place("input", ", ".join(own) or "every event", "input")
+        yield from (self._type(type_) for type_ in types if type_ in self._defined)
+
+    def _type(self, type_: str) -> int:
+        return self._place("query", type_, "output") if type_ in self._defined else self._place("input", type_, "input")
+
+    def _query(self, query: AnyQuery, more: Iterable[str] = ()) -> int:
+        number = self._place("query", query.defines, "output")
+        lines = (query.defines, *more)
+        if len(lines) > 1:
+            self.boxes[number] = _box(lines, "output")
+        return number
+
+    def _place(self, space: str, name: str, kind: str) -> int:
+        if (space, name) not in self._places:
+            self._places[space, name] = len(self.boxes)
+            self.boxes.append(_box(_wrapped(name), kind))
+        return self._places[space, name]
+
+
+def _box(lines: Iterable[str], kind: str = "operator", *, is_shared: bool = False) -> Box:
+    return Box(tuple(shortened(line, LONGEST) for line in lines), kind, is_shared)
+
+
+def _wrapped(text: str, width: int = 30) -> list[str]:
+    """A text in lines that break at spaces; four of them, what is left is in the last."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + len(word) >= width and len(lines) < 4:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines

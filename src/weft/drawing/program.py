@@ -1,0 +1,29 @@
+"""A program in a notebook: its text with coloured words, and its plan as a picture."""
+
+from __future__ import annotations
+
+from weft.algebra.query import Program
+from weft.drawing.highlighting import highlighted
+from weft.drawing.plan import plan_svg
+from weft.drawing.svg import MONO, element, escaped
+from weft.errors import WeftError
+from weft.optimizer.pipeline import optimize
+from weft.plan.planner import plan
+
+MOST_LINES = 200
+
+
+def program_html(program: Program) -> str:
+    """The program as HTML."""
+    lines = program.text.strip("\n").split("\n")
+    shown = highlighted("\n".join(lines[:MOST_LINES]), program.language)
+    more = f"\n… {len(lines) - MOST_LINES:,} more lines" if len(lines) > MOST_LINES else ""
+    style = f"font-family:{MONO};line-height:1.4;padding:10px;background:#f6f8fa;color:#24292f;overflow:auto"
+    return element("div", element("pre", shown + more or " ", style=style), _picture(program))
+
+
+def _picture(program: Program) -> str:
+    try:
+        return plan_svg(plan(optimize(program)))
+    except WeftError as problem:
+        return element("p", escaped(problem))
