@@ -73,6 +73,8 @@ def _ranks(count: int, arrows: Sequence[Arrow]) -> list[list[int]]:
         for target in after[number]:
             if order[target] > order[number]:
                 rank[target] = max(rank[target], rank[number] + 1)
+    for number in set(range(count)).difference(arrow.target for arrow in arrows):  # beside what is made of it
+        rank[number] = max(min((rank[target] for target in after[number]), default=1) - 1, 0)
     return [[n for n in range(count) if rank[n] == level] for level in range(max(rank, default=0) + 1)]
 
 

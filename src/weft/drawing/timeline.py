@@ -45,7 +45,7 @@ class _Timeline:
 
     def svg(self) -> str:
         """All of it, from the back to the front."""
-        bottom = self._first_match + len(self._scene.matches) * MATCH
+        bottom = self._first_match + len(self._scene.matches) * MATCH - 8
         parts = [*self._guides(), *self._lane_lines(), *self._axis()]
         for number, match in enumerate(self._scene.matches):
             parts += self._match(match, self._first_match + number * MATCH + 10)
