@@ -102,6 +102,7 @@ def match(
     type: str = "type",
     *,
     order: str | Sequence[str] = (),
+    key: str | Sequence[str] = (),
     rejects: bool = False,
     **options: Any,
 ) -> DataFrame:
@@ -110,14 +111,13 @@ def match(
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
     variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. Options: `rows=True` gives what `weft.rows` does; `lanes`, over how many tasks the keys of a
-    partitioned query are spread; `delay`, for a stream without a watermark, how many ticks later than its successors an
-    event may come. Matches are events for another program: their type is the query.
+    and no query. For `order` and `key` see `detect`. Options: `rows=True` gives what `weft.rows` does; `lanes`, over
+    how many tasks the keys of a partitioned query are spread; `delay`, for a stream without a watermark, how many ticks
+    later than its successors an event may come. Matches are events for another program: their type is the query.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
-        return engines.match_on_spark(
-            frame, together(program), time=time, type=type, order=as_columns(order), rejects=rejects, **options
-        )
+        names = _names(time, type, order, key)
+        return engines.match_on_spark(frame, together(program), **names, rejects=rejects, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
@@ -141,6 +141,7 @@ def detect(
     time: str = "ts",
     type: str = "type",
     order: str | Sequence[str] = (),
+    key: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
@@ -150,14 +151,15 @@ def detect(
     `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
     several such sources by name. A Spark frame is matched on Spark unless an engine is named. Events that cannot be
     read take no part: they are appended to `rejects`, or warned about if it is None. `order` names columns that
-    decide between events with equal times, as in `ORDER BY ts, seq`.
+    decide between events with equal times, as in `ORDER BY ts, seq`. `key` names columns that tell events apart: ids
+    are made of them instead of positions, so that they stay the same when other events are left out before.
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
     """
-    whole, arrival, ties = together(program), _arrival(delay, idle_after), as_columns(order)
-    names: dict[str, Any] = {"time": time, "type": type, "order": ties, "arrival": arrival}
+    whole = together(program)
+    names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
     start = partial(engines.start, events, whole, engine, **names)
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 
@@ -177,19 +179,24 @@ def count(
     time: str = "ts",
     type: str = "type",
     order: str | Sequence[str] = (),
+    key: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
     arrival = _arrival(delay, idle_after)
-    run = engines.start(
-        events, together(program), engine, time=time, type=type, order=as_columns(order), arrival=arrival
-    )
+    names = _names(time, type, order, key)
+    run = engines.start(events, together(program), engine, **names, arrival=arrival)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     report_doubts(run)
     return counts
+
+
+def _names(time: str, type: str, order: str | Sequence[str], key: str | Sequence[str]) -> dict[str, Any]:
+    """Which columns have what."""
+    return {"time": time, "type": type, "order": as_columns(order), "key": as_columns(key)}
 
 
 def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
+from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import shaped
 from weft.runtime.writing.match_rows import to_record_batches
@@ -70,6 +71,7 @@ def start(
     time: str,
     type: str,
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     arrival: Arrival | None = None,
     showing: bool = False,
 ) -> Run:
@@ -91,8 +93,8 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order))
-    names: dict[str, Any] = {"time": time, "type": type, "order": order}
+        return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order), key=tuple(key))
+    names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
     if engine == "meaning":
         check_input(events, program, None, time, type)
@@ -103,13 +105,11 @@ def start(
     return LocalRun(chosen, source)
 
 
-def events_here(
-    events: Any, program: Program, *, time: str, type: str, order: Sequence[str], arrival: Arrival | None
-) -> Events | None:
+def events_here(events: Any, program: Program, **names: Any) -> Events | None:
     """The events once more, as a run sees them, with all that they say; None for those that are on Spark."""
     if is_spark_frame(events):
         return None
-    return open_input(events, program, time=time, type=type, order=order, arrival=arrival, shown=None)
+    return open_input(events, program, **names, shown=None)
 
 
 def check_input(events: Any, program: Program, chosen: Plan | None, time: str, type: str) -> None:
@@ -160,6 +160,7 @@ class MeaningRun:
         self._program = program
         self._source = source
         self._kept = KeptEvents()
+        self._keys = EventKeys(source.reading.key)
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -178,7 +179,7 @@ class MeaningRun:
         for m in self._matches():
             found[m.number].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event))
         batches = (to_batch(query.name, own, query.origin) for query, own in zip(queries, found, strict=True))
-        yield from to_record_batches(batches, [query.name for query in queries])
+        yield from to_record_batches(batches, [query.name for query in queries], self._keys.words)
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, with the events that they show."""
@@ -192,8 +193,10 @@ class MeaningRun:
 
     def _matches(self) -> list[meaning.Match]:
         events: list[dict[str, object]] = []
+        self._keys = EventKeys(self._source.reading.key)
         for batch in self._source:
             self._kept.add(batch)
+            self._keys.add(batch)
             events += to_dicts(batch, self._source.reading.type)
         matches = meaning.matches(self._program, events, time=TICKS, type=self._source.reading.type)
         self.counters = {**self._source.counters, "matches": len(matches)}

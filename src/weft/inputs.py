@@ -36,16 +36,17 @@ def open_input(
     time: str,
     type: str,
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     columns: Collection[str] | None = None,
     arrival: Arrival | None = None,
     shown: Collection[str] | None = (),
 ) -> Events:
     """Events in stream order from data in memory, from files, or from named sources; for `shown` see `read_events`."""
     if isinstance(events, Mapping) and not is_event(events, time, type):
-        return _merged(events, _reading(program, time, type, columns, order, shown), program, arrival or Arrival())
+        return _merged(events, _reading(program, time, type, columns, order, key, shown), program, arrival or Arrival())
     if arrival is not None:
         raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
-    return open_source(events, program, time=time, type=type, order=order, columns=columns, shown=shown)
+    return open_source(events, program, time=time, type=type, order=order, key=key, columns=columns, shown=shown)
 
 
 def open_source(
@@ -55,6 +56,7 @@ def open_source(
     time: str,
     type: str,
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     columns: Collection[str] | None = None,
     shown: Collection[str] | None = (),
 ) -> EventSource:
@@ -70,6 +72,7 @@ def open_source(
         columns=columns,
         sources=[source.type for source in program.inputs],
         order=order,
+        key=key,
         shown=shown,
     )
 
@@ -159,6 +162,7 @@ def _reading(
     type: str,
     columns: Collection[str] | None,
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     shown: Collection[str] | None = (),
 ) -> Reading:
     return Reading(
@@ -169,6 +173,7 @@ def _reading(
         columns=None if columns is None else frozenset(columns),
         sources=tuple(source.type for source in program.inputs),
         order=tuple(order),
+        key=tuple(key),
         shown=None if shown is None else frozenset(shown),
     )
 

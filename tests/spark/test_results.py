@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import weft
-from weft.errors import UsageError
+from weft.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +26,8 @@ EVENTS: list[tuple[Any, ...]] = [
     ("AB"[at % 2], BEGIN + timedelta(seconds=10 * at, microseconds=at), at // 2, Decimal(at) / 4, (f"os{at}",))
     for at in range(8)
 ]
+
+EVENTS_AS_DICTS = [dict(zip(("type", "ts", "k", "amount"), event, strict=False)) for event in EVENTS]
 
 
 def frame_of(spark: SparkSession) -> DataFrame:
@@ -77,6 +79,23 @@ def test_rows_of_some_matches_have_columns_that_were_not_selected(spark: SparkSe
     some = weft.match(frame, SOME).where("event.amount > 1")
     rows = sorted(weft.rows(some, frame).collect(), key=lambda row: row.ts)
     assert [tuple(row)[4:] for row in rows] == EVENTS[4:]
+
+
+def test_ids_by_key_do_not_depend_on_other_events_or_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    others = [("C", time + timedelta(seconds=1), 0, amount + 100, device) for _, time, _, amount, device in EVENTS]
+    whole, fewer = spark.createDataFrame([*EVENTS, *others], SCHEMA), frame_of(spark).repartition(3)
+    found = [weft.match(frame, SOME, key="amount", lanes=lanes) for frame, lanes in ((whole, 1), (fewer, 2))]
+    ids = {row.id for row in found[0].collect()}
+    assert {row.id for row in found[1].collect()} == ids
+    assert len(ids) == 4
+    assert {row.match_id for row in weft.rows(found[1], fewer).collect()} == ids
+    here = weft.detect(EVENTS_AS_DICTS, SOME, key="amount")
+    assert {match.id for match in here} == {row["id"] for row in here.to_arrow().to_pylist()} == ids
+    assert {match.id for match in weft.detect(whole, SOME, key="amount")} == ids
+    stream = weft.match(stream_of(spark, tmp_path / "in"), SOME, key="amount", lanes=2)
+    assert {row.id for row in collected(stream, tmp_path)} == ids
+    with pytest.raises(InputError, match="no column 'nowhere' to make ids of"):
+        weft.match(fewer, SOME, key="nowhere")
 
 
 def test_rows_need_matches(spark: SparkSession) -> None:

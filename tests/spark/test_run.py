@@ -121,6 +121,22 @@ define Any(x: int) from C() and 2-last B() within 19 from C where x = C.x
 """
 
 
+def test_ids_of_a_run_can_be_made_of_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    named: list[dict[str, object]] = [{**event, "id": f"e{number}"} for number, event in enumerate(EVENTS)]
+    relevant = [event for event in named if event["type"] != "C"]
+    write(tmp_path / "in", 0, named[:60])
+    write(tmp_path / "in", 1, named[60:])
+    query = QUERY.replace("50 EVENTS", "60 MILLISECONDS")
+    run = run_of(tmp_path, query=query, until="complete", key=("id",))
+    run.start(spark)
+    run.wait()
+    found = {match["id"] for match in written(tmp_path)}
+    assert found == {match.id for match in api.detect(relevant, query, key="id")}
+    assert len(found) > 10
+    with pytest.raises(UsageError, match="belongs to a run with other queries, columns"):
+        run_of(tmp_path, query=query, until="complete").start(spark)
+
+
 def test_rules_go_on_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     """Two by key and fed by each other, one in a lane of its own; what they keep is read from the checkpoint again."""
     half = len(EVENTS) // 2

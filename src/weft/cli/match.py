@@ -78,6 +78,7 @@ def match(
     time: options.Time = "ts",
     type_: options.Type = "type",
     order: options.Order = None,
+    key: options.Key = None,
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
     out: Out = None,
@@ -120,7 +121,8 @@ def match(
     form = output_format or _format_of(out)
     typed = form == "parquet" if not sinks else all(_format_of(path) == "parquet" for path in shared)
     showing = typed and not count
-    run = engines.start(given, program, engine, time=time, type=type_, order=order or (), showing=showing)
+    names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
+    run = engines.start(given, program, engine, **names, showing=showing)
     compiled = clock.perf_counter() - started
     # Matches on a terminal are progress enough, and a bar would run into them.
     on_terminal = out == "-" and sys.stdout.isatty() and not count

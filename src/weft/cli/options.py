@@ -22,6 +22,10 @@ Order = Annotated[
     list[str] | None,
     typer.Option("--order", metavar="NAME", help="An attribute that decides between equal times; repeatable."),
 ]
+Key = Annotated[
+    list[str] | None,
+    typer.Option("--key", metavar="NAME", help="Make ids of this attribute, not of positions; repeatable."),
+]
 TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")]
 Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read and found, and how fast.")]
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]

@@ -48,6 +48,7 @@ def open_events(
     ordered: bool = False,
     sources: Sequence[str] = (),
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     shown: Collection[str] | None = (),
 ) -> EventSource:
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
@@ -67,6 +68,7 @@ def open_events(
         ordered,
         tuple(sources),
         order=tuple(order),
+        key=tuple(key),
         shown=None if shown is None else frozenset(shown),
     )
     if format is not None and format not in READERS:

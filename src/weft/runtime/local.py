@@ -17,6 +17,7 @@ from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
+from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import shaped
 from weft.runtime.stopwatch import Stopwatch
@@ -64,20 +65,22 @@ class LocalRun:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
-        matcher = Matcher(self._plan)
+        matcher, keys = Matcher(self._plan), EventKeys(self._source.reading.key)
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._source):
             self._census.look(batch)
             self._kept.add(batch)
+            keys.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
                 ready, held = settle([*held, *fresh], time)
-                for rows in self._watch.around("order", to_record_batches(ready, self._order)):
+                for rows in self._watch.around("order", to_record_batches(ready, self._order, keys.words)):
                     found += len(rows)
                     yield rows
             self._kept.forget(partial(_oldest, matcher, held))
+            keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
-        for rows in to_record_batches([*held, *matcher.finish()], self._order):
+        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words):
             found += len(rows)
             yield rows
         self._note(matcher, found)

@@ -15,7 +15,7 @@ from weft.runtime import blocks
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
-from weft.runtime.reading.readable import check_kinds, check_types
+from weft.runtime.reading.readable import check_keys, check_kinds, check_types
 from weft.runtime.reading.ties import FINE_END, FINE_START, as_ranks, tie_keys, without_fine
 from weft.runtime.reading.times import END, START, fine_of, read_times
 from weft.schema import Catalog
@@ -37,6 +37,7 @@ class Reading:
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
     since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
     order: tuple[str, ...] = ()  # columns that decide between equal times
+    key: tuple[str, ...] = ()  # columns that ids are made of; an event without one of them is rejected
     shown: frozenset[str] | None = frozenset()  # columns that results show as the input has them; None: all
 
     def __post_init__(self) -> None:
@@ -50,7 +51,7 @@ class Reading:
         if self.columns is None or self.shown is None:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
-        read = {self.time, START, END, self.type, STREAM, *self.order}
+        read = {self.time, START, END, self.type, STREAM, *self.order, *self.key}
         return self.columns | self.shown | declared | read
 
 
@@ -74,7 +75,7 @@ class Segment:
 
     def events(self, reading: Reading) -> EventBatch:
         """The events, with positions still to be given."""
-        names = self.chunk.names if reading.columns is None else reading.columns.union(reading.order)
+        names = self.chunk.names if reading.columns is None else reading.columns.union(reading.order, reading.key)
         rows = None if self.keep is None else pa.array(self.keep)
 
         def kept(column: Column) -> Column:
@@ -170,6 +171,7 @@ class EventSource:
         problems.update(chunk.problems)
         check_types(chunk, reading.type, problems)
         check_kinds(chunk, reading.type, reading.catalog, problems)
+        check_keys(chunk, reading.key, problems)
         if not problems:
             return Segment(chunk, starts, ends, None)
         for row in sorted(problems):
@@ -251,6 +253,7 @@ def read_events(
     ordered: bool = False,
     sources: Sequence[str] = (),
     order: Sequence[str] = (),
+    key: Sequence[str] = (),
     shown: Collection[str] | None = (),
 ) -> EventSource:
     """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
@@ -259,8 +262,9 @@ def read_events(
     `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
     rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
     sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
-    first whose type stands first in `sources`, then those that are less in the columns of `order`. Batches have the
-    columns `shown` (None: all) as the input has them.
+    first whose type stands first in `sources`, then those that are less in the columns of `order`. Events without
+    a value in one of the columns of `key` are rejected. Batches have the columns `shown` (None: all) as the input has
+    them.
     """
     reading = Reading(
         time,
@@ -272,6 +276,7 @@ def read_events(
         ordered,
         tuple(sources),
         order=tuple(order),
+        key=tuple(key),
         shown=None if shown is None else frozenset(shown),
     )
     if isinstance(data, EventSource):
@@ -298,6 +303,8 @@ def _check_columns(names: Collection[str], reading: Reading) -> None:
         wanted = reading.time
     elif lost := next((name for name in reading.order if name not in names), None):
         missing, wanted = f"no column {lost!r} to order by", lost
+    elif lost := next((name for name in reading.key if name not in names), None):
+        missing, wanted = f"no column {lost!r} to make ids of", lost
     if missing:
         hint = did_you_mean(wanted, names) or ""
         there = f"the columns are {', '.join(names)}" if names else "there are no columns"

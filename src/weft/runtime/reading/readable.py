@@ -55,6 +55,16 @@ def _declarations(catalog: Catalog, name: str, streams: Column, row: int) -> Seq
     return [t for t in candidates if t.name == name]
 
 
+def check_keys(chunk: Chunk, names: Sequence[str], problems: dict[int, str]) -> None:
+    """Note the rows without a value in one of the columns that ids are made of."""
+    for name in names:
+        column = chunk.column(name)
+        present = [valid_mask(array) for array in (column.numbers, column.texts, column.booleans) if array is not None]
+        missing = ~np.logical_or.reduce([np.zeros(chunk.length, bool), *present])
+        for row in np.flatnonzero(missing).tolist():
+            problems.setdefault(row, f"no key: no number, text or Boolean in {name!r}")
+
+
 class _WrongKinds:
     """Where attributes of a chunk are not of a declared kind, worked out once for each pair."""
 

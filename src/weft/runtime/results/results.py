@@ -13,6 +13,7 @@ from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
+from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
@@ -20,23 +21,31 @@ from weft.runtime.results.typed import typed_rows
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.writing.match_rows import to_record_batches
 
-_KEPT = "kept/"
+_KEPT, _KEYS = "kept/", "keys/"
 
 
 class Results:
-    """Events in, rows out: of the shape, or of MATCH_SCHEMA when there is none. They come as the matcher gives them."""
+    """Events in, rows out: of the shape, or of MATCH_SCHEMA when there is none. They come as the matcher gives them.
 
-    def __init__(self, matcher: Matcher, query_names: Sequence[str], shape: Shape | None) -> None:
+    With the columns of `key`, ids are made of their values.
+    """
+
+    def __init__(
+        self, matcher: Matcher, query_names: Sequence[str], shape: Shape | None, key: tuple[str, ...] = ()
+    ) -> None:
         self.matcher = matcher
         self.query_names = query_names
         self.shape = shape
         self._kept = KeptEvents()
+        self._keys = EventKeys(key)
 
     def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The matches that a batch makes certain, piece by piece: there may be more than fit into memory."""
         self._kept.add(batch)
+        self._keys.add(batch)
         yield from self._rows(self.matcher.push(replace(batch, rows=None)))
         self._kept.forget(self.matcher.oldest)
+        self._keys.forget(self.matcher.oldest)
 
     def advance(self, time: int) -> Iterator[pa.RecordBatch]:
         """The matches that waited to know that no event ends before this time."""
@@ -48,7 +57,7 @@ class Results:
 
     def _rows(self, matches: Iterable[MatchBatch]) -> Iterator[pa.RecordBatch]:
         for piece in matches:
-            for rows in to_record_batches([piece], self.query_names):
+            for rows in to_record_batches([piece], self.query_names, self._keys.words):
                 yield rows if self.shape is None else self._typed(rows, self.shape)
 
     def _typed(self, rows: pa.RecordBatch, shape: Shape) -> pa.RecordBatch:
@@ -58,11 +67,13 @@ class Results:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        return {**self.matcher.snapshot(), **pages_under(_KEPT, self._kept.snapshot())}
+        kept, keys = self._kept.snapshot(), self._keys.snapshot()
+        return {**self.matcher.snapshot(), **pages_under(_KEPT, kept), **pages_under(_KEYS, keys)}
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Take the events that were kept; the matcher has taken its own pages."""
         self._kept.load(pages_below(_KEPT, pages))
+        self._keys.load(pages_below(_KEYS, pages))
 
 
 def shaped(

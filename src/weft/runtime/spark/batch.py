@@ -65,7 +65,7 @@ def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
     check_columns(frame.columns, reading)
     needed = frozenset(frame.columns) if reading.needed is None else reading.needed
     declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
-    always = {reading.time, reading.type, START, END, STREAM, *reading.order} | declared
+    always = {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
     columns = []
@@ -89,6 +89,9 @@ def check_columns(names: list[str], reading: Reading, where: str = "") -> None:
     for name in reading.order:
         if name not in names:
             raise InputError(_missing(name, f"{where}no column {name!r} to order by", names))
+    for name in reading.key:
+        if name not in names:
+            raise InputError(_missing(name, f"{where}no column {name!r} to make ids of", names))
 
 
 def _missing(name: str, why: str, names: list[str]) -> str:

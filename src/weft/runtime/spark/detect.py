@@ -52,6 +52,7 @@ class SparkRun:
         time: str = "ts",
         type: str = "type",
         order: tuple[str, ...] = (),
+        key: tuple[str, ...] = (),
         lanes: int | None = None,
     ) -> None:
         self.counters: dict[str, int] = {}
@@ -60,7 +61,7 @@ class SparkRun:
         self._tied = 0
         self._census: dict[str, int] = {}
         self._events = events
-        self._reading = Reading(time, type, time_unit=program.time_unit, order=order)
+        self._reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
         self._plan = plan(program)
         self._lanes = lanes
 

@@ -30,6 +30,7 @@ def match_frame(
     time: str = "ts",
     type: str = TYPE,
     order: tuple[str, ...] = (),
+    key: tuple[str, ...] = (),
     lanes: int | None = None,
     delay: int | None = None,
     rejects: bool = False,
@@ -47,13 +48,13 @@ def match_frame(
     chosen = plan(program)
     if type == TYPE and type not in frame.columns and set(MATCH_SCHEMA.names) <= set(frame.columns):
         type = "query"  # matches are events of the type that their query defines
-    reading = Reading(time, type, time_unit=program.time_unit, order=order)
+    reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     check_lanes(lanes)
     check_columns(frame.columns, reading)
     schema = arrow_schema(frame.schema)
     shape = shape_of(program.queries, schema, reading, whole=rows)
     selects = any(len(names) < len(schema) for _, names in shape.variables)
-    origin = Origin(program, time, type, order) if selects else None
+    origin = Origin(program, time, type, order, key) if selects else None
     if frame.isStreaming:
         job = job_of(chosen, reading, lanes or cores(session), streaming=True, shape=shape)
         return _shown(match_stream(frame, job, delay), shape, origin, rejects=rejects, rows=rows)
@@ -74,7 +75,9 @@ def rows_of(matches: DataFrame, frame: DataFrame) -> DataFrame:
     origin = origin_of(matches)
     if origin is None:
         raise UsageError("these matches show selected attributes only: use weft.match(frame, program, rows=True)")
-    everything = match_frame(frame, origin.program, time=origin.time, type=origin.type, order=origin.order, rows=True)
+    everything = match_frame(
+        frame, origin.program, time=origin.time, type=origin.type, order=origin.order, key=origin.key, rows=True
+    )
     beside = next(name for name in everything.columns if name.endswith("match_id"))
     ids = matches.select(F.col("id").alias("chosen_match_id")).distinct()
     return everything.join(ids, everything[beside] == ids["chosen_match_id"], "left_semi")
@@ -87,6 +90,7 @@ def match_files(
     time: str = "ts",
     type: str = TYPE,
     order: tuple[str, ...] = (),
+    key: tuple[str, ...] = (),
     lanes: int | None = None,
     rejects: bool = False,
     rows: bool = False,
@@ -94,7 +98,7 @@ def match_files(
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
     session = spark_session()
-    reading = Reading(time, type, time_unit=program.time_unit, order=order)
+    reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
     job = job_of(plan(program), reading, lanes or cores(session), shape=shape)
     return _counted(match_lanes(file_runs(session, files, job), job), shape, None, rejects=rejects, rows=rows)

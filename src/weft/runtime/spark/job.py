@@ -31,6 +31,11 @@ class Job:
         """The names of the queries in their order."""
         return [query.name for query in self.plan.queries]
 
+    @property
+    def finds(self) -> tuple[object, ...]:
+        """What the state of a lane is for: queries, and what ids are made of."""
+        return self.plan.queries, self.reading.key
+
     def lane_named(self, lane_id: int) -> Lane:
         """The lane that Spark knows by this id."""
         return next(lane for lane in self.lanes if lane.id == lane_id)

@@ -26,6 +26,7 @@ class Origin:
     time: str
     type: str
     order: tuple[str, ...]
+    key: tuple[str, ...] = ()
 
     def as_metadata(self) -> dict[str, str]:
         """A note for the column of ids, by which this process knows it again."""

@@ -53,6 +53,7 @@ class RunOptions:
     rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
     time: str = "ts"
     type: str = "type"
+    key: tuple[str, ...] = ()  # columns that ids are made of, instead of positions
     delay: int = 0
     lanes: int | None = None
     until: Until = "stopped"
@@ -138,7 +139,8 @@ class ContinuousRun:
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with as many lanes as the checkpoint began with."""
         chosen = plan(self._program)
-        reading = Reading(self.options.time, self.options.type, time_unit=self._program.time_unit)
+        options = self.options
+        reading = Reading(options.time, options.type, time_unit=self._program.time_unit, key=options.key)
         session = session or spark_session()
         kept = self._agree(chosen, self.options.lanes or cores(session))
         job = job_of(chosen, reading, kept, streaming=True)
@@ -147,7 +149,7 @@ class ContinuousRun:
     def _agree(self, chosen: Plan, lanes: int) -> int:
         """Check that the checkpoint is this run's, or make it so; the number of lanes."""
         options = self.options
-        text = repr((chosen.queries, self._program.time_unit, options.time, options.type, self._folders))
+        text = repr((chosen.queries, self._program.time_unit, options.time, options.type, options.key, self._folders))
         program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         mine = {"format": LAYOUT, "program": program, "lanes": lanes}
         place = Path(options.checkpoint) / "weft" / "run.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -20,10 +20,12 @@ from weft.runtime.buffers import fixed, names_by_number, room, strings
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.writing.json_texts import json_objects
+from weft.runtime.writing.keyed_ids import keyed_words
 
 UInt64s = npt.NDArray[np.uint64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 Name = TypeVar("Name")
+KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key of the event at each position
 
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
 # Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
@@ -41,13 +43,13 @@ def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = 
 
 
 def to_record_batches(
-    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None
+    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None, keys: KeyWords | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Like `to_arrow`, a bounded number of rows at a time."""
+    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions."""
     present = [batch for batch in batches if len(batch)]
     if not present:
         return
-    words = [id_words(batch) for batch in present]
+    words = [id_words(batch) if keys is None else _keyed_words(batch, keys) for batch in present]
     high, low = _one([high for high, _ in words]), _one([low for _, low in words])
     whole = _joined(present)
     ranks = _ranks(whole.query_names, tuple(query_order or whole.query_names)).take(whole.query_codes)
@@ -226,6 +228,17 @@ def id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
         low,
     )
     return high, low
+
+
+def _keyed_words(batch: MatchBatch, keys: KeyWords) -> tuple[UInt64s, UInt64s]:
+    return keyed_words(
+        _seeds(batch.query_origins).reshape(-1, 2)[batch.query_codes],
+        (batch.starts, batch.ends),
+        batch.offsets,
+        keys(batch.positions),
+        _label_table(batch.names).words[batch.labels],
+        None if np.diff(batch.offsets).all() else _event_texts(batch),
+    )
 
 
 @lru_cache(maxsize=1 << 16)

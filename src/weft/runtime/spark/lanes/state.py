@@ -76,7 +76,7 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
-        self.results = Results(matcher, job.query_names, job.shape)
+        self.results = Results(matcher, job.query_names, job.shape, job.reading.key)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
 
     @classmethod
@@ -93,7 +93,7 @@ class LaneState:
                 "pass the `lanes` that it began with, or use a new checkpoint"
             )
         remembered = _remembered.pop(head.stamp, None)
-        if remembered is not None and remembered.job.plan.queries == job.plan.queries:
+        if remembered is not None and remembered.job.finds == job.finds:
             remembered.job = job
             return remembered
         everything = dict(pages.items())

@@ -31,7 +31,7 @@ class WholeLane:
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
         self.matcher = Matcher(job.plan, job.lane_named(lane_id).queries)
-        self.results = Results(self.matcher, job.query_names, job.shape)
+        self.results = Results(self.matcher, job.query_names, job.shape, job.reading.key)
         self._first = lane_id == job.lanes[0].id
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
