@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from weft.runtime import blocks
 from weft.runtime.events import Column
-from weft.runtime.reading.order import ranks_of, read_events
+from weft.runtime.reading.order import read_events
+from weft.runtime.reading.ties import ranks_of
 from weft.runtime.spark.lanes.lanes import Lane, partition_of, spread
 from weft.runtime.spark.lanes.runs import Run, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
