@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import weft
+from weft.drawing.highlighting import highlighted
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.scene import MOST_EVENTS, MOST_MATCHES
+from weft.pattern.builder import BUILT
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore::weft.api.DataWarning")
 ROOT = Path(__file__).parents[2]
@@ -72,6 +75,22 @@ def test_words_are_coloured_by_what_they_are_in_the_language(language: str) -> N
     word = {"ceql": "SELECT", "eql": "SOURCE", "step": "topology", "epn": "pattern", "tesla": "define"}[language]
     assert "font-weight" in styles[word]
     assert "A" not in styles
+
+
+def test_programs_of_several_languages_are_coloured_each_in_its_own() -> None:
+    rule = "define D(n: int) from A(x = 10) where n = 1"
+    query = "-- then\nQUERY Two AS SELECT * WHERE D AS d1 ; D AS d2 WITHIN 20 EVENTS"
+    more = "pattern P all(Two t, B b) where b.x = 30"
+    whole = weft.compile(rule).extended(weft.compile(query)).extended(weft.compile(more))
+    pre, _ = shown(whole)
+    assert "".join(pre.itertext()) == whole.text
+    assert {"define", "10", "-- then", "QUERY", "SELECT", "20", "pattern", "30"} <= coloured(pre).keys()
+
+
+@pytest.mark.parametrize("text", ["", "no program", "SELECT * WHERE\n\n'", "SELECT\n\nSELECT\n\n", "\n\n\n", "'"])
+@pytest.mark.parametrize("language", [*PROGRAMS, BUILT])
+def test_any_text_is_shown_whole(text: str, language: str) -> None:
+    assert "".join(ElementTree.fromstring(f"<pre>{highlighted(text, language)}</pre>").itertext()) == text
 
 
 def test_a_pattern_built_in_python_is_coloured_as_python() -> None:
@@ -189,6 +208,21 @@ def test_times_of_the_clock_are_written_as_such() -> None:
     found = weft.detect(table, PAIRS)
     for text in (found.timeline(), weft.timeline(found.to_arrow())):
         assert {"12:00", "12:02"} <= set(texts(ElementTree.fromstring(text)))
+
+
+def test_events_that_last_are_bars() -> None:
+    events = [{"type": "A", "start": 0, "end": 40, "x": 1}, {"type": "B", "start": 90, "end": 90, "x": 1}]
+    picture = ElementTree.fromstring(weft.detect(events, PAIRS).timeline())
+    assert len([line for group in picture.iter(f"{SVG}g") for line in group.findall(f"{SVG}line")]) == 1
+
+
+@pytest.mark.spark
+def test_results_on_spark_have_a_timeline(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(EVENTS)
+    matches = weft.match(frame, PAIRS)
+    for text in (weft.timeline(matches), weft.detect(frame, PAIRS).timeline()):
+        written = texts(ElementTree.fromstring(text))
+        assert [written.count(name) for name in ("A", "B", "q", "a", "b")] == [1, 1, 2, 2, 2]
 
 
 def test_every_kind_of_result_has_a_timeline() -> None:

@@ -6,12 +6,13 @@ import io
 import keyword
 import token as python_tokens
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import lark
 
 from weft.drawing.svg import escaped
+from weft.languages import language_of
 from weft.languages.grammars import load_parser
 from weft.pattern.builder import BUILT
 
@@ -27,34 +28,50 @@ Piece = tuple[str, int, int]  # a kind, and the text from here to there
 
 
 def highlighted(text: str, language: str) -> str:
-    """The text as HTML; what cannot be read (several languages may be in one text) is plain from there on."""
+    """The text as HTML; what cannot be read is plain."""
     shown: list[str] = []
     done = 0
     for kind, begin, end in _python_pieces(text) if language == BUILT else _pieces(text, language):
-        style = _STYLES.get(kind)
+        style = _STYLES[kind]
         shown += escaped(text[done:begin]), f'<span style="{style}">{escaped(text[begin:end])}</span>'
         done = end
     return "".join(shown) + escaped(text[done:])
 
 
 def _pieces(text: str, language: str) -> Iterator[Piece]:
+    """The words of programs of several languages, one after the other with empty lines between them."""
+    begin = 0
+    while begin < len(text):
+        tokens, stop = _tokens(text[begin:], language)
+        end = len(text) if stop is None else text.rfind("\n\n", begin, begin + stop)
+        if end <= begin:
+            return
+        yield from _words([token for token in tokens if begin + (token.end_pos or 0) <= end], text, begin, end)
+        begin = end + len(text[end:]) - len(text[end:].lstrip())
+        language = language_of(text[begin:]).name
+
+
+def _tokens(text: str, language: str) -> tuple[list[lark.Token], int | None]:
+    """The tokens up to a place where the text is none of the language; None: it is."""
+    tokens: list[lark.Token] = []
+    try:
+        tokens.extend(_parser(language).parse_interactive(text).iter_parse())  # those before a mistake, too
+    except lark.UnexpectedInput as unexpected:
+        return tokens, unexpected.pos_in_stream or 0
+    return tokens, None
+
+
+def _words(tokens: Sequence[lark.Token], text: str, begin: int, end: int) -> Iterator[Piece]:
     """Comments are what is left between tokens."""
-    done = 0
-    for token in _tokens(text, language):
-        begin, end = token.start_pos or 0, token.end_pos or 0
-        yield from _comments(text, done, begin)
+    done = begin
+    for token in tokens:
+        left, right = begin + (token.start_pos or 0), begin + (token.end_pos or 0)
+        yield from _comments(text, done, left)
         kind = _KINDS.get(token.type) or ("keyword" if _is_keyword(token) else None)
         if kind is not None:
-            yield kind, begin, end
-        done = end
-    yield from _comments(text, done, len(text))
-
-
-def _tokens(text: str, language: str) -> Iterator[lark.Token]:
-    try:
-        yield from _parser(language).parse_interactive(text).iter_parse()
-    except lark.UnexpectedInput:
-        return
+            yield kind, left, right
+        done = right
+    yield from _comments(text, done, end)
 
 
 def _is_keyword(token: lark.Token) -> bool:

@@ -34,7 +34,7 @@ class _Timeline:
         self._lanes = list(dict.fromkeys(self._lane_of[position] for position in shown))
         names = [*self._lanes, *(match.query for match in scene.matches)]
         self._left = 34 + min(max((len(shortened(name, 24)) for name in names), default=0) * 7.4, 190)
-        self._x, self._scale = self._columns()
+        self._x, self._begin, self._scale = self._columns()
         self._matched = scene.matched
         self._lines = MOST_ATTRIBUTES if self._room_for_labels() else 0
         if self._lines:
@@ -57,21 +57,22 @@ class _Timeline:
 
     # -- places ---------------------------------------------------------------------------------
 
-    def _columns(self) -> tuple[dict[int, float], str]:
-        """The x of each event: by its time, or evenly, in order, if times are unknown or too close to be told apart."""
-        span = WIDTH - RIGHT - 26 - self._left
-        times = [_number(seen.end) for seen in self._events]
-        known = [time for time in times if time is not None]
-        if known and len(known) == len(times) and max(known) > min(known):
+    def _columns(self) -> tuple[dict[int, float], dict[int, float], str]:
+        """The x of each event and of its start: by time, or evenly, if times are unknown or too close together."""
+        left, span = self._left + 26, WIDTH - RIGHT - 26 - self._left
+        starts = {seen.position: _number(seen.start) for seen in self._events}
+        ends = {seen.position: _number(seen.end) for seen in self._events}
+        known = [time for time in (*starts.values(), *ends.values()) if time is not None]
+        if known and None not in ends.values() and max(known) > min(known):
             first, whole = min(known), max(known) - min(known)
-            places = {
-                seen.position: self._left + 26 + span * (time - first) / whole
-                for seen, time in zip(self._events, known, strict=True)
-            }
-            if not any(near < NEAR for near in self._distances(places)):
-                return places, "time"
+            begins, places = (
+                {at: left + span * (time - first) / whole for at, time in times.items() if time is not None}
+                for times in (starts, ends)
+            )
+            if all(near >= NEAR for near in self._distances(places)):
+                return places, begins, "time"
         step = span / max(len(self._events) - 1, 1)
-        return {seen.position: self._left + 26 + step * number for number, seen in enumerate(self._events)}, "order"
+        return {seen.position: left + step * number for number, seen in enumerate(self._events)}, {}, "order"
 
     def _distances(self, places: Mapping[int, float]) -> Iterable[float]:
         """From each event to the next of its lane."""
@@ -130,7 +131,11 @@ class _Timeline:
         colour = self._colour(seen.position)
         is_part = seen.position in self._matched
         look = {"fill": colour if is_part else PAPER, "stroke": colour if is_part else "#afb8c1", "stroke_width": 2}
-        shown = [element("title", escaped(_tooltip(seen))), element("circle", cx=x, cy=y, r=6, **look)]
+        shown = [element("title", escaped(_tooltip(seen)))]
+        begin = self._begin.get(seen.position, x)
+        if begin < x:  # an event that lasts
+            shown.append(element("line", x1=begin, x2=x, y1=y, y2=y, stroke=look["stroke"], stroke_width=5))
+        shown.append(element("circle", cx=x, cy=y, r=6, **look))
         for number, text in enumerate(_labels(seen)[: self._lines]):
             shade = INK if is_part else "#8c959f"
             shown.append(_label(text, x, y + 20 + LABEL * number, shade))
