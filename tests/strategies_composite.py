@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.strategies import enlarged, large
 
 from weft.languages import expressions as e
+from weft.languages.counts import Count
 from weft.languages.eql import syntax as eql
 from weft.languages.eql.printer import to_source as print_eql
 from weft.languages.step import syntax as step
@@ -79,6 +80,13 @@ def conditions(variables: Sequence[str], earlier: Sequence[e.Expression] = ()) -
     return st.one_of(simple, simple, simple, st.builds(e.Or, simple, simple), st.builds(e.Not, simple))
 
 
+@st.composite
+def counts(draw: st.DrawFn) -> Count:
+    """`{n}`, `{n,m}` or `{n,}`."""
+    least = draw(st.integers(1, 3))
+    return Count(least, draw(st.sampled_from([least, least + 1, None])))
+
+
 # ---------------------------------------------------------------- EQL
 
 
@@ -93,7 +101,9 @@ def eql_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) -> 
         node = {"next": eql.Next, "without": eql.Without, "union": eql.Union}[shape]
         return node(draw(eql_patterns(depth - 1, make)), draw(eql_patterns(depth - 1, make)))
     if shape == "plus":
-        return eql.Repeated(draw(eql_patterns(depth - 1, make)))
+        pattern = draw(eql_patterns(depth - 1, make))
+        of_runs = any(isinstance(node, eql.Repeated) for node in pattern.walk())
+        return eql.Repeated(pattern, None if of_runs else draw(st.none() | counts()))
     if shape == "timed":
         unit = draw(st.sampled_from([None, name("msec")]))
         return eql.Timed(draw(eql_patterns(depth - 1, make)), eql.Duration(draw(st.integers(0, 4)), unit))
@@ -188,7 +198,7 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
         return step.Leaf(name(draw(st.sampled_from(TYPES))), name(alias), condition), (alias,)
     left, of_left = draw(step_patterns(depth - 1, make))
     if shape == "repeat":
-        condition, count = draw(step_conditions(of_left, True)), draw(st.none() | step_counts())
+        condition, count = draw(step_conditions(of_left, True)), draw(st.none() | counts())
         return step.Repeat(left, condition, draw(st.booleans()), count), of_left
     right, of_right = draw(step_patterns(depth - 1, make))
     both = (*of_left, *of_right)
@@ -206,13 +216,6 @@ def step_patterns(draw: st.DrawFn, depth: int = 3, fresh: Make | None = None) ->
     unwanted, of_unwanted = draw(step_patterns(depth - 1, make))
     inner = step.Follow(draw(negated(unwanted, (*of_unwanted, *both))), right, draw(step_conditions(both)), each)
     return step.Follow(left, inner, draw(step_conditions(both)), each), both
-
-
-@st.composite
-def step_counts(draw: st.DrawFn) -> step.Count:
-    """`{n}`, `{n,m}` or `{n,}`."""
-    least = draw(st.integers(1, 3))
-    return step.Count(least, draw(st.sampled_from([least, least + 1, None])))
 
 
 @st.composite

@@ -67,7 +67,12 @@ def test_eql_keeps_sources_rates_and_sinks() -> None:
     assert [type_.name for type_ in program.catalog.types] == ["card", "alarm"]
 
 
-@pytest.mark.parametrize("text", [EQL, "SELECT a.x, `select`.y FROM A a | `select` @ 2 WHERE (a, a) OCCURS WITHIN 5"])
+COUNTS = "SELECT * FROM A a{3} ; (B b{2,4} ; C c){1} @ 2 ; D d{2,}+"
+
+
+@pytest.mark.parametrize(
+    "text", [EQL, "SELECT a.x, `select`.y FROM A a | `select` @ 2 WHERE (a, a) OCCURS WITHIN 5", COUNTS]
+)
 def test_eql_round_trip(text: str) -> None:
     tree = parse_syntax(text, language="eql")
     assert parse_syntax(print_eql(tree), language="eql") == tree  # type: ignore[arg-type]

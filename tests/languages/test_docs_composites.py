@@ -93,7 +93,9 @@ def test_there_are_examples_with_matches() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_code_is_documented_and_every_documented_code_exists(language: str) -> None:
     folder = ROOT / "src" / "weft" / "languages"
-    shared = [folder / name for name in ("conditions.py", *(["durations.py"] if language == "eql" else []))]
+    shared = [
+        folder / name for name in ("conditions.py", "counts.py", *(["durations.py"] if language == "eql" else []))
+    ]
     source = "\n".join(path.read_text(encoding="utf-8") for path in [*shared, *(folder / language).glob("*.py")])
     used = set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', source)) | SHARED_CODES
     section = page(language)[page(language).index("## Errors") :]

@@ -149,7 +149,8 @@ class Repeat(Composite):
     """Runs: occurrences of the pattern, each before the next one. What came before a candidate is the run so far.
 
     `next`     (EQL) A run is extended as by `Follow` with pick `next`; it starts at each occurrence that
-               satisfies `among` and `where`. Every run is an occurrence made of all its members.
+               satisfies `among` and `where`. Every run whose length is allowed is an occurrence made of all its
+               members; runs of runs have any length, since they do not show what they were made of.
     `each`     (Step's any iteration) All sub-sequences whose consecutive members satisfy `where`.
     `longest`  (Step's greedy iteration) One run at a time, over the occurrences in processing order: one that
                the last member is before, that satisfies `where`, and whose run has a greater length that is
@@ -171,8 +172,11 @@ class Repeat(Composite):
         _require_known((*self.where, *self.among), self.variables)
         if self.among and self.pick != "next":
             raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
-        if self.lengths != Lengths() and self.pick == "next":
-            raise ValueError("runs of pick 'next' have no bounds of length")
+        repeated = any(isinstance(node, Repeat) for node in self.pattern.walk())
+        if self.lengths != Lengths() and self.pick == "next" and repeated:
+            raise ValueError("runs of runs have no bounds of length with pick 'next'")
+        if self.lengths.excluded and self.pick == "next":
+            raise ValueError("of runs with pick 'next' no length between the bounds is excluded")
 
 
 @dataclass(frozen=True)

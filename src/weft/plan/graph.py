@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from weft.algebra.composites import Composite, CompositeQuery, Source, Union, Without
+from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source, Union, Without
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.renaming import canonical
 from weft.algebra.terms import Previous
@@ -88,13 +88,27 @@ def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
         form, _ = canonical(pattern)
         text = repr(form)
         if text not in numbers:
-            inputs = tuple(place(child) for child in form.children() if isinstance(child, Composite))
+            growing = _growing(form)
+            operands = [child for child in form.children() if isinstance(child, Composite)]
+            inputs = tuple(place(child) for child in ([growing] if growing else operands))
             numbers[text] = len(nodes)
             nodes.append(GraphNode(form, inputs))
         return numbers[text]
 
     outputs = [GraphOutput(query, place(query.pattern), query.pattern.variables) for query in queries]
     return Graph(tuple(nodes), tuple(outputs))
+
+
+def reports_some_runs(pattern: Composite) -> bool:
+    """Whether a pattern is of runs that grow by what they were, of which the first are too short to be reported."""
+    return isinstance(pattern, Repeat) and pattern.pick == "next" and pattern.lengths.low > 1
+
+
+def _growing(pattern: Composite) -> Composite | None:
+    """The runs as they grow, from which a node of its own takes those that are reported; None where all are."""
+    if not isinstance(pattern, Repeat) or not reports_some_runs(pattern):
+        return None
+    return replace(pattern, lengths=Lengths(1, pattern.lengths.high))
 
 
 def source_types(pattern: Composite) -> frozenset[str]:

@@ -123,8 +123,10 @@ def _runs(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence
     """EQL: every run from every member, each as it grows."""
     wanted = (*pattern.among, *pattern.where)
     new = [one for one in members if all_hold(wanted, View(one, NOTHING, NOTHING, one))]
+    length = 1
     while new:
-        yield from new
+        yield from new if pattern.lengths.allow(length) else ()
+        length += 1
         grown = []
         for run in dict.fromkeys(new):
             views = {one: _in_run(run, one) for one in members if run.is_before(one)}

@@ -30,15 +30,27 @@ from weft.kernels.joins.buckets import (
 )
 from weft.kernels.joins.joining import LEFT_AT, OUT, OWN, RIGHT_AT, ROWS, SLOTS_USED, STAMP, join_row
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
-from weft.kernels.joins.occurrences import END, EVENT, RIGHT, ROW, START, TRUTHS, compare_histories, grown
+from weft.kernels.joins.occurrences import (
+    END,
+    EVENT,
+    KIND,
+    LEFT,
+    RIGHT,
+    ROW,
+    RUN,
+    START,
+    TRUTHS,
+    compare_histories,
+    grown,
+)
 from weft.kernels.memory.borrow import borrowed
 from weft.kernels.memory.prefetch import prefetch
 
 Int64s = npt.NDArray[np.int64]
 
 EACH, FIRST_ONE, NEXT_ONES = range(3)  # what is picked
-# Parameters of a node.
-PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, RUNS, NEEDED = range(7)  # NEEDED: truths of the right one's event, as bits
+# Parameters of a node. NEEDED: truths of the right one's event, as bits; LONGEST: members of a run (0: any number).
+PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, RUNS, NEEDED, LONGEST = range(8)
 # A node's own control words: where the group that is being taken begins and ends in the right input, and how much
 # room is asked for.
 GROUP, GROUP_END, ASKED = range(OWN, OWN + 3)
@@ -92,6 +104,16 @@ def _look_ahead(
     return known
 
 
+@inlined
+def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
+    """Whether a run has as many members as it may have: each links to the run before it."""
+    members = 1
+    while members < longest and rows[run * ROW + KIND] == RUN:
+        run = rows[run * ROW + LEFT]
+        members += 1
+    return members >= longest
+
+
 @bare
 def _take(
     parameters: Int64s,
@@ -123,6 +145,7 @@ def _take(
     values, width = facts.values, facts.width
     pick, kind, shift, runs = parameters[PICK], parameters[JOINED], parameters[SHIFTED], parameters[RUNS] != 0
     limit, limit_slot, needed = parameters[LIMIT], parameters[LIMIT_SLOT], parameters[NEEDED]
+    longest = parameters[LONGEST]
     known = control[RIGHT_AT]
     while True:
         here = control[RIGHT_AT]
@@ -137,6 +160,8 @@ def _take(
                 if rows[left * ROW + END] >= time:
                     break
                 has, word = key_of(key, 0, values, width, rows, slots, left)
+                if longest > 0 and _is_complete(rows, left, longest):
+                    has = False
                 since = since_of(rows, slots, events, left, limit_slot, time)
                 if has and (limit < 0 or time - since <= limit):
                     place = find(table, word)

@@ -9,6 +9,7 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages import expressions
 from weft.languages.ceql.declarations import Schema, given_catalog
+from weft.languages.counts import Count, bounds_of
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import ticks_of
 from weft.languages.eql import syntax
@@ -108,8 +109,8 @@ class _QueryLowering:
                 return composites.Source(type_.text, place.pattern.variable.text, where)
             case syntax.Next():
                 return composites.Follow(below[0], below[1], "next", where, among)
-            case syntax.Repeated():
-                return composites.Repeat(below[0], "next", where, among)
+            case syntax.Repeated(_, count):
+                return composites.Repeat(below[0], "next", where, among, self._lengths(below[0], count))
             case syntax.Union():
                 union = composites.Union(below[0], below[1])
                 return composites.Filter(union, where) if where else union
@@ -119,6 +120,16 @@ class _QueryLowering:
                 ticks = ticks_of(duration.amount, duration.unit, self._time_unit, self._findings)
                 return composites.After(below[0], ticks)
         raise AssertionError(f"not a pattern: {place.pattern!r}")
+
+    def _lengths(self, pattern: composites.Composite, count: Count | None) -> composites.Lengths:
+        """What a count allows; runs do not show how many runs they are made of."""
+        if count is None:
+            return composites.Lengths()
+        if any(isinstance(part, composites.Repeat) for part in pattern.walk()):
+            message = "runs of runs are not counted: what a run is made of does not show where one ends"
+            self._findings.error("bad-count", message, count.span, "write + here, or count the events inside")
+            return composites.Lengths()
+        return composites.Lengths(*bounds_of(count, self._findings))
 
     def _fields(self) -> list[tuple[expressions.Field, composites.Field]]:
         """The selected fields, each once, as written and in the algebra."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from weft.languages.counts import broken_count
 from weft.languages.stops import Dialect, Explained, Stop
 
 KEYWORDS = frozenset(
@@ -40,11 +41,13 @@ _PHRASES = {
     "STAR": "'*'",
     "MINUS": "'-'",
     "SLASH": "'/'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
 }
 _GROUPS = (
     (frozenset({"NUMBER", "STRING", "NAME", "OPEN", "MINUS"}), "a value"),
     (frozenset({"PLUS", "MINUS", "STAR", "SLASH"}), "an arithmetic operator"),
-    (frozenset({"SEMICOLON", "BACKSLASH", "VBAR", "PLUS", "AT"}), "an operator (; \\ | + @)"),
+    (frozenset({"SEMICOLON", "BACKSLASH", "VBAR", "PLUS", "LBRACE", "AT"}), "an operator (; \\ | + {n} @)"),
     (frozenset({"SEMICOLON", "BACKSLASH", "VBAR"}), "an operator (; \\ |)"),
     (frozenset({"SOURCE", "SINK", "SELECT"}), "a definition or a query"),
 )
@@ -159,6 +162,7 @@ EQL = Dialect(
     groups=_GROUPS,
     foreign=_FOREIGN,
     mistakes=(
+        broken_count,
         _nothing_selected,
         _keyword_as_name,
         _alias_with_as,

@@ -9,6 +9,7 @@ from lark import Lark, UnexpectedInput
 
 from weft.errors import ProgramError
 from weft.languages import expressions
+from weft.languages.counts import count_of
 from weft.languages.eql import syntax
 from weft.languages.eql.mistakes import EQL
 from weft.languages.grammars import load_parser
@@ -91,6 +92,10 @@ class _Nodes(ExpressionRules):
     def repeated(self, children: list[Child]) -> syntax.Repeated:
         pattern, plus = children
         return syntax.Repeated(pattern, span=from_to(pattern, plus))
+
+    def counted(self, children: list[Child]) -> syntax.Repeated:
+        pattern, least, comma, most, close = children
+        return syntax.Repeated(pattern, count_of(least, comma, most), span=from_to(pattern, close))
 
     def timed(self, children: list[Child]) -> syntax.Timed:
         pattern, duration = children

@@ -61,8 +61,8 @@ def _pattern(node: syntax.Pattern) -> tuple[str, int]:
             return f"{_at(pattern, _WITHOUT)} \\ {_at(unwanted, _NEXT)}", _WITHOUT
         case syntax.Next(left, right):
             return f"{_at(left, _NEXT)} ; {_at(right, _POSTFIX)}", _NEXT
-        case syntax.Repeated(pattern):
-            return f"{_at(pattern, _POSTFIX)}+", _POSTFIX
+        case syntax.Repeated(pattern, count):
+            return f"{_at(pattern, _POSTFIX)}{'+' if count is None else count.text}", _POSTFIX
         case syntax.Timed(pattern, duration):
             return f"{_at(pattern, _POSTFIX)} @ {_duration(duration)}", _POSTFIX
     raise AssertionError(f"not a pattern: {node!r}")

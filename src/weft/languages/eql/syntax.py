@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from weft.languages.counts import Count
 from weft.languages.expressions import Expression, Name, SyntaxNode
 
 # ---------------------------------------------------------------- conditions
@@ -81,9 +82,10 @@ class Next(Pattern):
 
 @dataclass(frozen=True)
 class Repeated(Pattern):
-    """`pattern +`."""
+    """`pattern +`, or with a count `pattern{n,m}`."""
 
     pattern: Pattern
+    count: Count | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from weft.algebra import terms
 from weft.algebra.composites import Lengths
 from weft.languages import expressions
 from weft.languages.conditions import BOOLEAN, NUMBER, UNKNOWN, Conditions, Typed
+from weft.languages.counts import Count, bounds_of
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
 from weft.languages.step.scope import Reason, Variables
@@ -44,9 +45,9 @@ class StepConditions(Conditions):
         parts = [part for node in nodes for part in _conjuncts(node)]
         return tuple(self.condition(part) for part in parts if not self._is_bound(part))
 
-    def lengths(self, node: expressions.Expression | None, count: syntax.Count | None) -> Lengths:
+    def lengths(self, node: expressions.Expression | None, count: Count | None) -> Lengths:
         """What the count and the top-level conjuncts say on the length of a run."""
-        low, high = (1, None) if count is None else self._counted(count)
+        low, high = (1, None) if count is None else bounds_of(count, self.findings)
         excluded: set[int] = set()
         for part in _conjuncts(node):
             bound = _length_bound(part) if self._is_bound(part) else None
@@ -97,20 +98,6 @@ class StepConditions(Conditions):
         return Typed(terms.Previous(value), families) if isinstance(value, algebra.Attribute) else UNKNOWN
 
     # ------------------------------------------------------------ lengths
-
-    def _counted(self, node: syntax.Count) -> tuple[int, int | None]:
-        """The least and greatest length that a count allows; one that is none is reported."""
-        least, most = node.least, node.most
-        if not isinstance(least, int) or isinstance(most, float):
-            message, hint = "a count is a whole number", "write {3}, {2,4} or {2,}"
-        elif least < 1:
-            message, hint = "a run has at least one member", "write {1,2} for one or two"
-        elif most is not None and most < least:
-            message, hint = f"{{{least},{most}}} is no count: the second number is the larger one", "as in {2,4}"
-        else:
-            return least, most
-        self.findings.error("bad-count", message, node.span, hint)
-        return 1, None
 
     def _is_bound(self, node: expressions.Expression) -> bool:
         """Whether a top-level conjunct bounds the length, as it may in an iteration."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from weft.languages.counts import broken_count
 from weft.languages.stops import Dialect, Explained, Stop, Word
 
 KEYWORDS = frozenset({"topology", "external", "contains", "true", "false"})
@@ -135,12 +136,6 @@ def _two_iterations(stop: Stop) -> Explained | None:
     return "a second iteration", stop.span, "put the first into parentheses: (A +) +"
 
 
-def _count_without_number(stop: Stop) -> Explained | None:
-    if stop.said(-1) != "{" or stop.expected != {"NUMBER"}:
-        return None
-    return "a count begins with a number", stop.span, "write {3}, {2,4} or {2,}"
-
-
 def _missing_operator(stop: Stop) -> Explained | None:
     before = stop.word(-1)
     if stop.found is None or before is None or not {"NEXT", "VBAR"} <= stop.expected:
@@ -180,7 +175,7 @@ STEP = Dialect(
         _condition_without_brackets,
         _sink_without_quotes,
         _two_iterations,
-        _count_without_number,
+        broken_count,
         _missing_operator,
     ),
 )

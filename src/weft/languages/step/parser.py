@@ -9,6 +9,7 @@ from functools import cache
 from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
+from weft.languages.counts import count_of
 from weft.languages.expressions import Expression, Name
 from weft.languages.grammars import load_parser
 from weft.languages.step import syntax
@@ -105,9 +106,7 @@ class _Nodes(ExpressionRules):
     def counted(self, children: list[Child]) -> syntax.Repeat:
         pattern, least, comma, most, close, bracketed = children
         condition, last = bracketed or (None, close)
-        fewest = number_of(least)
-        greatest = number_of(most) if most else None if comma else fewest
-        count = syntax.Count(fewest, greatest, span=from_to(least, most or least))
+        count = count_of(least, comma, most)
         return syntax.Repeat(pattern, condition, close.value != "}", count, span=from_to(pattern, last))
 
     def negated(self, children: list[Child]) -> syntax.Negated:

@@ -59,7 +59,7 @@ def _pattern(node: syntax.Pattern) -> tuple[str, int]:
         case syntax.Negated(pattern, condition):
             return f"!({pattern_text(pattern)}){_bracketed(condition)}", _BASIC
         case syntax.Repeat(pattern, condition, each, count):
-            symbol = " +" if count is None else _count(count)
+            symbol = " +" if count is None else count.text
             return f"{_at(pattern, _BASIC)}{symbol}{'?' if each else ''}{_bracketed(condition)}", _REPEAT
         case syntax.Overlap(left, right, condition):
             return f"{_at(left, _REPEAT)} ,{_bracketed(condition)} {_at(right, _OVERLAP)}", _OVERLAP
@@ -69,12 +69,6 @@ def _pattern(node: syntax.Pattern) -> tuple[str, int]:
         case syntax.Either(left, right):
             return f"{_at(left, _FOLLOW)} | {_at(right, _EITHER)}", _EITHER
     raise AssertionError(f"not a pattern: {node!r}")
-
-
-def _count(node: syntax.Count) -> str:
-    if node.least == node.most:
-        return f"{{{node.least}}}"
-    return f"{{{node.least},{'' if node.most is None else node.most}}}"
 
 
 def _at(node: syntax.Pattern, level: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.languages.counts import Count
 from weft.languages.expressions import Expression, Name, SyntaxNode
 
 # ---------------------------------------------------------------- conditions
@@ -72,14 +73,6 @@ class Overlap(Pattern):
     left: Pattern
     right: Pattern
     condition: Expression | None = None
-
-
-@dataclass(frozen=True)
-class Count(SyntaxNode):
-    """`{least,most}`: how many members a run has; `{n}` is `{n,n}`, and in `{n,}` there is no most."""
-
-    least: int | float
-    most: int | float | None
 
 
 @dataclass(frozen=True)

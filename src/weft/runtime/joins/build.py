@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
+from weft.plan.graph import reports_some_runs
 from weft.runtime.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
 from weft.runtime.joins.operators import (
     AfterOperator,
     Build,
     FilterOperator,
+    LongEnoughOperator,
     LongestOperator,
     Operator,
     SourceOperator,
@@ -30,8 +32,13 @@ def build_operators(build: Build) -> list[Operator]:
     """The operators of all nodes, in their order."""
     made: list[Operator] = []
     for number, node in enumerate(build.graph.nodes):
-        kind = _REPEATS[node.pattern.pick] if isinstance(node.pattern, Repeat) else _OPERATORS[type(node.pattern)]
-        made.append(kind(build, number))
+        made.append(_operator_of(node.pattern)(build, number))
     for operator in made:
         operator.link(build)
     return made
+
+
+def _operator_of(pattern: Composite) -> type[Operator]:
+    if reports_some_runs(pattern):
+        return LongEnoughOperator
+    return _REPEATS[pattern.pick] if isinstance(pattern, Repeat) else _OPERATORS[type(pattern)]

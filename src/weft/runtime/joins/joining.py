@@ -61,7 +61,10 @@ class FollowOperator(JoinOperator):
         self.first = compiler.conditions((*pattern.among, *pattern.where), start_view(view)) if runs else NOTHING
         kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
         store = Store(0, -1 if limit is None else limit, pattern.pick == "next")
-        self.parameters = np.array([_PICKS[pattern.pick], kind, shift, store.limit, slot, runs, needed], np.int64)
+        longest = (pattern.lengths.high or 0) if isinstance(pattern, Repeat) else 0
+        self.parameters = np.array(
+            [_PICKS[pattern.pick], kind, shift, store.limit, slot, runs, needed, longest], np.int64
+        )
         self.stores = [store]
         self.feeds_itself = runs
         self.repeats = runs and repeats_itself(self.operands[0])

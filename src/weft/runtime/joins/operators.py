@@ -195,6 +195,28 @@ class FilterOperator(Operator):
         self.give(rows[run.arena.satisfied(self.where, rows, rows)])
 
 
+class LongEnoughOperator(Operator):
+    """Runs with at least so many members; none has too many, since they are not extended then."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, Repeat)
+        self.low = pattern.lengths.low
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        self.safe = run.bound(self)
+        rows = run.taken(self, 0, self.safe)
+        shorter = rows
+        for _ in range(self.low - 1):  # a run is a row for its last member, which links to the run before it
+            enough = run.arena.times(shorter, occurrences.KIND) == occurrences.RUN
+            rows, shorter = rows[enough], run.arena.times(shorter[enough], occurrences.LEFT)
+            if not len(rows):
+                break
+        self.give(rows)
+
+
 class AfterOperator(Operator):
     """Occurrences and a point in time after each."""
 
