@@ -32,7 +32,7 @@ _CURES = {
 def columns_of(events: Any, time: str, type: str) -> Columns | None:
     """The columns of an input; None when each event has its own attributes, or nothing is known ahead."""
     if isinstance(events, Mapping):
-        if is_event(events, time, type):
+        if not events or is_event(events, time, type):
             return None
         return _together([columns_of(source, time, type) for source in events.values()])
     paths = paths_of(events)
