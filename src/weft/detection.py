@@ -13,6 +13,7 @@ from weft.drawing.svg import element, escaped
 from weft.drawing.timeline import timeline_svg
 from weft.engines import Run
 from weft.errors import UsageError, WeftError
+from weft.runtime.events import Rejected
 from weft.runtime.joint_types import fitted, joint_schema
 from weft.runtime.local import Events
 from weft.runtime.matches import Match
@@ -45,7 +46,7 @@ class Detection:
         self._names = names  # of the columns for time and type
         self._matches: Iterator[Match] | None = None
         self._scene: Scene | None = None  # the first matches, kept when they have been seen
-        self._unread: list[str] = []  # what took no part in the run that was made to show it
+        self._notes: list[str] = []  # what is to be said about the events, of the run that was made to show it
 
     def __iter__(self) -> Iterator[Match]:
         """The matches in match order, from the first on; after `next`, those that are left."""
@@ -98,7 +99,7 @@ class Detection:
     def _repr_html_(self) -> str:
         """For a notebook: a table of the first matches, and their timeline."""
         try:
-            return matches_html(self._shown(), self._unread)
+            return matches_html(self._shown(), self._notes)
         except WeftError as problem:
             return element("p", escaped(problem))
 
@@ -116,7 +117,7 @@ class Detection:
                 total += len(batch)
                 rows += _plain_rows(batch)[: MOST_MATCHES - len(rows)]
             self._scene = self._staged(rows, total)
-            self._unread = [str(rejected) for rejected in run.rejected]
+            self._notes = [*_unread(run.rejected), *run.doubts]
         return self._scene
 
     def _staged(self, rows: Sequence[Row], total: int) -> Scene:
@@ -126,6 +127,11 @@ class Detection:
 
     def __repr__(self) -> str:
         return "<matches: iterate, or ask for to_arrow(), to_pandas() or to_polars()>"
+
+
+def _unread(found: Sequence[Rejected]) -> Iterator[str]:
+    if found:
+        yield f"{len(found):,} event{'s' * (len(found) > 1)} could not be read; the first: {found[0]}"
 
 
 def timeline(matches: Any, *, time: str = "ts", type: str = "type") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ import weft
 from weft.drawing.highlighting import highlighted
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.scene import MOST_EVENTS, MOST_MATCHES
+from weft.inputs import reads_once
 from weft.pattern.builder import BUILT
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore::weft.api.DataWarning")
@@ -180,6 +182,24 @@ def test_what_could_not_be_read_is_said_and_not_collected_twice() -> None:
     assert "1 event could not be read" in html
     assert "<script" not in html
     assert rejects == []
+
+
+def test_doubts_about_the_events_are_said() -> None:
+    html = weft.detect([{"type": "A", "ts": 1, "x": 1}], PAIRS)._repr_html_()
+    assert "no matches" in html
+    assert "'B'" in "".join(ElementTree.fromstring(html).itertext())
+
+
+def test_live_sources_are_not_read_to_be_shown() -> None:
+    found = weft.detect({"quotes": iter(EVENTS)}, PAIRS)
+    assert "can be read once" in found._repr_html_()
+    assert len(list(found)) == 2
+
+
+def test_a_pipe_is_not_read_to_be_shown(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert reads_once(str(tmp_path / "pipe.jsonl"))
+    assert not reads_once([str(ROOT / "examples/fire/sensors.jsonl"), tmp_path])
 
 
 def test_many_matches_and_events_are_bounded_and_counted() -> None:

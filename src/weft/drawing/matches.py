@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from weft.drawing.scene import Found, Scene
 from weft.drawing.svg import element, escaped, shortened
@@ -14,16 +14,14 @@ LONGEST = 70  # letters of an event
 _CELL = "text-align:left;vertical-align:top"
 
 
-def matches_html(scene: Scene, unread: Sequence[str] = ()) -> str:
-    """The scene as HTML, with the number of events that could not be read."""
+def matches_html(scene: Scene, notes: Iterable[str] = ()) -> str:
+    """The scene as HTML, with what else is to be said about it."""
     left_out = scene.total - len(scene.matches)
     parts = [f"{scene.total:,} match{'es' if scene.total != 1 else ''}" if scene.total else "no matches"]
     if left_out:
         parts.append(f"{left_out:,} more {'is' if left_out == 1 else 'are'} not shown")
-    if unread:
-        parts.append(f"{len(unread):,} event{'s' * (len(unread) > 1)} could not be read; the first: {unread[0]}")
     picture = [_table(scene), timeline_svg(scene)] if scene.total else []
-    return element("div", element("p", escaped("; ".join(parts))), *picture)
+    return element("div", *(element("p", escaped(text)) for text in ("; ".join(parts), *notes)), *picture)
 
 
 def _table(scene: Scene) -> str:
