@@ -87,6 +87,18 @@ def counts(draw: st.DrawFn) -> Count:
     return Count(least, draw(st.sampled_from([least, least + 1, None])))
 
 
+@st.composite
+def selected_fields(draw: st.DrawFn, variables: Sequence[str]) -> tuple[e.Expression, ...]:
+    """One or two fields, and sometimes a computed one."""
+    fields = st.builds(e.Field, st.sampled_from(variables).map(name), st.sampled_from(["x", "s"]).map(name))
+    found: list[e.Expression] = draw(st.lists(fields, min_size=1, max_size=2))
+    if draw(st.integers(0, 2)) == 2:
+        operator = draw(st.sampled_from(["+", "-", "*", "/"]))
+        value = e.Arithmetic(operator, draw(numbers_of(variables)), draw(numbers_of(variables)))
+        found.append(e.Computed(value, name("total")))
+    return tuple(found)
+
+
 # ---------------------------------------------------------------- EQL
 
 
@@ -152,8 +164,7 @@ def eql_queries(draw: st.DrawFn, depth: int = 3, most: int = 3) -> eql.Query:
     """A query with up to so many conditions, and fields or not."""
     pattern = draw(st.integers(1, depth).flatmap(eql_patterns))
     found = tuple(draw(eql_conditions(pattern)) for _ in range(draw(st.integers(0, most))))
-    fields = st.builds(e.Field, st.sampled_from(visible(pattern)).map(name), st.sampled_from(["x", "s"]).map(name))
-    selected = draw(st.one_of(st.none(), st.lists(fields, min_size=1, max_size=2).map(tuple)))
+    selected = draw(st.none() | selected_fields(visible(pattern)))
     return eql.Query(pattern, selected, found)
 
 
@@ -243,8 +254,7 @@ def step_queries(draw: st.DrawFn, depth: int = 3) -> step.Query:
     pattern, readable = draw(st.integers(1, depth).flatmap(step_patterns))
     projection = None
     if readable and draw(st.booleans()):
-        fields = st.builds(e.Field, st.sampled_from(readable).map(name), st.sampled_from(["x", "s"]).map(name))
-        projection = tuple(draw(st.lists(fields, min_size=1, max_size=2)))
+        projection = draw(selected_fields(readable))
     return step.Query(name("Q"), pattern, projection, draw(st.sampled_from([None, "out.jsonl"])))
 
 

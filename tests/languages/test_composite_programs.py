@@ -67,11 +67,14 @@ def test_eql_keeps_sources_rates_and_sinks() -> None:
     assert [type_.name for type_ in program.catalog.types] == ["card", "alarm"]
 
 
-COUNTS = "SELECT * FROM A a{3} ; (B b{2,4} ; C c){1} @ 2 ; D d{2,}+"
-
-
 @pytest.mark.parametrize(
-    "text", [EQL, "SELECT a.x, `select`.y FROM A a | `select` @ 2 WHERE (a, a) OCCURS WITHIN 5", COUNTS]
+    "text",
+    [
+        EQL,
+        "SELECT a.x, `select`.y FROM A a | `select` @ 2 WHERE (a, a) OCCURS WITHIN 5",
+        "SELECT a.x, -(a.x + 1) * 2 AS `select`, as.y / 2 AS as FROM A a ; B as",
+        "SELECT * FROM A a{3} ; (B b{2,4} ; C c){1} @ 2 ; D d{2,}+",
+    ],
 )
 def test_eql_round_trip(text: str) -> None:
     tree = parse_syntax(text, language="eql")
@@ -85,6 +88,7 @@ def test_eql_round_trip(text: str) -> None:
         "Q(A.x): !(A | B) ; (A/A1 , B/B1) ; !A/A2 ; ((A/A3 +) +?[len > 1])",
         "Q(*): A[(A.x > 1) = (A.x < 3) && -(-A.x) > 1 && !(A.x = 1 || A.x = 2)]",
         "^external(*): ^external",
+        "Q(A.x, (A.x + B.x) * 2 AS total, dur AS ^external): A ; B",
         "Q(*): A{3} ; B{2,4}?[prev(B.x) < B.x] ; (C/C1[C1.x > 1]{2,} , !(A/A1{1}) ; C/C2{1,3})",
         "Q(*): A ; !B[B.x = A.x] ; !(A/A2 , B/B2)[A2.x = A.x && dur < 9] ; !(B/B3[B3.x > 1])[B3.x = A.x] ; C",
     ],

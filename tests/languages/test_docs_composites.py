@@ -94,7 +94,8 @@ def test_there_are_examples_with_matches() -> None:
 def test_every_code_is_documented_and_every_documented_code_exists(language: str) -> None:
     folder = ROOT / "src" / "weft" / "languages"
     shared = [
-        folder / name for name in ("conditions.py", "counts.py", *(["durations.py"] if language == "eql" else []))
+        folder / name
+        for name in ("conditions.py", "counts.py", "output_fields.py", *(["durations.py"] if language == "eql" else []))
     ]
     source = "\n".join(path.read_text(encoding="utf-8") for path in [*shared, *(folder / language).glob("*.py")])
     used = set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', source)) | SHARED_CODES

@@ -113,6 +113,14 @@ class Not(Expression):
     operand: Expression
 
 
+@dataclass(frozen=True)
+class Computed(Expression):
+    """`value AS name`, where fields are selected."""
+
+    value: Expression
+    name: Name
+
+
 def parts_of(node: Expression, kind: type[And] | type[Or]) -> Iterator[Expression]:
     """The operands of a chain of the same connective, left to right."""
     pending = [node]

@@ -74,6 +74,10 @@ class ExpressionRules(Transformer[Token, Any]):
         left, operator, right = children
         return syntax.Arithmetic(operator.value, left, right, span=from_to(left, right))
 
+    def computed(self, children: list[Child]) -> syntax.Computed:
+        value, name = children
+        return syntax.Computed(value, self.name_of(name), span=from_to(value, name))
+
     def negative(self, children: list[Child]) -> syntax.Negative:
         minus, operand = children
         return syntax.Negative(operand, span=from_to(minus, operand))

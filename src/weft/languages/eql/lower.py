@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.algebra import composites
 from weft.algebra.endpoints import Input, Output
-from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
+from weft.algebra.terms import mentioned
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages import expressions
 from weft.languages.ceql.declarations import Schema, given_catalog
@@ -18,6 +18,7 @@ from weft.languages.eql.placement import Place, normalised, places_of, put
 from weft.languages.eql.scope import Scope, declared_catalog, scope_of
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.output_fields import Selected, output_fields
 from weft.schema import Catalog
 from weft.source import SourceText
 
@@ -94,9 +95,9 @@ class _QueryLowering:
         for condition in conditions:
             put(condition, root, self._findings)
         pattern = self._pattern(root)
-        for node, _ in fields:
-            if node.variable.text not in pattern.variables:
-                message = f"{node.variable.text!r} is part of what must not happen, so no match has it"
+        for node, field in fields:
+            for variable in sorted(mentioned(field.value).difference(pattern.variables)):
+                message = f"{variable!r} is part of what must not happen, so no match has it"
                 self._findings.error("unreadable-variable", message, node.span)
                 return None
         return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields))
@@ -131,20 +132,17 @@ class _QueryLowering:
             return composites.Lengths()
         return composites.Lengths(*bounds_of(count, self._findings))
 
-    def _fields(self) -> list[tuple[expressions.Field, composites.Field]]:
+    def _fields(self) -> list[Selected]:
         """The selected fields, each once, as written and in the algebra."""
-        fields: dict[str, tuple[expressions.Field, composites.Field]] = {}
-        lowering = EqlConditions(self._scope, self._time_unit, self._findings)
+        fields: list[expressions.Expression] = []
         for node in self._node.selected or ():
-            if not isinstance(node, expressions.Field):
-                hint = f"write {_bare(node)}.attribute; SELECT * reports the events themselves"
+            calls = [part for part in node.walk() if isinstance(part, syntax.Call)]
+            if isinstance(node, expressions.Bare):
+                hint = f"write {node.name.text}.attribute; SELECT * reports the events themselves"
                 self._findings.error("not-a-field", "fields are selected, not events", node.span, hint)
-                continue
-            value = lowering.field(node).value
-            if isinstance(value, Attribute):
-                fields[node.text] = (node, composites.Field(node.text, value))
-        return list(fields.values())
-
-
-def _bare(node: expressions.Expression) -> str:
-    return node.name.text if isinstance(node, expressions.Bare) else "a"
+            elif calls:
+                message = f"{calls[0].function} stands in conditions only"
+                self._findings.error("not-a-value", message, calls[0].span, "select fields, and calculate with them")
+            else:
+                fields.append(node)
+        return output_fields(fields, EqlConditions(self._scope, self._time_unit, self._findings), self._findings)

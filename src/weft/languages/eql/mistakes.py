@@ -91,7 +91,7 @@ def _alias_with_as(stop: Stop) -> Explained | None:
     word = stop.word(-1)
     if word is None or stop.said(-1) != "AS" or stop.found is None or stop.found.kind != "name":
         return None
-    return "'AS' is not EQL", word.span, f"the alias follows the type without a word: A {stop.found.text}"
+    return "an alias stands without 'AS'", word.span, f"the alias follows the type without a word: A {stop.found.text}"
 
 
 def _missing_from(stop: Stop) -> Explained | None:

@@ -24,13 +24,19 @@ def to_source(node: syntax.Program) -> str:
 
 def query_text(node: syntax.Query) -> str:
     """A query as text."""
-    selected = "*" if node.selected is None else ", ".join(map(expression_text, node.selected))
+    selected = "*" if node.selected is None else ", ".join(map(_selected, node.selected))
     lines = [f"SELECT {selected}", f"FROM {pattern_text(node.pattern)}"]
     if node.conditions:
         lines.append("WHERE " + ",\n      ".join(map(expression_text, node.conditions)))
     if node.sinks:
         lines.append("INTO " + ", ".join(map(_name, node.sinks)))
     return "\n".join(lines)
+
+
+def _selected(node: expressions.Expression) -> str:
+    if isinstance(node, expressions.Computed):
+        return f"{expression_text(node.value)} AS {_name(node.name)}"
+    return expression_text(node)
 
 
 def _definition(node: syntax.Source | syntax.Sink) -> str:

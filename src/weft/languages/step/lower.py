@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from weft.algebra import composites
-from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
 from weft.errors import Diagnostic
 from weft.languages import expressions
 from weft.languages.ceql.declarations import Schema
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.findings import Findings
+from weft.languages.output_fields import output_fields
 from weft.languages.step import syntax
 from weft.languages.step.conditions import Place, StepConditions
 from weft.languages.step.declarations import declared_catalog, inputs_of, outputs_of
@@ -63,13 +63,8 @@ class _QueryLowering:
         return composites.CompositeQuery(self._node.name.text, whole.pattern, self._fields(whole))
 
     def _fields(self, whole: Part) -> tuple[composites.Field, ...]:
-        fields: dict[str, composites.Field] = {}
         conditions = self._conditions(whole, "projection")
-        for node in self._node.projection or ():
-            value = conditions.value(node).value
-            if isinstance(node, expressions.Field) and isinstance(value, Attribute):
-                fields[node.text] = composites.Field(node.text, value)
-        return tuple(fields.values())
+        return tuple(field for _, field in output_fields(self._node.projection or (), conditions, self._findings))
 
     def _conditions(self, part: Part, place: Place, lasting: str | None = None) -> StepConditions:
         return StepConditions(self._variables, part.readable, part.unreadable, place, self._findings, lasting)

@@ -29,9 +29,15 @@ def to_source(node: syntax.Program) -> str:
 
 def query_text(node: syntax.Query) -> str:
     """A query as text."""
-    projection = "*" if node.projection is None else ", ".join(map(expression_text, node.projection))
+    projection = "*" if node.projection is None else ", ".join(map(_selected, node.projection))
     sink = "" if node.sink is None else f" > {_quoted(node.sink)}"
     return f"{_name(node.name)}({projection}): {pattern_text(node.pattern)}{sink}"
+
+
+def _selected(node: expressions.Expression) -> str:
+    if isinstance(node, expressions.Computed):
+        return f"{expression_text(node.value)} AS {_name(node.name)}"
+    return expression_text(node)
 
 
 def _external(node: syntax.External) -> str:
