@@ -76,9 +76,9 @@ def test_python_prints_what_is_shown(document: Path, workplace: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", ["tutorial.md", "results.md", "spark.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/results.md", "docs/spark.md"])
 def test_python_on_spark_prints_what_is_shown(page: str, workplace: Path) -> None:
-    found = run_python(ROOT / "docs" / page, ("python", "python spark"))
+    found = run_python(ROOT / page, ("python", "python spark"))
     assert [block.line for block, printed, shown in found if printed != shown] == []
 
 
