@@ -7,15 +7,18 @@ together, over whole columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.algebra.predicates import And, Attribute, Comparison, In, Literal, Predicate, Value
-from weft.runtime import blocks
+from weft.runtime import blocks, exact
 from weft.runtime.classify.classifier import Classifier, Letters
 from weft.runtime.events import Column, EventBatch, Int64s
 
-Constant = tuple[bool, Value]  # whether it is a truth, which equals no number
+Constant = tuple[bool, Value | Decimal]  # whether it is a truth, which equals no number
 
 
 class Filters:
@@ -90,7 +93,14 @@ def _constant(value: Value) -> Constant:
 
 def _rows_by_constant(column: Column) -> Iterator[tuple[Constant, Int64s]]:
     """The values of a column, each with the places that have it."""
-    for array in (column.numbers, column.texts, column.booleans):
+    numbers, unnamed = column.numbers, exact.unnamed_rows(column)
+    for row, number in zip(unnamed.tolist(), exact.digits_at(column, unnamed), strict=True):
+        yield (False, number), np.array([row])
+    if numbers is not None and len(unnamed):
+        named = np.ones(len(numbers), bool)
+        named[unnamed] = False
+        numbers = pc.if_else(pa.array(named), numbers, None)
+    for array in (numbers, column.texts, column.booleans):
         if array is None:
             continue
         coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
