@@ -149,7 +149,7 @@ def test_rejects_of_files_say_where(spark: SparkSession, tmp_path: Path) -> None
     lines = tmp_path / "e.jsonl"
     lines.write_text('{"type": "A", "ts": 1}\nnot json\n{"type": "A", "ts": "soon"}\n')
     rows = tmp_path / "e.parquet"
-    pq.write_table(pa.table({"type": ["A", None, "B"], "ts": [1, 2, None], "z": [7, 8, 9]}), rows)
+    pq.write_table(pa.table({"type": ["A", None, "B"], "ts": [1, 2, None], "k": ["u"] * 3, "x": [7, 8, 9]}), rows)
     for path in (lines, rows):
         wanted: list[Rejected] = []
         found: list[Rejected] = []
@@ -165,10 +165,10 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
         api.match(frame, api.compile(KEYED), time="when")
     with pytest.raises(InputError, match="did you mean 'type'"):
         api.match(frame, api.compile(KEYED), type="typ")
-    (tmp_path / "e.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "e.csv").write_text("k,x\n1,2\n")
     with pytest.raises(InputError, match="no column 'type'"):
         list(api.detect(tmp_path / "e.csv", api.compile(KEYED), engine="spark"))
-    stream = spark.readStream.format("rate").load().selectExpr("value as ts", "'A' as type")
+    stream = spark.readStream.format("rate").load().selectExpr("value as ts", "'A' as type", "'u' as k", "1 as x")
     with pytest.raises(UsageError, match=r"use weft\.match"):
         list(api.detect(stream, api.compile(KEYED), engine="spark"))
 
