@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -11,10 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 
+from weft.kernels.compiler import KernelCompiler
 from weft.kernels.rules import series, stretches
 
 SOME = some(40)
-make_room = numba.njit(lambda *arguments: series.make_room(*arguments))  # parts of kernels have no wrapper for Python
+
+
+def called(part: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of kernels as a kernel, which Python can call."""
+    return numba.njit(lambda *arguments: part(*arguments), pipeline_class=KernelCompiler)
+
+
+make_room, is_full, enter, summary = map(called, (series.make_room, series.is_full, series.enter, stretches.summary))
 LANES = 3
 EDGES = (2**40, 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**53) - 1)
 ODD = (
@@ -69,20 +78,20 @@ class Filled:
 
     def put(self, lane: int, time: int, value: object, horizon: int = -1) -> None:
         """Append an entry; those before the horizon may go."""
-        while series.is_full(self.lanes, lane):
+        while is_full(self.lanes, lane):
             self.used = make_room(self.lanes, self.times, self.records, lane, self.used, horizon)
-            if series.is_full(self.lanes, lane):
+            if is_full(self.lanes, lane):
                 self.times = np.concatenate([self.times, np.zeros_like(self.times)])
                 self.records = np.concatenate([self.records, np.zeros_like(self.records)])
         kind, bits = word(value)
         number = float(np.int64(bits).view(np.float64))
         arena = (self.lanes, self.times, self.records, self.records.view(np.float64))
-        series.enter(*arena, lane, time, kind, bits, number)
+        enter(*arena, lane, time, kind, bits, number)
 
     def ask(self, function: int, lane: int, low: int, high: int) -> int | float | None:
         """A function of a stretch."""
         arena = (self.lanes, self.times, self.records, self.records.view(np.float64))
-        kind, whole, real = stretches.summary(*arena, function, lane, low, high)
+        kind, whole, real = summary(*arena, function, lane, low, high)
         return None if kind == series.MISSING else int(whole) if kind == series.INTEGER else float(real)
 
 

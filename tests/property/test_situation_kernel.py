@@ -10,7 +10,7 @@ from tests.property.test_engines_equal_meaning import event_batches, rows_of
 from tests.property.test_situations_equal_meaning import Case, cases, meant, run
 
 from weft.errors import InputError
-from weft.plan import planner
+from weft.plan import layers
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
@@ -29,7 +29,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in names:
             monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(memory, "LEAST", memory.p.HEADER)
-    monkeypatch.setattr(planner, "keyed_sequence", lambda situation: None)
+    monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
 
 
 @SOME

@@ -25,7 +25,7 @@ from weft.runtime.events import EventBatch
 from weft.runtime.local import LocalRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.reading.order import EventSource
+from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 
 SOME = some(60)
@@ -165,6 +165,7 @@ class _Parts(EventSource):
     """Batches as they are."""
 
     def __init__(self, batches: list[EventBatch]) -> None:
+        self.reading = Reading()
         self.rejected = []
         self.counters = {}
         self._batches = batches

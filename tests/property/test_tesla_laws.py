@@ -240,7 +240,8 @@ def test_a_rule_whose_events_nobody_uses_changes_nothing(text: str, extra: str, 
     (rule,) = rules_of(compiled(extra))
     both = run([*rules_of(program), replace(rule, name="Unused")], events)
     assert [m for m in both if m.query != "Unused"] == matches(program, events)
-    assert [m for m in both if m.query == "Unused"] == run([replace(rule, name="Unused")], events)
+    alone = run([replace(rule, name="Unused")], events)
+    assert [replace(m, number=0) for m in both if m.query == "Unused"] == alone
 
 
 @SOME

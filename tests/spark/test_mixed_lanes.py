@@ -59,7 +59,7 @@ def test_a_key_goes_through_all_of_a_family_or_none(bottom: str) -> None:
     for top in LOOSE:
         (lanes,) = plan(together([bottom, top])).lanes
         assert lanes.key == ()
-    without = bottom.replace("b[k]", "b[v]").replace("k = B.k", "k = B.v").replace("k = a.k,", "k = a.v,")
+    without = bottom.replace("b[k]", "b[v] AS k").replace("k = B.k", "k = B.v").replace("k = a.k,", "k = a.v,")
     (lanes,) = plan(together([without, TOP[2]])).lanes
     assert lanes.key == ()
 

@@ -83,8 +83,10 @@ class ExpressionRules(Transformer[Token, Any]):
         return syntax.Negative(operand, span=from_to(minus, operand))
 
     def field(self, children: list[Child]) -> syntax.Field:
-        variable, attribute = children
-        return syntax.Field(self.name_of(variable), self.name_of(attribute), span=from_to(variable, attribute))
+        variable, *parts = children
+        path = ".".join(self.name_of(part).text for part in parts)  # `device.os` is a field of a struct
+        attribute = syntax.Name(path, span=from_to(parts[0], parts[-1]))
+        return syntax.Field(self.name_of(variable), attribute, span=from_to(variable, parts[-1]))
 
     def bare(self, children: list[Child]) -> syntax.Bare:
         return syntax.Bare(self.name_of(children[0]), span=place(children[0]))
