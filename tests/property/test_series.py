@@ -18,9 +18,9 @@ from weft.kernels.rules import series, stretches
 SOME = some(40)
 
 
-def called(part: Callable[..., Any]) -> Callable[..., Any]:
+def called(part: Any) -> Callable[..., Any]:
     """A part of kernels as a kernel, which Python can call."""
-    return numba.njit(lambda *arguments: part(*arguments), pipeline_class=KernelCompiler)
+    return numba.njit(part.py_func, pipeline_class=KernelCompiler)
 
 
 make_room, is_full, enter, summary = map(called, (series.make_room, series.is_full, series.enter, stretches.summary))
