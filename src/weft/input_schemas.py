@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from weft.algebra.predicates import Aggregate, Arithmetic, Attribute, Comparison, In, Like, Literal, Matches, Negative
 from weft.algebra.query import AnyQuery, Program
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.connectors.csv_rows import header_of
 from weft.connectors.files import STANDARD_INPUT, find_files, format_of
 from weft.errors import InputError, did_you_mean

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.query import Program
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer.pipeline import Step, optimize_with_trace

@@ -6,7 +6,7 @@ import pytest
 
 from weft.algebra.patterns import Sequence
 from weft.algebra.query import Query, Window
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.errors import ProgramError, UsageError
 from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.ceql import syntax

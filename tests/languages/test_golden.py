@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.languages.golden import check_golden, golden_files
 
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.errors import ProgramError
 from weft.languages import compile_text
 

@@ -16,6 +16,7 @@ from tests.strategies_composite import (
     step_queries,
 )
 
+from weft.algebra.analysis.renaming import canonical, rename
 from weft.algebra.composites import After, CompositeQuery, Follow, Lengths, Overlap, Repeat, Source, Union, Without
 from weft.algebra.composites import Composite as Pattern
 from weft.algebra.meaning import Match, matches
@@ -24,7 +25,6 @@ from weft.algebra.meaning.match import bindings_of
 from weft.algebra.meaning.occurrences import Occurrence, history_key, joined
 from weft.algebra.meaning.stream import place
 from weft.algebra.query import Program
-from weft.algebra.renaming import canonical, rename
 from weft.languages import compile_text, parse_syntax
 from weft.languages.eql import syntax as eql
 from weft.languages.eql.printer import to_source as print_eql

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies_epn import EventDict, Example, examples, patterns, streams
 
+from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.meaning import Match, matches
-from weft.algebra.normal_form import clauses
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.query import Program
 from weft.algebra.situations import Kind, Situation, SituationQuery

@@ -19,11 +19,11 @@ from tests.strategies_tesla import (
     texts,
 )
 
+from weft.algebra.analysis.rule_reach import reach_of
+from weft.algebra.analysis.rule_shapes import rule_of, shape_of
 from weft.algebra.meaning import Match, matches
 from weft.algebra.predicates import Literal
 from weft.algebra.query import Program
-from weft.algebra.rule_reach import reach_of
-from weft.algebra.rule_shapes import rule_of, shape_of
 from weft.algebra.rules import LookBack, Rule, Within
 from weft.errors import ProgramError
 from weft.languages import compile_text, parse_syntax

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from weft.algebra.analysis.renaming import canonical, rename
 from weft.algebra.composites import (
     After,
     CompositeQuery,
@@ -18,9 +19,8 @@ from weft.algebra.composites import (
     Without,
 )
 from weft.algebra.predicates import And, Attribute, Comparison, Literal
-from weft.algebra.renaming import canonical, rename
 from weft.algebra.terms import Contains, Elapsed, Every, Previous, conjuncts, looks_back, mentioned
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 
 A, B, C = Source("A", "a"), Source("B", "b"), Source("C", "c")
 A_X, B_X, C_X = Attribute("x", "a"), Attribute("x", "b"), Attribute("x", "c")

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
+from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.definition import Definition
-from weft.algebra.feeding import cycles_beyond_rules, depths, feeders
 from weft.languages import compile_text
 from weft.schema import Kind
 

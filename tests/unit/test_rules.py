@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from weft.algebra.analysis.rule_graph import histories_without_end, instant_cycles
+from weft.algebra.analysis.rule_reach import joint_reach, reach_of
+from weft.algebra.analysis.rule_shapes import rule_of, shape_of
 from weft.algebra.meaning import matches
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.query import Program
-from weft.algebra.rule_graph import histories_without_end, instant_cycles
-from weft.algebra.rule_reach import joint_reach, reach_of
-from weft.algebra.rule_shapes import rule_of, shape_of
 from weft.algebra.rules import (
     Absence,
     Between,
@@ -23,7 +23,7 @@ from weft.algebra.rules import (
     Within,
     mentioned,
 )
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.languages import compile_text
 from weft.schema import Kind
 

@@ -6,15 +6,15 @@ from itertools import product
 
 import pytest
 
+from weft.algebra.analysis.normal_form import NEVER, Equality, clauses, equality_of
 from weft.algebra.composites import Field
 from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
 from weft.algebra.meaning.values import Scope, holds
-from weft.algebra.network import Link, links, network_dot
-from weft.algebra.normal_form import NEVER, Equality, clauses, equality_of
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate
 from weft.algebra.situations import Participant, Situation, SituationQuery
-from weft.algebra.text import to_text
+from weft.algebra.text.network import Link, links, network_dot
+from weft.algebra.text.program import to_text
 
 A, B = Participant("A", "a"), Participant("B", "b")
 A_X, B_X, C_X = Attribute("x", "a"), Attribute("x", "b"), Attribute("x", "c")

@@ -2,8 +2,8 @@
 
 Unlike the other regular patterns, a chain says for each step which events a partial match may pass over: none
 (`STRICT`), those that do not fit the step (`NEXT`, skip till next match), or any (`ANY`, skip till any match). Every
-partial match is on its own: that one goes on does not end another. `weft.algebra.chain_states` says exactly what a
-chain allows, as states with edges; its matches are all ways from the start to the end.
+partial match is on its own: that one goes on does not end another. `weft.algebra.analysis.chain_states` says exactly
+what a chain allows, as states with edges; its matches are all ways from the start to the end.
 """
 
 from __future__ import annotations

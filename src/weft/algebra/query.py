@@ -8,14 +8,14 @@ from enum import Enum
 from importlib import import_module
 from typing import Literal as OneOf
 
+from weft.algebra.analysis.feeding import cycles_beyond_rules
+from weft.algebra.analysis.rule_graph import behind, instant_cycles, numbered
 from weft.algebra.chains import Fits, Skip
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
-from weft.algebra.feeding import cycles_beyond_rules
 from weft.algebra.patterns import Event, Other, Pattern
 from weft.algebra.predicates import Expression
-from weft.algebra.rule_graph import behind, instant_cycles, numbered
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from weft.algebra.composites import Source
 from weft.algebra.query import AnyQuery
-from weft.algebra.situation_text import context_text
 from weft.algebra.situations import SituationQuery
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
+from weft.algebra.text.situations import context_text
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.svg import element, escaped, shortened
 from weft.plan.graph_text import node_text

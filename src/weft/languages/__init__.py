@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 
-from weft.algebra.feeding import cycles_beyond_rules
+from weft.algebra.analysis.feeding import cycles_beyond_rules
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, ProgramError, UsageError
 from weft.languages.ceql.declarations import Schema, given_catalog

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from weft.algebra import predicates as algebra
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.errors import UsageError
 from weft.languages.content.lower import compile_filter
 

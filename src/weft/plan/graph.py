@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source, Union, Without
 from weft.algebra.predicates import Attribute, Comparison, Predicate
-from weft.algebra.renaming import canonical
 from weft.algebra.terms import Previous
 from weft.tree import Node
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.algebra.composite_text import pattern_lines
-from weft.algebra.text import to_text
+from weft.algebra.text.composites import pattern_lines
+from weft.algebra.text.program import to_text
 from weft.plan.graph import Graph
 
 FEW = 3  # queries that are named where there are many

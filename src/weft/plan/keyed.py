@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.algebra.analysis.normal_form import clauses, equality_of
 from weft.algebra.contexts import Whole, Windows
-from weft.algebra.normal_form import clauses, equality_of
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, Predicate
 from weft.algebra.situations import Situation

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 
+from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.composites import (
     After,
     Composite,
@@ -20,7 +21,6 @@ from weft.algebra.composites import (
     Without,
 )
 from weft.algebra.contexts import Whole, Windows
-from weft.algebra.normal_form import clauses
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.query import AnyQuery, Consume, Query

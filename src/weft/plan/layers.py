@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from weft.algebra.analysis.feeding import depths, feeders
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.feeding import depths, feeders
 from weft.algebra.query import AnyQuery, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.algebra.feeding import feeders
+from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
 from weft.plan.keys import plan_lanes
 from weft.plan.layers import Layering

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weft.algebra.rule_shapes import shape_of
-from weft.algebra.rule_text import rule_lines
+from weft.algebra.analysis.rule_shapes import shape_of
 from weft.algebra.rules import Rule
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
+from weft.algebra.text.rules import rule_lines
 from weft.tree import Node
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from weft.algebra.normal_form import clauses, equality_of
+from weft.algebra.analysis.normal_form import clauses, equality_of
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, Predicate
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsType
 
 MISSING = "\0"  # an attribute that no event has

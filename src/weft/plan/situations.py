@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from weft.algebra.situation_text import situation_lines
-from weft.algebra.text import to_text
+from weft.algebra.text.program import to_text
+from weft.algebra.text.situations import situation_lines
 from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import SituationOp
 from weft.plan.search import search_lines

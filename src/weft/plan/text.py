@@ -7,10 +7,10 @@ from itertools import combinations
 from textwrap import wrap
 
 from weft.algebra.composites import Source
-from weft.algebra.network import network_lines
 from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.situations import SituationQuery
-from weft.algebra.text import to_text
+from weft.algebra.text.network import network_lines
+from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions

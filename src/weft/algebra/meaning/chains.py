@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.chain_states import Act, Edge, State, start_state
+from weft.algebra.analysis.chain_states import Act, Edge, State, start_state
 from weft.algebra.chains import Chain, Fits, Skip, SkipTo
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Scope, holds

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from weft.algebra.analysis.multiplicity import MANY, most
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.meaning.values import Scope, evaluate, shown_of
-from weft.algebra.multiplicity import MANY, most
 from weft.algebra.predicates import Expression, variables_of
 from weft.algebra.query import Query
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.meaning.composites import composite_matches
 from weft.algebra.meaning.ids import id_of
 from weft.algebra.meaning.match import Match

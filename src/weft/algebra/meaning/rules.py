@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from weft.algebra.analysis.rule_graph import instant_cycles
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.rule_values import as_kind, value_of, without_summaries
 from weft.algebra.meaning.stream import Happening, Stream, positions_of
 from weft.algebra.meaning.values import EventDict, Scope, Value, holds
 from weft.algebra.predicates import Expression, Predicate
-from weft.algebra.rule_graph import instant_cycles
 from weft.algebra.rules import Absence, Between, Events, Extent, LookBack, Rule, Summary, Within, summaries
 
 Combination = Mapping[str, Happening]  # what each variable is bound to

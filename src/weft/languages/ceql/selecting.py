@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.algebra import patterns, query
 from weft.algebra import predicates as algebra
-from weft.algebra.multiplicity import MANY, most
+from weft.algebra.analysis.multiplicity import MANY, most
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.filters import Filters

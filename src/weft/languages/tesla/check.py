@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from weft.algebra.analysis.rule_graph import histories_without_end, instant_cycles
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate, Value
-from weft.algebra.rule_graph import histories_without_end, instant_cycles
 from weft.algebra.rules import Absence, Events, LookBack, Rule, Within
-from weft.algebra.text import expression_text
+from weft.algebra.text.program import expression_text
 from weft.languages.findings import Findings
 from weft.languages.tesla import syntax
 from weft.source import Span

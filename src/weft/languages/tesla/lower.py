@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.algebra.analysis.rule_graph import behind, numbered
 from weft.algebra.query import AnyQuery, Program
-from weft.algebra.rule_graph import behind, numbered
 from weft.algebra.rules import Rule
 from weft.errors import Diagnostic
 from weft.languages.ceql.declarations import Schema, given_catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from weft.algebra.chain_states import Act, State, start_state
+from weft.algebra.analysis.chain_states import Act, State, start_state
 from weft.algebra.chains import Chain, Fits
 from weft.algebra.predicates import Always, And, Not, Or, Predicate
 from weft.plan.atoms import IsType

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.rule_reach import joint_reach, reach_of
+from weft.algebra.analysis.rule_reach import joint_reach, reach_of
 from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.look_back import fire

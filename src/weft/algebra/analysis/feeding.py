@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from weft.algebra.analysis.rule_graph import shortest_cycle
 from weft.algebra.definition import Definition
-from weft.algebra.rule_graph import shortest_cycle
 
 Edges = Mapping[str, Sequence[str]]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
-from weft.algebra import patterns, predicates, situation_text
-from weft.algebra.chain_text import link_lines, skip_text
+from weft.algebra import patterns, predicates
 from weft.algebra.chains import Chain, Fits
-from weft.algebra.composite_text import pattern_lines, query_lines, term_text
 from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.query import Consume, Program, Query, Selected, Window
-from weft.algebra.rule_text import rule_lines, summary_text
 from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
+from weft.algebra.text import situations
+from weft.algebra.text.chains import link_lines, skip_text
+from weft.algebra.text.composites import pattern_lines, query_lines, term_text
+from weft.algebra.text.rules import rule_lines, summary_text
 
 INDENT = "  "
 
@@ -48,9 +49,9 @@ def _lines(node: object) -> Iterator[str]:
         case Rule():
             yield from rule_lines(node, to_text)
         case SituationQuery():
-            yield from situation_text.query_lines(node, to_text)
+            yield from situations.query_lines(node, to_text)
         case Situation():
-            yield from situation_text.situation_lines(node, to_text)
+            yield from situations.situation_lines(node, to_text)
         case Selected():
             yield _selected(node)
         case Window():

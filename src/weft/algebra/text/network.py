@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.situation_text import context_text
 from weft.algebra.situations import Situation, SituationQuery
-from weft.algebra.text import expression_text
+from weft.algebra.text.program import expression_text
+from weft.algebra.text.situations import context_text
 
 
 @dataclass(frozen=True)

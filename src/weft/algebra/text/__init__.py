@@ -1,0 +1,1 @@
+"""The algebra as indented text: one construct per line, operands below it."""
