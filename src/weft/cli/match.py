@@ -7,6 +7,7 @@ import re
 import sys
 import time as clock
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,6 +41,15 @@ Out = Annotated[
     str | None,
     typer.Option("--out", "-o", metavar="FILE", help="Where matches go; `-` is stdout, as without it; see below."),
 ]
+EngineName = Annotated[
+    Engine,
+    typer.Option(help="`local` is this process, `spark` an embedded or given Spark, `meaning` the slow definition."),
+]
+Format = Annotated[OutputFormat | None, typer.Option("--format", "-f", help="By the ending of --out, else jsonl.")]
+Count = Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")]
+Rejects = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
+]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -69,12 +79,7 @@ def match(
     programs: options.Programs = None,
     queries: options.Queries = None,
     events: Events = None,
-    engine: Annotated[
-        Engine,
-        typer.Option(
-            help="`local` is this process, `spark` an embedded or given Spark, `meaning` the slow definition."
-        ),
-    ] = "local",
+    engine: EngineName = "local",
     time: options.Time = "ts",
     type_: options.Type = "type",
     order: options.Order = None,
@@ -82,14 +87,10 @@ def match(
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
     out: Out = None,
-    output_format: Annotated[
-        OutputFormat | None, typer.Option("--format", "-f", help="By the ending of --out, else jsonl.")
-    ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")] = False,
+    output_format: Format = None,
+    count: Count = False,
     stats: options.Stats = False,
-    rejects: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
-    ] = None,
+    rejects: Rejects = None,
     show_progress: options.ShowProgress = True,
 ) -> None:
     """Find all matches of one or more programs in files of events.
@@ -115,26 +116,13 @@ def match(
     program = together(compile_all(programs, queries, language, time_unit))
     given = events_of(events or [], program)
     sinks = {} if events or out or count else sinks_of(program)
-    out = out or "-"
-    shared = dict.fromkeys(path for paths in sinks.values() for path in paths)
-    check_places([*shared, out, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
-    form = output_format or _format_of(out)
-    typed = form == "parquet" if not sinks else all(_format_of(path) == "parquet" for path in shared)
-    showing = typed and not count
+    output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
+    check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
-    run = engines.start(given, program, engine, **names, showing=showing)
+    run = engines.start(given, program, engine, **names, showing=output.typed)
     compiled = clock.perf_counter() - started
-    # Matches on a terminal are progress enough, and a bar would run into them.
-    on_terminal = out == "-" and sys.stdout.isatty() and not count
-    shown = show_progress and not on_terminal
-    with compiling_told(), progress("matching", lambda: run.counters, shown=shown):
-        counts = run.counts() if count else None
-        if counts is None and sinks:
-            write_to_sinks(run.results() if typed else run.rows(), sinks)
-        elif counts is None:
-            write_matches(run.results() if typed else run.rows(), out, form)
-    if counts is not None:
-        _write_counts(counts, out)
+    with compiling_told(), progress("matching", lambda: run.counters, shown=show_progress and not output.is_progress):
+        output.write(run)
     write_rejects(run.rejected, rejects)
     for doubt in run.doubts:
         typer.echo(f"warning: {doubt}", err=True)
@@ -144,6 +132,41 @@ def match(
         show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})
     if run.rejected and not run.counters.get("events"):
         raise InputError("no event could be read")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where matches go: into one file, or to the files in `sinks` by query; or only how many there are."""
+
+    file: str
+    form: OutputFormat
+    sinks: dict[str, list[str]]
+    count: bool
+
+    @property
+    def places(self) -> list[str]:
+        """All files that are written, each once."""
+        return [*dict.fromkeys(path for paths in self.sinks.values() for path in paths), self.file]
+
+    @property
+    def typed(self) -> bool:
+        """Whether matches are written as columns with the types of the input."""
+        forms = map(_format_of, self.places[:-1]) if self.sinks else [self.form]
+        return not self.count and all(form == "parquet" for form in forms)
+
+    @property
+    def is_progress(self) -> bool:
+        """Matches on a terminal are progress enough, and a bar would run into them."""
+        return self.file == "-" and sys.stdout.isatty() and not self.count
+
+    def write(self, run: engines.Run) -> None:
+        """Run to the end and write what is found."""
+        if self.count:
+            _write_counts(run.counts(), self.file)
+        elif self.sinks:
+            write_to_sinks(run.results() if self.typed else run.rows(), self.sinks)
+        else:
+            write_matches(run.results() if self.typed else run.rows(), self.file, self.form)
 
 
 def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, list[str]]:

@@ -24,17 +24,29 @@ Until = Annotated[
     Literal["stopped", "read", "complete"],
     typer.Option(help="Until stopped, or until the files there are read; `complete` then ends the stream too."),
 ]
-StreamFormat = Literal["jsonl", "parquet"]
+Sources = Annotated[
+    list[str],
+    typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
+]
+Sink = Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")]
+Checkpoint = Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")]
+Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")]
+IdleAfter = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
+]
+Lanes = Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")]
+Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
+Rejects = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
+]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
 
 def run(
-    source: Annotated[
-        list[str],
-        typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
-    ],
-    sink: Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")],
-    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")],
+    source: Sources,
+    sink: Sink,
+    checkpoint: Checkpoint,
     programs: options.Programs = None,
     queries: options.Queries = None,
     time: options.Time = "ts",
@@ -44,16 +56,11 @@ def run(
     language: options.Language = None,
     delay: Delay = 0,
     until: Until = "stopped",
-    every: Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")] = "1 second",
-    idle_after: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
-    ] = None,
-    lanes: Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")] = None,
-    output_format: Annotated[StreamFormat, typer.Option("--format", "-f", help="How matches are written.")] = "jsonl",
-    rejects: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
-    ] = None,
+    every: Every = "1 second",
+    idle_after: IdleAfter = None,
+    lanes: Lanes = None,
+    output_format: Format = "jsonl",
+    rejects: Rejects = None,
     stats: options.Stats = False,
     show_progress: options.ShowProgress = True,
 ) -> None:
