@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
     from weft.runtime.subscriptions import Subscription
+    from weft.statistics import Statistics
 
 __all__ = [
     "AfterMatch",
@@ -33,6 +34,7 @@ __all__ = [
     "ProgramWarning",
     "Rejected",
     "RejectedWarning",
+    "Statistics",
     "Subscription",
     "UsageError",
     "WeftError",
@@ -61,6 +63,7 @@ _MODULES = {
     "weft.runtime.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.subscriptions": ("Subscription",),
+    "weft.statistics": ("Statistics",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

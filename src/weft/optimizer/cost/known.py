@@ -1,0 +1,36 @@
+"""All that is known of a program's events: what the user gives, what the program declares, and what follows from both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.algebra.analysis.feeding import depths
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.query import Program
+from weft.optimizer.cost.model import profile_of
+from weft.statistics import TICKS_PER_SECOND, Statistics
+
+
+def known_of(program: Program, given: Statistics | None = None) -> Statistics:
+    """Given numbers before declared ones; the events that queries define come as often as their matches."""
+    ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
+    rates = {source.type: source.rate for source in program.inputs if source.rate is not None}
+    known = Statistics(rates=rates, ticks_per_second=ticks)
+    if given is not None:
+        known = replace(given.over(known), ticks_per_second=ticks)
+    return _with_derived(program, known)
+
+
+def _with_derived(program: Program, known: Statistics) -> Statistics:
+    """The rates of what queries define that others read; those that feed others come first."""
+    read = {type_ for query in program.queries for type_ in query.reads}
+    in_order = sorted(zip(depths(program.queries), program.queries, strict=True), key=lambda pair: pair[0])
+    for _, query in in_order:
+        if query.defines not in read or query.defines in known.rates:
+            continue
+        if isinstance(query, CompositeQuery):
+            rate = profile_of(query.pattern, known).rate
+        else:  # no more often than the rarest of what it is made of
+            rate = min((known.rate(type_).value for type_ in query.reads if type_ != query.defines), default=1.0)
+        known = Statistics({query.defines: rate}, origin="derived", ticks_per_second=known.ticks_per_second).over(known)
+    return known

@@ -1,0 +1,136 @@
+"""The cost of patterns: every operator gets a profile, and an operator that several queries share counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from weft.algebra.analysis.renaming import canonical
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeQuery,
+    Filter,
+    Follow,
+    Overlap,
+    Repeat,
+    Source,
+    Union,
+    Without,
+)
+from weft.algebra.query import Program
+from weft.algebra.terms import conjuncts
+from weft.optimizer.cost import profiles
+from weft.optimizer.cost.profiles import MOST_MEMBERS, Profile
+from weft.optimizer.cost.selectivity import Selectivity
+from weft.statistics import NOTHING_KNOWN, Statistics
+
+Costed = Composite | CompositeQuery | Program
+
+
+class Costs:
+    """Profiles of patterns under statistics. `remarks` says which numbers were assumed."""
+
+    def __init__(self, statistics: Statistics = NOTHING_KNOWN) -> None:
+        self.statistics = statistics
+        self.remarks: dict[str, None] = {}
+        self._profiles: dict[Composite, Profile] = {}
+
+    def profile(self, pattern: Composite) -> Profile:
+        """The profile of a pattern's outermost operator."""
+        if pattern not in self._profiles:
+            self._profiles[pattern] = self._profile(pattern)
+        return self._profiles[pattern]
+
+    def operators(self, patterns: Iterable[Composite]) -> Iterator[tuple[Composite, Profile]]:
+        """All operators below some patterns, equal ones (up to the names of variables) once, operands first."""
+        seen: set[str] = set()
+        for pattern in patterns:
+            yield from self._operators(pattern, seen)
+
+    def total(self, *patterns: Composite) -> float:
+        """What all operators of the patterns do in a second."""
+        return sum(profile.work for _, profile in self.operators(patterns))
+
+    def _operators(self, pattern: Composite, seen: set[str]) -> Iterator[tuple[Composite, Profile]]:
+        text = repr(canonical(pattern)[0])
+        if text in seen:
+            return
+        seen.add(text)
+        for child in pattern.children():
+            if isinstance(child, Composite):
+                yield from self._operators(child, seen)
+        yield pattern, self.profile(pattern)
+
+    def _profile(self, pattern: Composite) -> Profile:
+        below = [self.profile(child) for child in pattern.children() if isinstance(child, Composite)]
+        known = Selectivity(pattern, self.statistics)
+        match pattern:
+            case Source(type_, _, where):
+                return profiles.leaf(max(self._rate(type_) * known.of(where), 1e-12))
+            case Union():
+                return profiles.union(*below)
+            case Filter(_, where):
+                return profiles.filtered(below[0], known.of(where))
+            case Follow():
+                return self._follow(pattern, below[0], below[1], known)
+            case Overlap(_, _, where):
+                return profiles.overlap(below[0], below[1], known.of(where))
+            case Repeat():
+                return self._repeat(pattern, below[0], known)
+            case Without():
+                return profiles.exception(*below)
+            case After(_, ticks):
+                return profiles.later(below[0], self.statistics.seconds(ticks))
+        raise TypeError(f"not a composite pattern: {pattern!r}")
+
+    def _rate(self, type_: str) -> float:
+        rate = self.statistics.rate(type_)
+        if rate.origin == "default":
+            self.remarks[f"the rate of {type_} is not known: {rate.value:g} per second is assumed"] = None
+        return rate.value
+
+    def _follow(self, pattern: Follow, left: Profile, right: Profile, known: Selectivity) -> Profile:
+        if pattern.pick == "each":
+            keys, fraction = known.keys(pattern.where), known.of(known.residual(pattern.where))
+            span = known.longest(pattern.where)
+            return profiles.join(left, right, 1.0 if span is None else span, keys, fraction)
+        among = pattern.among if pattern.pick == "next" else pattern.where
+        tests = len(known.residual((*pattern.among, *pattern.where)))
+        fraction = known.of(pattern.where) if pattern.pick == "next" else 1.0
+        return profiles.follow(left, right, known.keys(among), fraction, tests)
+
+    def _repeat(self, pattern: Repeat, inner: Profile, known: Selectivity) -> Profile:
+        high, low = pattern.lengths.high, float(pattern.lengths.low)
+        if pattern.pick == "longest":
+            return profiles.longest_runs(inner, low)
+        fraction = known.of_known(conjuncts((*pattern.where, *pattern.among)))
+        members = MOST_MEMBERS if fraction is None or fraction >= 1 else min(1 / (1 - fraction), MOST_MEMBERS)
+        if fraction is None and high is None:
+            self.remarks[f"how long runs get is not known: {MOST_MEMBERS:g} members are assumed"] = None
+        return profiles.runs(inner, members if high is None else min(members, float(high)))
+
+
+def profile_of(pattern: Composite, statistics: Statistics = NOTHING_KNOWN) -> Profile:
+    """The profile of a pattern's outermost operator."""
+    return Costs(statistics).profile(pattern)
+
+
+def cost_of(what: Costed | Iterable[Composite], statistics: Statistics = NOTHING_KNOWN) -> float:
+    """The work per second of a pattern, a query, several patterns, or the composite queries of a program."""
+    return Costs(statistics).total(*_patterns(what))
+
+
+def costs_of(what: Costed | Iterable[Composite], statistics: Statistics = NOTHING_KNOWN) -> dict[Composite, Profile]:
+    """The profile of each operator, equal ones once."""
+    return dict(Costs(statistics).operators(_patterns(what)))
+
+
+def _patterns(what: Costed | Iterable[Composite]) -> list[Composite]:
+    match what:
+        case Composite():
+            return [what]
+        case CompositeQuery(pattern=pattern):
+            return [pattern]
+        case Program(queries=queries):
+            return [query.pattern for query in queries if isinstance(query, CompositeQuery)]
+    return list(what)
