@@ -1,4 +1,4 @@
-"""All that is known of a program's events: what the user gives, what the program declares, and what follows from both."""
+"""All that is known of a program's events: what users give, what the program declares, and what follows from both."""
 
 from __future__ import annotations
 
