@@ -20,6 +20,7 @@ from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.pattern import Pattern
 from weft.runtime.events import Rejected
+from weft.runtime.lanes.sharing import Sharing
 from weft.schema import Catalog
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ def match(
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
     variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. For `order` and `key` see `detect`. Options: `rows=True` gives what `weft.rows` does; `lanes`, over
-    how many tasks the keys of a partitioned query are spread; `delay`, for a stream without a watermark, how many ticks
-    later than its successors an event may come. Matches are events for another program: their type is the query.
+    and no query. For `order` and `key` see `detect`. Options: `rows=True` gives what `weft.rows` does; `strategy`,
+    how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream without a watermark, how many
+    ticks later than its successors an event may come. Matches are events for another program: their type is the query.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
@@ -145,6 +146,9 @@ def detect(
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
+    strategy: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
 ) -> Detection:
     """The matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
 
@@ -157,10 +161,13 @@ def detect(
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
+
+    `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
+    `lanes` into how many shares, `threads` how many of them this process works on at once. The matches are the same.
     """
     whole = together(program)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
-    start = partial(engines.start, events, whole, engine, **names)
+    start = partial(engines.start, events, whole, engine, **names, sharing=Sharing(strategy, lanes, threads))
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 
     def report(run: engines.Run) -> None:
@@ -183,11 +190,15 @@ def count(
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
+    strategy: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
     arrival = _arrival(delay, idle_after)
     names = _names(time, type, order, key)
-    run = engines.start(events, together(program), engine, **names, arrival=arrival)
+    sharing = Sharing(strategy, lanes, threads)
+    run = engines.start(events, together(program), engine, **names, arrival=arrival, sharing=sharing)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     report_doubts(run)

@@ -21,6 +21,7 @@ from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
+from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.results.event_keys import EventKeys
@@ -37,6 +38,9 @@ Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 # A name that no attribute has: event times as the reader made them, whatever the time column holds.
 TICKS = "\0ticks"
+
+
+ALONE = Sharing()
 
 
 class Run(Protocol):
@@ -73,11 +77,12 @@ def start(
     order: Sequence[str] = (),
     key: Sequence[str] = (),
     arrival: Arrival | None = None,
+    sharing: Sharing = ALONE,
     showing: bool = False,
 ) -> Run:
     """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
 
-    `showing`: the events of matches are kept for its results.
+    `sharing`: how the work is shared out. `showing`: the events of matches are kept for its results.
     """
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
@@ -93,16 +98,20 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        return SparkRun(given, optimize(program), time=time, type=type, order=tuple(order), key=tuple(key))
+        chosen = plan(optimize(program), strategy=sharing.strategy)
+        return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.lanes)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
     if engine == "meaning":
+        if sharing.is_asked_for:
+            raise UsageError("`strategy`, `lanes` and `threads` are for engine='local' and engine='spark'")
         check_input(events, program, None, time, type)
         return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
-    chosen = plan(optimize(program))
+    chosen = plan(optimize(program), strategy=sharing.strategy)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
-    return LocalRun(chosen, source)
+    lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
+    return LocalRun(chosen, source, lanes, sharing.threads_here)
 
 
 def events_here(events: Any, program: Program, **names: Any) -> Events | None:

@@ -68,7 +68,7 @@ def batches_of(events: list[EventDict], chosen: Plan, sizes: Iterable[int] = ())
 
 
 def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
-    matcher = Matcher(chosen, queries)
+    matcher = Matcher(chosen if queries is None else chosen.only(queries))
     found = [found for batch in batches for found in matcher.push(batch)]
     return [*found, *matcher.finish()]
 

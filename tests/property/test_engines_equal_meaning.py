@@ -71,7 +71,7 @@ def event_batches(parts: list[list[EventDict]], chosen: Plan) -> list[EventBatch
 
 
 def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
-    matcher = Matcher(chosen, queries)
+    matcher = Matcher(chosen if queries is None else chosen.only(queries))
     found = [found for batch in batches for found in matcher.push(batch)]
     return [*found, *matcher.finish()]
 

@@ -63,7 +63,7 @@ def _filled(bindings: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[tuple[str,
 
 def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
     """All matches. A long event that opens an absence in the past of a later pattern is refused, not guessed."""
-    matcher = Matcher(chosen, queries)
+    matcher = Matcher(chosen if queries is None else chosen.only(queries))
     try:
         found = [found for batch in batches for found in matcher.push(batch)]
     except InputError:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft.plan.partitioning.one import One
+from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.events import Column
 from weft.runtime.reading.order import read_events
 from weft.runtime.reading.ties import ranks_of
-from weft.runtime.spark.lanes.lanes import Lane, partition_of, spread
+from weft.runtime.spark.lanes.lanes import partition_of, spread
 from weft.runtime.spark.lanes.runs import Run, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.lanes.times import decode_times, encode_times
@@ -55,7 +57,7 @@ def test_events_survive_the_wire(rows: list[tuple[int, object, str]], dropped: i
 def test_lanes_land_on_their_own_partitions() -> None:
     # Spark's own answers to pmod(hash(cast(id as int)), 7) for the first ids.
     assert [partition_of(value, 7) for value in range(10)] == [1, 2, 5, 4, 1, 5, 4, 2, 1, 3]
-    lanes = [Lane(i, (), (i,), 0, 1) for i in range(5)]
+    lanes = [Lane(i, (i,), One("one lane"), 0, 1) for i in range(5)]
     assert len({partition_of(lane.id, 5) for lane in spread(lanes, 5)}) == 5
     assert len({partition_of(lane.id, 200) for lane in spread(lanes, 200)}) == 5
     few = spread(lanes, 2)

@@ -24,6 +24,7 @@ from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
+from weft.runtime.lanes.sharing import Sharing
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -89,6 +90,9 @@ def match(
     out: Out = None,
     output_format: Format = None,
     count: Count = False,
+    strategy: options.Strategy = None,
+    lanes: options.Lanes = None,
+    threads: options.Threads = None,
     stats: options.Stats = False,
     rejects: Rejects = None,
     show_progress: options.ShowProgress = True,
@@ -119,7 +123,8 @@ def match(
     output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
     check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
-    run = engines.start(given, program, engine, **names, showing=output.typed)
+    sharing = Sharing(strategy, lanes, threads)
+    run = engines.start(given, program, engine, **names, sharing=sharing, showing=output.typed)
     compiled = clock.perf_counter() - started
     with compiling_told(), progress("matching", lambda: run.counters, shown=show_progress and not output.is_progress):
         output.write(run)

@@ -27,5 +27,15 @@ Key = Annotated[
     typer.Option("--key", metavar="NAME", help="Make ids of this attribute, not of positions; repeatable."),
 ]
 TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")]
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy", metavar="NAME", help="How work is shared out: key, slice, replicate, query, rank, match or one."
+    ),
+]
+Lanes = Annotated[int | None, typer.Option("--lanes", min=1, metavar="N", help="Into how many shares work is split.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, metavar="N", help="How many lanes work at once in this process.")
+]
 Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read and found, and how fast.")]
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]

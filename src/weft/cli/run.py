@@ -35,7 +35,6 @@ IdleAfter = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
 ]
-Lanes = Annotated[int | None, typer.Option(min=1, help="Over how many tasks keys are spread.")]
 Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
@@ -58,7 +57,8 @@ def run(
     until: Until = "stopped",
     every: Every = "1 second",
     idle_after: IdleAfter = None,
-    lanes: Lanes = None,
+    strategy: options.Strategy = None,
+    lanes: options.Lanes = None,
     output_format: Format = "jsonl",
     rejects: Rejects = None,
     stats: options.Stats = False,
@@ -86,6 +86,7 @@ def run(
         type=type_,
         key=tuple(key or ()),
         delay=delay,
+        strategy=strategy,
         lanes=lanes,
         until=until,
         every=every,

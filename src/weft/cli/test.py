@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from weft.cli import options
 from weft.cli.render import compiling_told
 from weft.engines import Engine
 from weft.rule_tests import FileResult, case_lines, find_files, run_file, to_json
@@ -15,6 +16,8 @@ from weft.rule_tests import FileResult, case_lines, find_files, run_file, to_jso
 def run_tests(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Test files, or folders with *.test.toml.")],
     engine: Annotated[Engine, typer.Option(help="The engine that runs the cases.")] = "local",
+    strategy: options.Strategy = None,
+    lanes: options.Lanes = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per case and mistake, on stdout.")] = False,
 ) -> None:
     """Run rule tests: programs on written events, compared with the expected matches.
@@ -31,11 +34,13 @@ def run_tests(
         weft test examples
 
         weft test fire.test.toml --engine spark
+
+        weft test fire.test.toml --strategy slice --lanes 4
     """
     results: list[FileResult] = []
     with compiling_told():
         for path in find_files(paths):
-            result = run_file(path, engine)
+            result = run_file(path, engine, strategy=strategy, lanes=lanes)
             results.append(result)
             _show(result, as_json=as_json)
     if not as_json:

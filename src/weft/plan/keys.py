@@ -5,7 +5,7 @@ Queries that feed each other are split together or not at all, by a key that goe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Container, Sequence
 
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.composites import (
@@ -28,22 +28,16 @@ from weft.algebra.rules import Absence, Events, Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.terms import conjuncts
 from weft.plan.graph import always_bound, links_members
-from weft.plan.operators import Key, Lanes
-from weft.plan.properties import columns, counts_events, counts_time, families
+from weft.plan.partitioning.splits import Family, Key
+from weft.plan.properties import columns, counts_events, counts_time
 from weft.plan.search import equal_attributes
 
 
-def plan_lanes(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> tuple[Lanes, ...]:
-    """Families of queries by the key that they can be split by; situations are lanes of their own."""
-    found: dict[tuple[Key, str, int], list[int]] = {}
-    for family in families(fed_by):
-        members = [queries[number] for number in family]
-        read = {queries[maker].name for number in family for maker in fed_by[number]}
-        fed = [queries[number] for number in family if fed_by[number]]
-        key, reason = _key_of(members[0]) if len(members) == 1 else _common_key(members, fed, read)
-        apart = family[0] if any(isinstance(query, SituationQuery) for query in members) else -1
-        found.setdefault((key, reason, apart), []).extend(family)
-    return tuple(Lanes(key, tuple(sorted(own)), reason) for (key, reason, _), own in found.items())
+def key_of(family: Family) -> tuple[Key, str]:
+    """The key that queries can be split by, and why; no key: they are one lane."""
+    if len(family.queries) == 1:
+        return _key_of(family.queries[0])
+    return _common_key(family.queries, family.fed, family.read)
 
 
 def _key_of(query: AnyQuery) -> tuple[Key, str]:

@@ -11,10 +11,10 @@ from weft.algebra.situations import SituationQuery
 from weft.plan.automaton.cea import Automaton
 from weft.plan.graph import Graph
 from weft.plan.keyed import KeyedSequence
+from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.splits import Key, Lane, Split
 from weft.plan.search import Search
 from weft.tree import Node
-
-Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,24 @@ class Layer(Node):
 
 @dataclass(frozen=True)
 class Lanes(Node):
-    """Queries that can be split over lanes by one key without changing the answer; no key: one lane."""
+    """Queries whose work is shared out to lanes in one way, without changing the answer.
 
-    key: Key
+    Of the input only events of `types` matter to them; None: all do.
+    """
+
+    split: Split
     queries: tuple[int, ...]
-    reason: str
+    types: frozenset[str] | None = None
+
+    @property
+    def key(self) -> Key:
+        """The key that they are split by, if they are split by one."""
+        return self.split.key if isinstance(self.split, ByKey) else ()
+
+    @property
+    def reason(self) -> str:
+        """Why they are split in this way, for people."""
+        return self.split.reason
 
 
 @dataclass(frozen=True)
@@ -137,6 +150,17 @@ class Plan:
     def operators(self) -> tuple[Operator, ...]:
         """All operators, layer by layer."""
         return tuple(operator for layer in self.layers for operator in layer.operators)
+
+    def lanes_for(self, wanted: int) -> tuple[Lane, ...]:
+        """All lanes, when so many are wanted for queries that can be split."""
+        lanes: list[Lane] = []
+        for group in self.lanes:
+            shares = group.split.lanes(wanted)
+            lanes += [
+                Lane(len(lanes) + share, group.queries, group.split, share, shares, group.types)
+                for share in range(shares)
+            ]
+        return tuple(lanes)
 
     def only(self, numbers: Collection[int]) -> Plan:
         """The part of the plan that some queries need; those that feed them must be among them."""

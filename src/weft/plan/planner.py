@@ -6,19 +6,21 @@ from collections.abc import Mapping
 
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
-from weft.plan.keys import plan_lanes
 from weft.plan.layers import Layering
 from weft.plan.operators import Plan
+from weft.plan.partitioning.choice import share_out
 from weft.plan.properties import columns, seen_types
 
 NOTHING: Mapping[int, AnyQuery] = {}
 
 
-def plan(program: Program, running: Mapping[int, AnyQuery] = NOTHING, first: int = 0) -> Plan:
+def plan(
+    program: Program, running: Mapping[int, AnyQuery] = NOTHING, first: int = 0, strategy: str | None = None
+) -> Plan:
     """Choose operators for every query of a program, and put them into layers.
 
     They may read what queries define that are `running` already, by number. The program's own are numbered from
-    `first` on.
+    `first` on. A `strategy` says how the work is to be shared out to lanes; without one that is chosen here.
     """
     queries = program.queries
     fed_by = feeders(queries)
@@ -27,7 +29,7 @@ def plan(program: Program, running: Mapping[int, AnyQuery] = NOTHING, first: int
     return Plan(
         program,
         Layering(queries, running, first).layers(),
-        plan_lanes(queries, fed_by),
+        share_out(queries, fed_by, strategy),
         tuple(sorted({name for query in queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
     )

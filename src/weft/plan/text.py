@@ -39,7 +39,7 @@ def plan_text(plan: Plan) -> str:
     ]
     for lanes in plan.lanes:
         names = dict.fromkeys(plan.queries[number].name for number in lanes.queries)
-        lines.append(f"  lanes     {lanes.reason}")
+        lines.append(f"  lanes     {lanes.split.reason}")
         lines += wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
     for layer in plan.layers:
         lines.append(f"  layer     over the input{_feeders_text(plan, layer)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from weft import engines, inputs
 from weft.api import detect
@@ -56,8 +57,8 @@ class FileResult:
         return not self.findings and all(outcome.passed for outcome in self.outcomes)
 
 
-def run_file(path: Path, engine: str) -> FileResult:
-    """Run all cases of a file; a case that is written wrongly leaves the others alone."""
+def run_file(path: Path, engine: str, **sharing: Any) -> FileResult:
+    """Run all cases of a file; a case that is written wrongly leaves the others alone. For `sharing` see `detect`."""
     result = FileResult(path)
     try:
         file = read_file(path)
@@ -66,18 +67,18 @@ def run_file(path: Path, engine: str) -> FileResult:
         return result
     for read in file.cases:
         try:
-            result.outcomes.append(_run(file, read(), engine))
+            result.outcomes.append(_run(file, read(), engine, sharing))
         except ProgramError as error:
             result.findings += error.diagnostics
     return result
 
 
-def _run(file: RuleTests, case: Case, engine: str) -> Outcome:
+def _run(file: RuleTests, case: Case, engine: str, sharing: Mapping[str, Any]) -> Outcome:
     try:
         events = _place(file, case)
         _check_positions(case, len(events))
         matches = detect(
-            case.events, file.program, engine, time=file.notation.time, type=file.notation.type, rejects=[]
+            case.events, file.program, engine, time=file.notation.time, type=file.notation.type, rejects=[], **sharing
         )
         found = [match for match in matches if case.query in (None, match.query)]
     except ProgramError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.errors import InputError
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationOp
+from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.derived import Derived, derived, slots_of
@@ -27,8 +28,11 @@ RULES = "rules"
 LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
 
-def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
-    """What runs the operators of a layer, by kind, and the numbers of their queries. Predicates are shared by all."""
+def runs_of(layer: Layer, lane: Lane | None = None) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
+    """What runs the operators of a layer, by kind, and the numbers of their queries. Predicates are shared by all.
+
+    `lane`: the share of the work that is done here; None: all of it.
+    """
     predicates, fed = Predicates(), bool(layer.feeders)
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
@@ -46,13 +50,13 @@ def runs_of(layer: Layer) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
 class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
-    def __init__(self, layer: Layer, since: int | None, position: int) -> None:
+    def __init__(self, layer: Layer, since: int | None, position: int, lane: Lane | None = None) -> None:
         self.node = layer
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}
         self.numbers: dict[str, list[int]] = {}  # of the queries of each run
-        for kind, run, numbers in runs_of(layer):
+        for kind, run, numbers in runs_of(layer, lane):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
         self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -12,8 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from weft.plan.operators import Plan
+from weft.plan.partitioning.splits import Lane
+from weft.runtime import blocks
 from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.lanes.crew import Crew
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
@@ -22,6 +25,8 @@ from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import shaped
 from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.writing.match_rows import to_record_batches
+
+ROUND = 1 << 21  # events that lanes share out at a time
 
 
 class Events(Protocol):
@@ -41,14 +46,16 @@ class Events(Protocol):
 
 
 class LocalRun:
-    """One pass of a plan over a source of events, in this process."""
+    """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes."""
 
-    def __init__(self, plan: Plan, source: Events) -> None:
+    def __init__(self, plan: Plan, source: Events, lanes: Sequence[Lane] = (), threads: int = 1) -> None:
         self.counters: dict[str, int] = {}
         self._watch = Stopwatch()
         self.seconds: dict[str, float] = self._watch.seconds
         self._plan = plan
         self._source = source
+        self._lanes = tuple(lanes)
+        self._threads = threads
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
         self._kept = KeptEvents()
@@ -65,10 +72,10 @@ class LocalRun:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
-        matcher, keys = Matcher(self._plan), EventKeys(self._source.reading.key)
+        matcher, keys = self._matcher(), EventKeys(self._source.reading.key)
         held: list[MatchBatch] = []
         found = 0
-        for batch in self._watch.around("read", self._source):
+        for batch in self._watch.around("read", self._batches()):
             self._census.look(batch)
             self._kept.add(batch)
             keys.add(batch)
@@ -89,7 +96,14 @@ class LocalRun:
         """All matches, in match order, as rows of results; at least one batch. Types may differ as the input's do."""
         return shaped(self.rows(), self._kept, self._plan.queries, self._source.reading)
 
-    def _pieces(self, matcher: Matcher, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
+    def _matcher(self) -> Matcher | Crew:
+        return Crew(self._plan, self._lanes, self._threads) if self._lanes else Matcher(self._plan)
+
+    def _batches(self) -> Iterator[EventBatch]:
+        """The events; for lanes many at a time, so that each has something to do."""
+        return rounds(self._source, ROUND) if self._lanes and self._source.safe is None else iter(self._source)
+
+    def _pieces(self, matcher: Matcher | Crew, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """New matches, and a time: those that end before it are complete with them.
 
         One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
@@ -97,7 +111,7 @@ class LocalRun:
         """
         if self._source.longest is not None:
             matcher.expect(self._source.longest)
-        if len(batch) and len(self._order) == 1:
+        if len(batch) and len(self._order) == 1 and not self._lanes:
             for piece in matcher.push(batch):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
             yield [], _until(matcher, int(batch.ends[-1]))
@@ -110,9 +124,9 @@ class LocalRun:
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
-        matcher = Matcher(self._plan)
+        matcher = self._matcher()
         totals = Counter(dict.fromkeys(self._order, 0))
-        for batch in self._watch.around("read", self._source):
+        for batch in self._watch.around("read", self._batches()):
             self._census.look(batch)
             if self._source.longest is not None:
                 matcher.expect(self._source.longest)
@@ -127,19 +141,33 @@ class LocalRun:
         self._note(matcher, totals.total())
         return dict(totals)
 
-    def _note(self, matcher: Matcher, matches: int) -> None:
+    def _note(self, matcher: Matcher | Crew, matches: int) -> None:
         self.counters = {**matcher.counters, **self._source.counters, "matches": matches}
 
 
-def _oldest(matcher: Matcher, held: Sequence[MatchBatch]) -> int | None:
+def _oldest(matcher: Matcher | Crew, held: Sequence[MatchBatch]) -> int | None:
     """The first position that a match may show that is not out yet."""
     known = [matcher.oldest(), *(int(batch.positions.min()) for batch in held if len(batch.positions))]
     return min((position for position in known if position is not None), default=None)
 
 
-def _until(matcher: Matcher, time: int) -> int:
+def _until(matcher: Matcher | Crew, time: int) -> int:
     """The time, or the earlier one at which matches may still end: those of closed partitions lie in the past."""
     return time if matcher.safe is None else min(time, matcher.safe)
+
+
+def rounds(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:
+    """Batches joined to larger ones, of about so many events."""
+    pending: list[EventBatch] = []
+    count = 0
+    for batch in batches:
+        if pending and count + len(batch) > events:
+            yield blocks.concat(pending)
+            pending, count = [], 0
+        pending.append(batch)
+        count += len(batch)
+    if pending:
+        yield blocks.concat(pending)
 
 
 def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:

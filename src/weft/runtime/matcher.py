@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
+from weft.plan.partitioning.splits import Lane
 from weft.runtime.events import EventBatch
+from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
@@ -18,10 +20,14 @@ from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 
 
 class Matcher:
-    """All queries of a plan (or some of them) over one stream of events: layer by layer, as the plan has them."""
+    """All queries of a plan over one stream of events: layer by layer, as the plan has them.
 
-    def __init__(self, plan: Plan, queries: Sequence[int] | None = None) -> None:
-        self.plan = plan if queries is None else plan.only(queries)
+    Of a lane: its queries, over the events that it is given, with the matches that it is to tell.
+    """
+
+    def __init__(self, plan: Plan, lane: Lane | None = None) -> None:
+        self.plan = plan if lane is None else plan.only(lane.queries)
+        self.lane = lane
         self.layers: list[LayerRun] = []
         self._layer_of: dict[int, LayerRun] = {}  # by number of a query that is told there
         self._events = 0
@@ -49,7 +55,7 @@ class Matcher:
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
-            layer = LayerRun(node, self._last, self._position)
+            layer = LayerRun(node, self._last, self._position, self.lane)
             self.layers.append(layer)
             self._layer_of |= dict.fromkeys(layer.told, layer)
             for number in layer.feeders:
@@ -79,14 +85,18 @@ class Matcher:
             return
         last = self._see(batch)
         for layer in self.layers:
-            yield from layer.take(batch, self._bound(layer, last))
+            yield from owned(layer.take(batch, self._bound(layer, last)), self.lane)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
         if not len(batch):
             return {}
-        last = self._see(batch)
         totals: Counter[str] = Counter()
+        if self.lane is not None and tells_some(self.lane):
+            for found in self.push(batch):
+                totals.update(found.counts)
+            return dict(totals)
+        last = self._see(batch)
         for layer in self.layers:
             totals.update(layer.count(batch, self._bound(layer, last)))
         return dict(totals)
@@ -94,13 +104,13 @@ class Matcher:
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
         for layer in self.layers:
-            yield from layer.take(None, self._bound(layer, time))
+            yield from owned(layer.take(None, self._bound(layer, time)), self.lane)
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
         if self._last is None:
             return []
-        return [found for layer in self.layers for found in layer.finish(self._last)]
+        return [found for layer in self.layers for found in owned(layer.finish(self._last), self.lane)]
 
     def _see(self, batch: EventBatch) -> int:
         """Take note of events; the end of the last."""
@@ -155,9 +165,9 @@ class Matcher:
         return pages
 
     @classmethod
-    def restore(cls, plan: Plan, pages: Mapping[str, bytes], queries: Sequence[int] | None = None) -> Matcher:
+    def restore(cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None) -> Matcher:
         """A matcher that goes on where the one stood whose pages these are."""
-        matcher = cls(plan, queries)
+        matcher = cls(plan, lane)
         if pages.get("format") != matcher._fingerprint():
             raise UsageError(FOREIGN)
         for number, layer in enumerate(matcher.layers):

@@ -10,11 +10,11 @@ def preload() -> None:
     from weft.algebra.patterns import Bind, Event, Sequence
     from weft.algebra.query import Program, Query, Window
     from weft.plan.planner import plan
+    from weft.runtime.lanes.routing import shares
     from weft.runtime.matcher import Matcher
     from weft.runtime.reading.order import read_events
     from weft.runtime.results.results import Results
     from weft.runtime.spark.job import job_of
-    from weft.runtime.spark.lanes.packing import shares
 
     pattern = Sequence(Bind(Event("A"), "a"), Bind(Event("B"), "b"))
     query = Query("q", pattern, partition=(("k",),), window=Window("time", 1))

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.plan.planner import plan
+from weft.plan.operators import Plan
 from weft.runtime.census import doubts_of, is_census
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import joint_schema
@@ -39,7 +38,7 @@ _PARTS = 4096  # events to a run, when they are sent from this process
 
 
 class SparkRun:
-    """One pass of a program over events on Spark. Counters and rejected events are complete when it is.
+    """One pass of a plan over events on Spark. Counters and rejected events are complete when it is.
 
     `events` are Files, a Spark DataFrame, or data in this process.
     """
@@ -47,7 +46,7 @@ class SparkRun:
     def __init__(
         self,
         events: Any,
-        program: Program,
+        chosen: Plan,
         *,
         time: str = "ts",
         type: str = "type",
@@ -61,8 +60,8 @@ class SparkRun:
         self._tied = 0
         self._census: dict[str, int] = {}
         self._events = events
-        self._reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
-        self._plan = plan(program)
+        self._reading = Reading(time, type, time_unit=chosen.program.time_unit, order=order, key=key)
+        self._plan = chosen
         self._lanes = lanes
 
     def rows(self) -> Iterator[pa.RecordBatch]:

@@ -31,6 +31,7 @@ def match_frame(
     type: str = TYPE,
     order: tuple[str, ...] = (),
     key: tuple[str, ...] = (),
+    strategy: str | None = None,
     lanes: int | None = None,
     delay: int | None = None,
     rejects: bool = False,
@@ -38,14 +39,15 @@ def match_frame(
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
-    `lanes`: over how many tasks the keys of partitioned queries are spread; as many as cores unless it is said.
+    `strategy`: how the work is shared out (see docs/distribution.md). `lanes`: to how many tasks; as many as cores
+    unless it is said.
     `delay`: how many ticks an event of a stream may come after later ones, if the frame has no watermark.
     `rejects`: also give the events that took no part, as rows with the `reason` and the event in two more columns.
     They are counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first
     action. `rows`: a row for each event of each match instead of one for each match.
     """
     session = frame.sparkSession
-    chosen = plan(program)
+    chosen = plan(program, strategy=strategy)
     if type == TYPE and type not in frame.columns and set(MATCH_SCHEMA.names) <= set(frame.columns):
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
@@ -91,6 +93,7 @@ def match_files(
     type: str = TYPE,
     order: tuple[str, ...] = (),
     key: tuple[str, ...] = (),
+    strategy: str | None = None,
     lanes: int | None = None,
     rejects: bool = False,
     rows: bool = False,
@@ -100,7 +103,7 @@ def match_files(
     session = spark_session()
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
-    job = job_of(plan(program), reading, lanes or cores(session), shape=shape)
+    job = job_of(plan(program, strategy=strategy), reading, lanes or cores(session), shape=shape)
     return _counted(match_lanes(file_runs(session, files, job), job), shape, None, rejects=rejects, rows=rows)
 
 

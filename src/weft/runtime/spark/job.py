@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.plan.operators import Plan
+from weft.plan.partitioning.splits import Lane
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
-from weft.runtime.spark.lanes.lanes import Lane, lanes_of, spread
+from weft.runtime.spark.lanes.lanes import spread
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ class Job:
         return next(lane for lane in self.lanes if lane.id == lane_id)
 
     def reports_late(self, lane: Lane) -> bool:
-        """Whether this lane reports its late events: those of the first group of queries do."""
+        """Whether this lane reports its late events: those of the first queries do, of copies one."""
         first = self.lanes[0]
-        return (lane.key, lane.queries) == (first.key, first.queries)
+        is_first = (lane.split, lane.queries) == (first.split, first.queries)
+        return is_first and (lane.share == 0 or not lane.split.copies)
 
 
 def job_of(
@@ -56,7 +58,7 @@ def job_of(
     empty: bool = False,
     shape: Shape | None = None,
 ) -> Job:
-    """The job of a plan, over `shares` lanes for each group of queries with a key.
+    """The job of a plan, with so many lanes for queries that can be split.
 
     `partitions`: how many there are for grouped data; as many as lanes unless it is said.
     """
@@ -64,5 +66,5 @@ def job_of(
     sources = tuple(source.type for source in program.inputs)
     shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
-    lanes = lanes_of(plan, shares)
+    lanes = plan.lanes_for(shares)
     return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape)

@@ -55,6 +55,7 @@ class RunOptions:
     type: str = "type"
     key: tuple[str, ...] = ()  # columns that ids are made of, instead of positions
     delay: int = 0
+    strategy: str | None = None
     lanes: int | None = None
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
@@ -138,7 +139,7 @@ class ContinuousRun:
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with as many lanes as the checkpoint began with."""
-        chosen = plan(self._program)
+        chosen = plan(self._program, strategy=self.options.strategy)
         options = self.options
         reading = Reading(options.time, options.type, time_unit=self._program.time_unit, key=options.key)
         session = session or spark_session()
@@ -151,7 +152,8 @@ class ContinuousRun:
         options = self.options
         text = repr((chosen.queries, self._program.time_unit, options.time, options.type, options.key, self._folders))
         program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        mine = {"format": LAYOUT, "program": program, "lanes": lanes}
+        splits = [repr((lanes.split, lanes.queries)) for lanes in chosen.lanes]
+        mine = {"format": LAYOUT, "program": program, "lanes": lanes, "splits": splits}
         place = Path(options.checkpoint) / "weft" / "run.json"
         try:
             if not place.exists():
@@ -169,6 +171,11 @@ class ContinuousRun:
             raise UsageError(
                 f"the checkpoint {options.checkpoint} belongs to a run with other queries, columns or sources: "
                 "use another folder for this one"
+            )
+        if kept.get("splits", splits) != splits:
+            raise UsageError(
+                f"the checkpoint {options.checkpoint} belongs to a run whose work was shared out by another strategy, "
+                "which cannot change: use the one it began with, or another folder"
             )
         if options.lanes is not None and kept["lanes"] != options.lanes:
             raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")

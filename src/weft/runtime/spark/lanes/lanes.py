@@ -1,33 +1,11 @@
-"""Lanes: shares of the work that never meet. A lane is a hash bucket of partition keys, or a whole group of queries."""
+"""Lanes as Spark knows them: by numbers that its hash partitioning deals out evenly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-if TYPE_CHECKING:
-    from weft.plan.operators import Plan
-
-
-@dataclass(frozen=True)
-class Lane:
-    """Lane `share` of `shares` for the queries of one group; `id` is the number Spark groups it by."""
-
-    id: int
-    key: tuple[tuple[str, ...], ...]
-    queries: tuple[int, ...]
-    share: int
-    shares: int
-
-
-def lanes_of(plan: Plan, shares: int) -> tuple[Lane, ...]:
-    """All lanes of a plan: `shares` for each group of queries that has a key, one for a group without."""
-    lanes: list[Lane] = []
-    for group in plan.lanes:
-        count = shares if group.key else 1
-        lanes += [Lane(len(lanes) + i, group.key, group.queries, i, count) for i in range(count)]
-    return tuple(lanes)
+from weft.plan.partitioning.splits import Lane
 
 
 def spread(lanes: Sequence[Lane], partitions: int) -> tuple[Lane, ...]:

@@ -6,21 +6,18 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
-from weft.runtime.classify.keys import lane_of
 from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.lanes.routing import relevant, shares
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import tie_keys, without_fine
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.lanes import Lane
 from weft.runtime.spark.lanes.times import encode_times
 from weft.runtime.spark.lanes.wire import narrow, pack_events
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
@@ -63,7 +60,7 @@ def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
     rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
     others = pack_events(narrow(replace(_others(everything, split, job), rows=None))) if job.streaming else None
-    packed = [pack_events(share) for share in split]
+    packed = [pack_events(narrow(share)) for share in split]
     return run_rows(job.lanes, place, first, times, packed, rejects, others)
 
 
@@ -99,44 +96,6 @@ def run_rows(
         pa.array([others, *[None] * (count - 1)], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
-
-
-def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
-    """The events of these types (None: all); they keep the positions they have."""
-    if types is None or not len(events):
-        return events
-    wanted = pa.array(sorted(types), pa.string())
-    if pa.types.is_dictionary(events.types.type):
-        mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)
-    else:
-        mask = pc.is_in(events.types, wanted)
-    chosen = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-    return events if len(chosen) == len(events) else blocks.take(events, chosen)
-
-
-def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
-    """The events of each lane, in the lanes' order. Events without the key of a group are in none of its lanes."""
-    slim = narrow(events)
-    for (key, _queries), group in groupby(lanes, lambda lane: (lane.key, lane.queries)):
-        count = len(list(group))
-        if not key:
-            yield slim
-            continue
-        yield from _split(slim, lane_of(events, key, count), count)
-
-
-def _split(events: EventBatch, places: npt.NDArray[np.signedinteger], count: int) -> Iterator[EventBatch]:
-    if count == 1 and (not len(places) or int(places.min()) == 0):
-        yield events
-        return
-    # Small integers are sorted by radix, in linear time.
-    order = np.argsort((places + 1).astype(np.uint16), kind="stable")
-    sizes = np.bincount(places + 1, minlength=count + 1)
-    together = blocks.take(events, order[sizes[0] :])
-    first = 0
-    for size in sizes[1:]:
-        yield blocks.slice(together, first, int(size))
-        first += int(size)
 
 
 def pack_rejects(rejected: Sequence[Rejected]) -> bytes:

@@ -82,10 +82,10 @@ class LaneState:
     @classmethod
     def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
         """The lane as the pages have it; a new one if there are none."""
-        queries = job.lane_named(lane_id).queries
+        lane = job.lane_named(lane_id)
         stored = pages.get(HEAD)
         if stored is None:
-            return cls(job, Head(lanes=len(job.lanes)), Sequencer(), Matcher(job.plan, queries))
+            return cls(job, Head(lanes=len(job.lanes)), Sequencer(), Matcher(job.plan, lane))
         head = _head(stored)
         if head.lanes not in (0, len(job.lanes)):
             raise UsageError(
@@ -98,7 +98,7 @@ class LaneState:
             return remembered
         everything = dict(pages.items())
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
-        matcher = Matcher.restore(job.plan, kept, queries)  # before all else: it knows pages of another layout
+        matcher = Matcher.restore(job.plan, kept, lane)  # before all else: it knows pages of another layout
         runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
         state = cls(job, head, Sequencer(head.released, held), matcher)

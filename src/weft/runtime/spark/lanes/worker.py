@@ -30,7 +30,7 @@ class WholeLane:
     """A lane of a whole input, whose runs come ordered by their first event."""
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
-        self.matcher = Matcher(job.plan, job.lane_named(lane_id).queries)
+        self.matcher = Matcher(job.plan, job.lane_named(lane_id))
         self.results = Results(self.matcher, job.query_names, job.shape, job.reading.key)
         self._first = lane_id == job.lanes[0].id
         self._rows = rows

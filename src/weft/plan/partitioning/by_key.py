@@ -1,0 +1,23 @@
+"""Strategy `key`: a lane has the events whose key falls into its bucket, and no lane sees what another does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.plan.keys import key_of
+from weft.plan.partitioning.splits import Family, Key, Refused, Split, Strategy
+
+
+@dataclass(frozen=True)
+class ByKey(Split):
+    """An event goes to the lane of its key; one without the key to none. Every lane tells all that it finds."""
+
+    strategy: ClassVar[Strategy] = "key"
+    key: Key
+
+
+def by_key(family: Family) -> ByKey | Refused:
+    """The key that all events have in common that have to do with each other."""
+    key, reason = key_of(family)
+    return ByKey(reason, key) if key else Refused(reason.removeprefix("one lane: "))

@@ -1,0 +1,77 @@
+"""What a strategy says: a split (how events come to lanes, and which lane tells a match), or why there is none.
+
+A split is a value of the plan. `runtime/lanes/` does what it says: `routing.py` gives each lane its events, `owning.py`
+its matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from weft.algebra.query import AnyQuery
+from weft.tree import Node
+
+Strategy = Literal["key", "slice", "replicate", "query", "rank", "match", "one"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
+
+
+@dataclass(frozen=True)
+class Family(Node):
+    """Queries that feed each other, directly or not: they are shared out together."""
+
+    numbers: tuple[int, ...]
+    queries: tuple[AnyQuery, ...]
+    fed_by: tuple[tuple[int, ...], ...]  # for each query the numbers of those whose events it reads
+
+    @property
+    def fed(self) -> list[AnyQuery]:
+        """The queries that read what others define."""
+        return [query for query, makers in zip(self.queries, self.fed_by, strict=True) if makers]
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The names of those whose events others read."""
+        read = {number for makers in self.fed_by for number in makers}
+        return frozenset(query.name for number, query in zip(self.numbers, self.queries, strict=True) if number in read)
+
+    @property
+    def names(self) -> str:
+        """What its queries are called."""
+        return ", ".join(dict.fromkeys(query.name for query in self.queries))
+
+
+@dataclass(frozen=True)
+class Split(Node):
+    """How the work of some queries is shared out. `reason` is for people."""
+
+    strategy: ClassVar[Strategy]
+    copies: ClassVar[bool] = False  # whether several lanes may see one event
+    reason: str
+
+    def lanes(self, wanted: int) -> int:
+        """How many lanes there are when so many are wanted."""
+        return wanted
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a strategy is none for some queries: the operator and the condition that stand against it."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Lane(Node):
+    """Lane `share` of `shares` of some queries; `id` is a number of its own among all lanes of a plan.
+
+    Of the input it is given events of `types` (None: of all), as far as its split does not give them to others.
+    """
+
+    id: int
+    queries: tuple[int, ...]
+    split: Split
+    share: int
+    shares: int
+    types: frozenset[str] | None = None

@@ -1,0 +1,63 @@
+"""From the events of all to those of each lane: what a split says of events, done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.splits import Lane, Split
+from weft.runtime import blocks
+from weft.runtime.classify.keys import lane_of
+from weft.runtime.events import EventBatch
+
+Numbers = npt.NDArray[np.signedinteger]
+
+
+def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
+    """The events of each lane, in the lanes' order. They keep the positions that they have."""
+    for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
+        yield from _routed(relevant(events, types), split, len(list(group)))
+
+
+def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch]:
+    """The events of all lanes of one split."""
+    match split:
+        case ByKey(key=key):
+            yield from _split(events, lane_of(events, key, count), count)
+        case _:
+            for _ in range(count):
+                yield events
+
+
+def _split(events: EventBatch, places: Numbers, count: int) -> Iterator[EventBatch]:
+    """The events of each of so many lanes, by the number of an event's lane; -1: it is in none."""
+    if count == 1 and (not len(places) or int(places.min()) == 0):
+        yield events
+        return
+    # Small integers are sorted by radix, in linear time.
+    order = np.argsort((places + 1).astype(np.uint16), kind="stable")
+    sizes = np.bincount(places + 1, minlength=count + 1)
+    together = blocks.take(events, order[sizes[0] :])
+    first = 0
+    for size in sizes[1:]:
+        yield blocks.slice(together, first, int(size))
+        first += int(size)
+
+
+def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
+    """The events of these types (None: all); they keep the positions they have."""
+    if types is None or not len(events):
+        return events
+    wanted = pa.array(sorted(types), pa.string())
+    if pa.types.is_dictionary(events.types.type):
+        mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)
+    else:
+        mask = pc.is_in(events.types, wanted)
+    chosen = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+    return events if len(chosen) == len(events) else blocks.take(events, chosen)

@@ -1,0 +1,49 @@
+"""What a user says of how work is shared out: a strategy, a number of lanes, a number of threads; or nothing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from weft.errors import UsageError
+
+THREADS = "WEFT_THREADS"  # how many threads are used where nothing else is said
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """`strategy`: one of STRATEGIES. `lanes`: how many. `threads`: how many lanes work at once in this process."""
+
+    strategy: str | None = None
+    lanes: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.lanes is not None and self.lanes < 1:
+            raise UsageError(f"there must be at least one lane, not {self.lanes}")
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"there must be at least one thread, not {self.threads}")
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether anything is said."""
+        return self.strategy is not None or self.lanes is not None or self.threads is not None
+
+    @property
+    def lanes_here(self) -> int:
+        """How many lanes there are in this process."""
+        return self.lanes or self.threads_here
+
+    @property
+    def threads_here(self) -> int:
+        """How many lanes work at once in this process: as many as there are cores, if nothing is said."""
+        return self.threads or _threads_by_default()
+
+
+def _threads_by_default() -> int:
+    said = os.environ.get(THREADS)
+    if said is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not said.isdigit() or int(said) < 1:
+        raise UsageError(f"{THREADS} is a number of threads, at least 1, not {said!r}")
+    return int(said)
