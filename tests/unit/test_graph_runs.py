@@ -27,9 +27,9 @@ from weft.algebra.terms import Elapsed, Previous
 from weft.kernels.joins import buckets, joining
 from weft.plan.graph import build_graph
 from weft.plan.planner import plan
+from weft.plan.spans import greatest_spans, useful_spans
 from weft.runtime.joins import arena, sweep
 from weft.runtime.joins.joining import SequencesOperator
-from weft.runtime.joins.limits import greatest_spans, useful_spans
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.reading.order import read_events

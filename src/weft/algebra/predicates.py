@@ -14,6 +14,14 @@ from weft.tree import Node
 Value = int | float | str | bool
 ArithmeticOperator = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator = OneOf["<", "<=", ">", ">=", "=", "<>"]
+MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "=": "=",
+    "<>": "<>",
+}  # the operator when the sides are exchanged
 Function = OneOf["ABS", "LOWER", "UPPER", "LENGTH", "COALESCE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]
 AggregateFunction = OneOf["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"]
 

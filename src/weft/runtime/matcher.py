@@ -12,6 +12,7 @@ from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.owning import owned, tells_some
+from weft.runtime.lanes.routing import placed
 from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
@@ -81,6 +82,7 @@ class Matcher:
         Matches come in pieces, so that there may be more than fit into memory. All must be taken before
         the next batch is pushed.
         """
+        batch = self._placed(batch)
         if not len(batch):
             return
         last = self._see(batch)
@@ -111,6 +113,9 @@ class Matcher:
         if self._last is None:
             return []
         return [found for layer in self.layers for found in owned(layer.finish(self._last), self.lane)]
+
+    def _placed(self, batch: EventBatch) -> EventBatch:
+        return batch if self.lane is None else placed(batch, self.lane)
 
     def _see(self, batch: EventBatch) -> int:
         """Take note of events; the end of the last."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.predicates import Aggregate, Attribute, Comparison, Expression, Literal, Predicate
+from weft.algebra.predicates import MIRRORED, Aggregate, Attribute, Comparison, Expression, Literal, Predicate
 from weft.kernels.automaton import conditions as kernel
 from weft.kernels.automaton.tecs import Path
 from weft.kernels.machine import machine
@@ -17,7 +17,7 @@ from weft.kernels.memory.room import NOTE
 from weft.plan.automaton.conditions import CompiledCondition, CompiledConditions
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.code import OPERATORS, Code, Instruction, Quantified, Terms, refused
 from weft.runtime.machine.values import only_used, tag, tag_events
 
 _FUNCTIONS = {

@@ -9,13 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
-from weft.algebra.predicates import Attribute, Comparison, Expression, Literal, Predicate
+from weft.algebra.predicates import MIRRORED, Attribute, Comparison, Expression, Literal, Predicate
 from weft.algebra.terms import Elapsed, Every, Previous, conjuncts
 from weft.kernels.joins import joint
 from weft.kernels.machine import machine
 from weft.runtime.events import Int64s
 from weft.runtime.joins.layout import What
-from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.code import OPERATORS, Code, Instruction, Quantified, Terms, refused
 
 _MOST_TICKS = 1 << 60
 _MOST_TESTS = 2  # on values in entries, as `weft.kernels.joins.buckets` has them

@@ -14,6 +14,7 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import occurrences
 from weft.plan.graph import Graph, GraphOutput
+from weft.plan.spans import useful_spans
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.events import Column, EventBatch, Int64s
@@ -23,7 +24,6 @@ from weft.runtime.joins.code import Columns, Compiler
 from weft.runtime.joins.compile import order_matters
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
-from weft.runtime.joins.limits import useful_spans
 from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
 from weft.runtime.joins.pages import growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph

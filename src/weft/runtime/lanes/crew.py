@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from weft.plan.operators import Plan
+from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
@@ -28,14 +30,21 @@ class Crew:
 
     def __init__(self, plan: Plan, lanes: Sequence[Lane], threads: int) -> None:
         self.lanes = tuple(lanes)
-        self.members = [Matcher(plan, lane=lane) for lane in lanes]
+        self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
+        self._plan = plan
         self._threads = min(threads, len(lanes))
         self._pool: ThreadPoolExecutor | None = None
+
+    def _gather(self, batch: EventBatch) -> None:
+        if not self.members:
+            self.lanes = tuple(_sized(lane, batch) for lane in self.lanes)
+            self.members = [Matcher(self._plan, lane) for lane in self.lanes]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that a batch makes certain, lane by lane."""
         if not len(batch):
             return
+        self._gather(batch)
         time = int(batch.ends[-1])
 
         def work(member: Matcher, own: EventBatch) -> list[MatchBatch]:
@@ -49,6 +58,7 @@ class Crew:
         """How many matches of each query a batch makes certain."""
         if not len(batch):
             return {}
+        self._gather(batch)
         time = int(batch.ends[-1])
 
         def work(member: Matcher, own: EventBatch) -> Counter[str]:
@@ -104,6 +114,14 @@ class Crew:
         for member in self.members:
             totals.update(member.counters)
         return dict(totals)
+
+
+def _sized(lane: Lane, batch: EventBatch) -> Lane:
+    """A lane with slices of a length that suits the first events."""
+    if not isinstance(lane.split, BySlice) or lane.split.size:
+        return lane
+    values = batch.ends if lane.split.unit == "time" else batch.positions
+    return replace(lane, split=lane.split.sized(int(values[0]), int(values[-1]), lane.shares))
 
 
 def _pieces(events: EventBatch) -> Iterator[EventBatch]:

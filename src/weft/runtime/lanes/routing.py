@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.splits import Lane, Split
 from weft.runtime import blocks
 from weft.runtime.classify.keys import lane_of
 from weft.runtime.events import EventBatch
+from weft.runtime.lanes.slices import seen
 
 Numbers = npt.NDArray[np.signedinteger]
 
@@ -30,9 +32,28 @@ def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch
     match split:
         case ByKey(key=key):
             yield from _split(events, lane_of(events, key, count), count)
+        case BySlice(unit="time"):
+            yield from (_chosen(events, seen(events.ends, split, share, count)) for share in range(count))
         case _:
             for _ in range(count):
                 yield events
+
+
+def placed(events: EventBatch, lane: Lane) -> EventBatch:
+    """Of a lane's events those that it is to see by their positions, which are known when all have been counted."""
+    if isinstance(lane.split, BySlice) and lane.split.unit == "events":
+        return _chosen(events, seen(events.positions, lane.split, lane.share, lane.shares))
+    return events
+
+
+def _chosen(events: EventBatch, mask: npt.NDArray[np.bool_]) -> EventBatch:
+    """The events for which it is true; those that stand together are not copied."""
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return blocks.slice(events, 0, 0)
+    if rows[-1] - rows[0] + 1 == len(rows):
+        return blocks.slice(events, int(rows[0]), len(rows))
+    return blocks.take(events, rows)
 
 
 def _split(events: EventBatch, places: Numbers, count: int) -> Iterator[EventBatch]:

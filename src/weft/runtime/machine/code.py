@@ -16,7 +16,6 @@ from weft.algebra.predicates import (
     And,
     Arithmetic,
     Comparison,
-    ComparisonOperator,
     Expression,
     In,
     Like,
@@ -42,14 +41,6 @@ OPERATORS = {
     ">=": tagged.GREATER_EQUAL,
     "=": tagged.EQUAL,
     "<>": tagged.UNEQUAL,
-}
-MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "=": "=",
-    "<>": "<>",
 }
 _ARITHMETIC = {
     "+": tagged.ADD,

@@ -6,7 +6,17 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weft.algebra.predicates import Attribute, Comparison, Expression, Like, Literal, Matches, Predicate, Value
+from weft.algebra.predicates import (
+    MIRRORED,
+    Attribute,
+    Comparison,
+    Expression,
+    Like,
+    Literal,
+    Matches,
+    Predicate,
+    Value,
+)
 from weft.algebra.rules import (
     Absence,
     Between,
@@ -22,7 +32,7 @@ from weft.algebra.rules import (
 )
 from weft.kernels.machine import machine, tagged
 from weft.kernels.rules import tables as t
-from weft.runtime.machine.code import MIRRORED, OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.code import OPERATORS, Code, Instruction, Quantified, Terms, refused
 from weft.runtime.machine.values import Tagged
 from weft.runtime.rules.index import Guard, Way, choose
 from weft.runtime.rules.layout import Layout

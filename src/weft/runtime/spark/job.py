@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.plan.operators import Plan
+from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
@@ -66,5 +67,5 @@ def job_of(
     sources = tuple(source.type for source in program.inputs)
     shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
-    lanes = plan.lanes_for(shares)
+    lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
     return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape)

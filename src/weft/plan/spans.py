@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
-from weft.algebra.predicates import Comparison, Literal, Predicate
+from weft.algebra.predicates import MIRRORED, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.plan.graph import Graph
-from weft.runtime.machine.code import MIRRORED
 
 Span = int | None
 

@@ -1,0 +1,82 @@
+"""Strategy `slice` (Step 4.4.2): lanes take turns with slices of time, or of positions, and see a little more.
+
+A match belongs to the slice in which it ends. The lane of a slice also sees the events around it that can decide about
+such a match; matches that end there it does not tell, as the lane of their own slice does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from weft.algebra.contexts import Windows
+from weft.algebra.situations import SituationQuery
+from weft.plan.partitioning.reach import joint_reach
+from weft.plan.partitioning.splits import Family, Refused, Split, Strategy
+
+USUAL = 8  # slices are so many times as long as what is seen around them, when nothing is known of the input
+
+
+@dataclass(frozen=True)
+class BySlice(Split):
+    """Slice k is [origin + k * size, origin + (k + 1) * size) of `unit`; it is the turn of lane k % lanes.
+
+    Its lane sees `back` before the slice and `ahead` after it. A size is a multiple of `step`, as the origin is; a
+    size of 0 is still to be chosen.
+    """
+
+    strategy: ClassVar[Strategy] = "slice"
+    copies: ClassVar[bool] = True
+    unit: str  # "time" or "events"
+    back: int
+    ahead: int
+    step: int = 1
+    size: int = 0
+    origin: int = 0
+
+    def sized(self, first: int, last: int, lanes: int) -> BySlice:
+        """For an input (or the first part of one) from a time or position to another: every lane has work in it.
+
+        Several slices for each lane even out what happens more often at some times, if they are long enough.
+        """
+        extent = last - first + 1
+        around = self.back + self.ahead
+        turns = 4 if around == 0 else max(1, min(4, extent // (2 * USUAL * around * lanes)))
+        size = max(1, -(-extent // (turns * lanes)))
+        return replace(self, size=self.whole(size), origin=first - first % self.step)
+
+    def whole(self, size: int) -> int:
+        """The next size that is a multiple of the step."""
+        return -(-size // self.step) * self.step
+
+
+def usual(split: Split) -> Split:
+    """Slices of the usual size, for an input of which nothing is known; any other split as it is."""
+    if not isinstance(split, BySlice) or split.size:
+        return split
+    return replace(split, size=split.whole(USUAL * max(1, split.back + split.ahead)))
+
+
+def by_slice(family: Family) -> BySlice | Refused:
+    """Slices, if it is known how far from its end the events lie that decide about a match."""
+    places = {number: place for place, number in enumerate(family.numbers)}
+    reach = joint_reach(family.queries, [[places[number] for number in makers] for makers in family.fed_by])
+    if isinstance(reach, Refused):
+        return reach
+    fixed = _fixed_length(family)
+    if fixed is not None:
+        return BySlice(f"by slices of whole partitions of {fixed} ticks", "time", 0, 0, fixed)
+    unit = "ticks" if reach.unit == "time" else "events"
+    around = f"{reach.back} {unit} before" + (f" and {reach.ahead} after" if reach.ahead else "")
+    kind = "time" if reach.unit == "time" else "positions"
+    return BySlice(f"by slices of {kind}, with {around}", reach.unit, reach.back, reach.ahead)
+
+
+def _fixed_length(family: Family) -> int | None:
+    """The length of partitions that follow each other, if a situation alone has such."""
+    match family.queries:
+        case (SituationQuery(situation=situation),):
+            match situation.context:
+                case Windows(length, step) if length == step:
+                    return length
+    return None

@@ -1,0 +1,161 @@
+"""However the work is shared out, the matches are those that are meant, with their ids and in their order: programs of
+all languages, every strategy, one to nine lanes, in rounds of any size. What is not sound is refused.
+
+Each test counts: a strategy that no random program allows, or that never has a match to find, would prove nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from tests import strategies_chain, strategies_epn, strategies_tesla
+from tests.harness import some
+from tests.property.test_composites_equal_meaning import programs as composite_programs
+from tests.strategies import EventDict, examples
+from tests.strategies_composite import composite_streams
+from tests.strategies_mixed import mixed_examples
+
+from weft import api
+from weft.algebra.composites import CompositeQuery, Filter
+from weft.algebra.meaning import matches
+from weft.algebra.predicates import Comparison, Literal
+from weft.algebra.query import Program, Query, Window
+from weft.algebra.terms import Elapsed
+from weft.errors import UsageError
+from weft.languages import compile_text
+from weft.runtime import local
+
+Case = tuple[Program, list[EventDict]]
+Row = tuple[object, ...]
+SOME = some(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+STRATEGIES = ("key", "slice")
+REFUSED = "is not possible for"
+
+
+def row(m: Any) -> Row:
+    bound = tuple(sorted((name, tuple(places)) for name, places in m.bindings.items() if places))
+    return (m.query, m.id, m.start, m.end, tuple(m.positions), bound, json.dumps(dict(m.event), sort_keys=True))
+
+
+def found(program: Program, events: list[EventDict], **sharing: Any) -> list[Row]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = list(map(row, api.detect(events, program, rejects=[], **sharing)))
+        counts = api.count(events, program, rejects=[], **sharing)
+    assert counts == {name: sum(r[0] == name for r in rows) for name in program.names}
+    return rows
+
+
+def agree(rows: Iterable[Row], meant: Iterable[Row]) -> None:
+    """The same matches in the same order; of one query with one interval and positions, ids decide."""
+    listed, expected = list(rows), list(meant)
+    assert sorted(listed, key=repr) == sorted(expected, key=repr)
+    assert [(r[3], r[2], r[4], r[0]) for r in listed] == [(r[3], r[2], r[4], r[0]) for r in expected]
+
+
+def check(cases: st.SearchStrategy[Case], strategies: Iterable[str] = STRATEGIES) -> Counter[str]:
+    """Compare, for random cases; how often each strategy was allowed, refused, and had matches to find."""
+    counted: Counter[str] = Counter()
+
+    @SOME
+    @given(cases, st.integers(1, 9), st.sampled_from([2, 5, 1 << 20]), st.sampled_from([1, 2]))
+    def compare(case: Case, lanes: int, events_in_round: int, threads: int) -> None:
+        program, events = case
+        meant = list(map(row, matches(program, events)))
+        for strategy in strategies:
+            try:
+                with patch.object(local, "ROUND", events_in_round):
+                    rows = found(program, events, strategy=strategy, lanes=lanes, threads=threads)
+            except UsageError as error:
+                if REFUSED not in str(error):
+                    raise
+                counted[f"{strategy} refused"] += 1
+                continue
+            agree(rows, meant)
+            counted[f"{strategy} allowed"] += 1
+            counted[f"{strategy} matches"] += len(meant)
+
+    compare()
+    return counted
+
+
+def bounded(program: Program, ticks: int) -> Program:
+    """Its composite queries with a bound on how long an occurrence lasts, its regular ones with a window."""
+    limit = (Comparison("<=", Elapsed(), Literal(ticks)),)
+
+    def change(query: Any) -> Any:
+        match query:
+            case CompositeQuery(pattern=pattern):
+                return replace(query, pattern=Filter(pattern, limit))
+            case Query(window=None):
+                return replace(query, window=Window("time", ticks))
+        return query
+
+    return replace(program, queries=tuple(map(change, program.queries)))
+
+
+def cases_of(programs: Any, streams: Any) -> Any:
+    """Programs as they are, and bounded."""
+    return st.tuples(programs, streams, st.sampled_from([None, 2, 5])).map(
+        lambda drawn: (drawn[0] if drawn[2] is None else bounded(drawn[0], drawn[2]), drawn[1])
+    )
+
+
+def compiled(text: str, language: str) -> Program:
+    """The program without an order of sources, since the streams here come in their own."""
+    return replace(compile_text(text, language=language)[0], inputs=())
+
+
+def test_regular_queries() -> None:
+    drawn = st.tuples(examples(), st.sampled_from([None, 2, 5]), st.booleans())
+
+    def case(drawn: Any) -> Case:
+        example, ticks, keyed = drawn
+        program = example.program if ticks is None else bounded(example.program, ticks)
+        if keyed:
+            program = replace(program, queries=tuple(replace(q, partition=(("x",),)) for q in program.queries))
+        return program, example.events
+
+    counted = check(drawn.map(case))
+    assert min(counted[f"{strategy} matches"] for strategy in STRATEGIES) > 0
+    assert min(counted[f"{strategy} refused"] for strategy in STRATEGIES) > 0
+
+
+def test_composite_queries() -> None:
+    counted = check(cases_of(composite_programs, composite_streams()))
+    assert counted["slice matches"] > 0
+    assert counted["slice refused"] > 0
+
+
+def test_situations() -> None:
+    counted = check(strategies_epn.examples().map(lambda e: (compiled(e.text, "epn"), e.events)))
+    assert counted["slice matches"] > 0
+    assert counted["slice refused"] > 0
+
+
+def test_rules() -> None:
+    texts = strategies_tesla.texts(strategies_tesla.rule_sets())
+    programs = texts.map(lambda text: compiled(text, "tesla"))
+    counted = check(st.tuples(programs, strategies_tesla.rule_streams()))
+    assert counted["slice matches"] > 0
+    assert counted["slice refused"] > 0
+
+
+def test_chains() -> None:
+    patterns = strategies_chain.patterns().map(lambda pattern: pattern.program())
+    counted = check(cases_of(patterns, strategies_chain.streams()))
+    assert counted["slice matches"] > 0
+
+
+def test_mixed_programs() -> None:
+    counted = check(mixed_examples().map(lambda e: (e.program, e.events)))
+    assert counted["slice matches"] > 0
+    assert counted["slice refused"] > 0
