@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from weft.kernels.automaton.best import emit_best
 from weft.kernels.automaton.conditions import Conditions, Cuts
+from weft.kernels.automaton.counting import Counts, count_paths
 from weft.kernels.automaton.enumerate import OPEN, enumerate_matches
 from weft.kernels.automaton.filtered import enumerate_filtered
 from weft.kernels.automaton.maximal import begin_again, keep_maximal
 from weft.kernels.automaton.tecs import (
+    COUNTED,
     CURRENT,
     DONE,
     EMITTED,
@@ -24,6 +26,7 @@ from weft.kernels.automaton.tecs import (
     GROUP,
     HEAD,
     OUT_MATCHES,
+    PAUSE,
     PHASE,
     STACK,
     TAIL,
@@ -41,6 +44,12 @@ from weft.kernels.machine.machine import Machine
 from weft.kernels.memory.room import lend
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
+FEW = 64  # nodes that are walked before paths are counted
+
+
+@bare
+def _begin_walk(control: Int64s) -> None:
+    control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
 
 
 @bare
@@ -51,7 +60,7 @@ def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
     answer = update(tables, state, batch, control, cuts)
     if answer == FINAL_EVENT:
         control[PHASE] = ENUMERATING
-        control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
+        _begin_walk(control)
         control[GROUP] = control[OUT_MATCHES]
     return answer
 
@@ -90,7 +99,6 @@ def advance_all(
     control: Int64s,
     cuts: Cuts,
     path: Path,
-    counting: bool,
     maximal: bool,
 ) -> int:
     """All matches, or of those of each event the maximal ones."""
@@ -100,9 +108,38 @@ def advance_all(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, counting)
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, False, 0)
         if maximal:
             _choose(answer, output, control)
+        if answer != DONE:
+            return answer
+        _finish(tables, state, batch, control, event)
+
+
+@bare_kernel
+def advance_counted(
+    tables: Tables,
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    cuts: Cuts,
+    path: Path,
+    counts: Counts,
+) -> int:
+    """Only count matches: few by walking, as that is fastest, many by the numbers of paths."""
+    while True:
+        answer = _go_on(tables, state, batch, control, cuts)
+        if answer != FINAL_EVENT:
+            return answer
+        event = control[EVENT] - 1
+        horizon = batch.horizons[event]
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, True, FEW)
+        if answer == PAUSE:
+            control[COUNTED] -= control[EMITTED]
+            _begin_walk(control)
+            answer = count_paths(state, control, counts, horizon)
+            control[EMITTED] = answer == DONE  # there are some
         if answer != DONE:
             return answer
         _finish(tables, state, batch, control, event)

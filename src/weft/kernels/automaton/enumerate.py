@@ -22,6 +22,7 @@ from weft.kernels.automaton.tecs import (
     LABEL_MASK,
     OUT_MATCHES,
     OUT_POSITIONS,
+    PAUSE,
     STACK,
     TAIL,
     UNION,
@@ -48,8 +49,12 @@ def enumerate_matches(
     event: int,
     horizon: int,
     counting: bool,
+    most: int,
 ) -> int:
-    """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER."""
+    """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
+
+    Where matches are counted, it pauses after `most` nodes.
+    """
     # Arrays are locals and writing a match is spelt out here: calls and attributes in the loop cost
     # reference counting, several times the work itself.
     nodes, run_starts, finals, stack = state.nodes, state.starts, state.finals, state.stack
@@ -62,9 +67,13 @@ def enumerate_matches(
     matches, used, visits = control[OUT_MATCHES], control[OUT_POSITIONS], control[VISITS]
     final, emitted = control[FINAL], 0
     room = min(stack.size >> 1, words.size) - 1
+    last = visits + most
     answer = DONE
     while True:
         if current == POP:
+            if counting and visits > last:
+                answer = PAUSE
+                break
             if top > 0:
                 top -= 1
                 current, depth = stack[2 * top], stack[2 * top + 1]

@@ -32,6 +32,7 @@ from weft.kernels.automaton.tecs import (
     LABEL_MASK,
     OUT_MATCHES,
     OUT_POSITIONS,
+    PAUSE,
     STACK,
     TAIL,
     UNION,
@@ -45,6 +46,8 @@ from weft.kernels.automaton.tecs import (
 from weft.kernels.jit import bare
 from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import MISSING, VALUE
+
+PATIENCE = 1 << 20  # nodes that are visited before it pauses: some hundredths of a second
 
 
 @bare
@@ -93,7 +96,7 @@ def enumerate_filtered(
     counting: bool,
     maximal: bool,
 ) -> int:
-    """Go through the final sets of an event from where it was left off; DONE, FLUSH or DEEPER.
+    """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
 
     `maximal`: a match is left out when there is one that goes on from its first event to earlier ones.
     """
@@ -112,9 +115,13 @@ def enumerate_filtered(
     final, emitted = control[FINAL], 0
     deepest = min(stack.size >> 1, words.size) - 4
     alone = False  # the branch of the current node is on the stack already
+    last = visits + PATIENCE
     answer = DONE
     while True:
         if current == POP:
+            if visits > last:
+                answer = PAUSE
+                break
             if top > 0:
                 top -= 1
                 current, depth = stack[2 * top], stack[2 * top + 1]

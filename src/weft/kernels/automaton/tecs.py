@@ -34,6 +34,8 @@ SPINE = 16  # unions looked through before a set is put on top unsorted
 # Answers of `advance`: the batch is done; an edge is unknown; the ring, the output, a scratch array is full.
 DONE, UNSEEN, GROW, FLUSH, DEEPER = 0, 1, 2, 3, 4
 FINAL_EVENT = 5  # matches end at the event before control[EVENT]
+PAUSE = 6  # it has walked for long: others get their turn
+WIDER = 7  # a number does not fit into its words
 
 # Control words.
 (EVENT, HEAD, TAIL, PHASE, OUT_MATCHES, OUT_POSITIONS, ASK_STATE, ASK_CLASS) = range(8)

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from weft.algebra.query import Query, Strategy
 from weft.kernels.automaton import tecs
-from weft.kernels.automaton.advance import advance_all, advance_best, advance_filtered
+from weft.kernels.automaton.advance import advance_all, advance_best, advance_counted, advance_filtered
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.conditions import compile_conditions
 from weft.runtime.automaton.conditions import ConditionTables
+from weft.runtime.automaton.counts import PathCounts
 from weft.runtime.automaton.found import Found, empty_output, take_output
 from weft.runtime.automaton.tables import AutomatonTables, extended
 from weft.runtime.events import Int64s
@@ -39,11 +40,20 @@ class AutomatonRun:
         self._path = self._empty_path(64)
         self._best = self._empty_best(ring)
         self._output = empty_output(matches)
+        self._counts: PathCounts | None = None  # where matches are counted
 
     # -- running ------------------------------------------------------------------------------
 
+    def count(self, batch: tecs.Batch) -> int:
+        """How many matches end in a batch."""
+        before = int(self.control[tecs.COUNTED])
+        for _ in self.run(batch, counting=True):
+            pass
+        counted = int(self.control[tecs.COUNTED]) - before
+        return counted if self._counts is None else counted + self._counts.take()
+
     def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
-        """Advance over a batch while its matches are taken, in pieces. Counting, only control[COUNTED] grows."""
+        """Advance over a batch while its matches are taken, in pieces; none come when they are counted."""
         control = self.control
         control[tecs.EVENT] = 0
         while True:
@@ -55,6 +65,9 @@ class AutomatonRun:
                 self._grow_ring(int(control[tecs.ASK_ROOM]))
             elif answer == tecs.DEEPER:
                 self._grow_scratch()
+            elif answer == tecs.WIDER:
+                assert self._counts is not None
+                self._counts.widen(self.query.name)
             elif control[tecs.OUT_MATCHES]:
                 found, self._output = take_output(self._output, control)
                 yield found
@@ -77,7 +90,11 @@ class AutomatonRun:
                 counting,
                 self.keeps_maximal,
             )
-        return advance_all(*given, self._path, counting, self.keeps_maximal)
+        if counting:
+            if self._counts is None or len(self._counts.arrays.known) != len(self.state.starts):
+                self._counts = PathCounts(len(self.state.starts), self._counts)
+            return advance_counted(*given, self._path, self._counts.arrays)
+        return advance_all(*given, self._path, self.keeps_maximal)
 
     def free_expired(self, horizon: int) -> None:
         """Let the ring forget the nodes that no match can use any more."""
@@ -213,6 +230,8 @@ class AutomatonRun:
             payload=np.zeros(size * self.width, np.int64),
         )
         tecs.move_live(old, tail, head, live, places, self.state)
+        if self._counts is not None:
+            self._counts.forget()
         heads = self.state.rows[::2]
         heads[:] = np.where(heads >= tail, places[heads & (len(live) - 1)], heads)
         if self.keeps_best:

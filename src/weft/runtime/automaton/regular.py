@@ -102,10 +102,7 @@ class QueryRun:
         prepared = self._prepare(batch, letters, slots)
         if not self.selector.idle or self.run.chooses:
             return len(self.selector.select(joined(list(self.run.run(prepared)))).events)
-        before = int(self.run.control[tecs.COUNTED])
-        for _ in self.run.run(prepared, counting=True):
-            pass
-        return int(self.run.control[tecs.COUNTED]) - before
+        return self.run.count(prepared)
 
     def sweep(self) -> None:
         """Forget expired nodes, and texts that no condition can read any more."""
