@@ -44,7 +44,6 @@ from weft.kernels.machine.machine import Machine
 from weft.kernels.memory.room import lend
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
-FEW = 64  # nodes that are walked before paths are counted
 
 
 @bare
@@ -126,6 +125,7 @@ def advance_counted(
     cuts: Cuts,
     path: Path,
     counts: Counts,
+    few: int,
 ) -> int:
     """Only count matches: few by walking, as that is fastest, many by the numbers of paths."""
     while True:
@@ -134,7 +134,7 @@ def advance_counted(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, True, FEW)
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, True, few)
         if answer == PAUSE:
             control[COUNTED] -= control[EMITTED]
             _begin_walk(control)
@@ -158,6 +158,7 @@ def advance_filtered(
     machine: Machine,
     counting: bool,
     maximal: bool,
+    most: int,
 ) -> int:
     """All matches that satisfy conditions over several events, or of those of each event the maximal ones."""
     lend(conditions.room, 0, machine)
@@ -167,7 +168,9 @@ def advance_filtered(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_filtered(state, batch, output, control, conditions, path, event, horizon, counting, maximal)
+        answer = enumerate_filtered(
+            state, batch, output, control, conditions, path, event, horizon, counting, maximal, most
+        )
         if maximal:
             _choose(answer, output, control)
         if answer != DONE:

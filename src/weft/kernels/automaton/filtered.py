@@ -95,10 +95,12 @@ def enumerate_filtered(
     horizon: int,
     counting: bool,
     maximal: bool,
+    most: int,
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
 
-    `maximal`: a match is left out when there is one that goes on from its first event to earlier ones.
+    It pauses after `most` nodes. `maximal`: a match is left out when there is one that goes on from its first event to
+    earlier ones.
     """
     nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
     words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
@@ -115,7 +117,7 @@ def enumerate_filtered(
     final, emitted = control[FINAL], 0
     deepest = min(stack.size >> 1, words.size) - 4
     alone = False  # the branch of the current node is on the stack already
-    last = visits + PATIENCE
+    last = visits + most
     answer = DONE
     while True:
         if current == POP:

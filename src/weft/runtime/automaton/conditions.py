@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.predicates import MIRRORED, Aggregate, Attribute, Comparison, Expression, Literal, Predicate
+from weft.algebra.predicates import MIRRORED, Aggregate, Attribute, Comparison, Expression, Literal, Predicate, Value
 from weft.kernels.automaton import conditions as kernel
 from weft.kernels.automaton.tecs import Path
 from weft.kernels.machine import machine
@@ -99,6 +99,10 @@ class ConditionTables:
         values = np.empty(len(batch) * self.width, np.int64)
         tag_events(batch, None, self.compiled.attributes, self.texts, values)
         return values
+
+    def tagged(self, value: Value) -> tuple[int, int]:
+        """A constant as conditions compare it."""
+        return tag(value, self.texts)
 
     def drop_texts(self, stored: Int64s, live: npt.NDArray[np.bool_]) -> None:
         """Forget the texts that no live row of the stored payload has; all rows have new ids then."""

@@ -16,7 +16,7 @@ class PathCounts:
 
     def __init__(self, ring: int, before: PathCounts | None = None) -> None:
         """For a ring of so many nodes; with the size of numbers, and the total, of those before it grew."""
-        self.arrays = _empty(ring, 1 if before is None else before.arrays.size)
+        self.arrays: Counts = _empty(ring, 1 if before is None else before.arrays.size)
         if before is not None:
             self.arrays.total[:] = before.arrays.total
 

@@ -97,8 +97,8 @@ class SparkRun:
         job, output = self._run(counting=True)
         totals = Counter(dict.fromkeys(job.query_names, 0))
         counted = output.filter(pc.is_valid(output["query"]))
-        for name, number in zip(counted["query"].to_pylist(), counted["start"].to_pylist(), strict=True):
-            totals[name] += number
+        for name, number in zip(counted["query"].to_pylist(), counted["id"].to_pylist(), strict=True):
+            totals[name] += int(number, 16)
         self.counters["matches"] = totals.total()
         return dict(totals)
 

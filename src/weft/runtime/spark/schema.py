@@ -100,8 +100,8 @@ def counters_as_output(counters: Mapping[str, int]) -> pa.RecordBatch:
 
 
 def counts_as_output(counts: Mapping[str, int]) -> pa.RecordBatch:
-    """Numbers of matches as rows of the output: one for each query, the number in `start`."""
-    rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "start": count} for name, count in counts.items()]
+    """Numbers of matches as rows of the output: one for each query, the number in `id`, since it may be of any size."""
+    rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "id": f"{n:x}"} for name, n in counts.items()]
     return pa.RecordBatch.from_pylist(rows, schema=OUTPUT_SCHEMA)
 
 
