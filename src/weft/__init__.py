@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from weft.algebra.query import Program
     from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, rows
     from weft.detection import Detection, timeline
-    from weft.errors import Diagnostic, InputError, ProgramError, UsageError, WeftError
+    from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
     from weft.runtime.events import Rejected
@@ -26,6 +26,7 @@ __all__ = [
     "Heartbeat",
     "InputError",
     "LiveProgram",
+    "ManyMatchesWarning",
     "Match",
     "Matches",
     "Pattern",
@@ -56,7 +57,7 @@ _MODULES = {
     "weft.algebra.query": ("Program",),
     "weft.api": ("ProgramWarning", "RejectedWarning", "compile", "count", "detect", "explain", "match", "rows"),
     "weft.detection": ("Detection", "timeline"),
-    "weft.errors": ("Diagnostic", "InputError", "ProgramError", "UsageError", "WeftError"),
+    "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
     "weft.runtime.events": ("Rejected",),

@@ -1,5 +1,5 @@
 """`python -m weft` is the `weft` command."""
 
-from weft.cli.main import app
+from weft.cli.main import main
 
-app(prog_name="weft")
+main()

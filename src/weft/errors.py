@@ -72,6 +72,10 @@ class UsageError(WeftError, TypeError):
     """The API or the command line was called in a way that cannot work."""
 
 
+class ManyMatchesWarning(UserWarning):
+    """So many matches are being listed that this is probably not meant."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the nearest known name, or lists the known ones; None when there are none."""
     known = sorted(set(known))

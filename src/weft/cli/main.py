@@ -15,13 +15,12 @@ from typer.core import TyperGroup
 from weft.cli.bench import bench
 from weft.cli.check import check
 from weft.cli.explain import explain
+from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.test import run_tests
 from weft.cli.warm import warm
 from weft.errors import UsageError, WeftError
-
-INTERRUPTED = 130
 
 
 class QuietGroup(TyperGroup):
@@ -95,3 +94,9 @@ app.command("test")(run_tests)
 app.command()(run)
 app.command()(bench)
 app.command()(warm)
+
+
+def main() -> None:
+    """The command line as a process of its own."""
+    end_soon_after_interrupt()
+    app(prog_name="weft")

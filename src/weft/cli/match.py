@@ -209,6 +209,7 @@ def _format_of(out: str) -> OutputFormat:
 
 
 def _write_counts(counts: dict[str, int], out: str) -> None:
+    sys.set_int_max_str_digits(0)  # a number of matches may have thousands of digits
     lines = "".join(json.dumps({"query": name, "count": n}, ensure_ascii=False) + "\n" for name, n in counts.items())
     with opened(out) as sink:
         sink.write(lines.encode())

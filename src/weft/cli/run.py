@@ -14,6 +14,7 @@ import typer
 from weft import engines
 from weft.api import together
 from weft.cli import options
+from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
 from weft.errors import UsageError
 
@@ -110,6 +111,7 @@ def told_to_stop() -> Iterator[Event]:
     Spark has its own handler of Ctrl-C, which cancels the work at hand; this one lets it be finished.
     """
     stop = Event()
+    finish_before_ending()
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
     try:

@@ -28,7 +28,7 @@ from weft.kernels.automaton.tecs import (
     State,
     Words,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import bare, bare_kernel
 
 FILLED, TURN = range(2)  # marks: nodes below this id have their paths; the number of the event at hand
 MARKS = 2
@@ -180,3 +180,9 @@ def _add_one(to: Words, size: int) -> bool:
         if to[k] != 0:
             return False
     return True
+
+
+@bare_kernel
+def count_event(state: State, control: Int64s, counts: Counts, horizon: int) -> int:
+    """`count_paths` as a kernel of its own."""
+    return count_paths(state, control, counts, horizon)

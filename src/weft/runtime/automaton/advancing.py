@@ -12,14 +12,11 @@ from weft.algebra.query import Query, Strategy
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.advance import advance_all, advance_best, advance_counted, advance_filtered
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
-from weft.kernels.automaton.enumerate import OPEN
-from weft.kernels.automaton.filtered import PATIENCE
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.conditions import compile_conditions
 from weft.runtime.automaton.conditions import ConditionTables
-from weft.runtime.automaton.counts import PathCounts
+from weft.runtime.automaton.counts import MatchCounts
 from weft.runtime.automaton.found import Found, empty_output, take_output
-from weft.runtime.automaton.groups import GroupedCounts, Grouping, TooManyGroups
 from weft.runtime.automaton.tables import AutomatonTables, extended
 from weft.runtime.events import Int64s
 
@@ -30,10 +27,6 @@ _MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; lar
 
 class AutomatonRun:
     """The tables and the state of one query."""
-
-    # Nodes that are walked at an event before matches are counted without walking: by paths, or in groups.
-    few = 64
-    patience = PATIENCE
 
     def __init__(self, query: Query, automaton: Automaton, *, ring: int = 1024, matches: int = 1024) -> None:
         self.query = query
@@ -47,12 +40,7 @@ class AutomatonRun:
         self._path = self._empty_path(64)
         self._best = self._empty_best(ring)
         self._output = empty_output(matches)
-        self._counts: PathCounts | None = None  # where matches are counted
-        self._groups: GroupedCounts | None = None
-        self._patience = self.patience
-        if self.conditions and Grouping.suits(self.conditions.compiled):
-            self._groups = GroupedCounts(self.conditions)
-        self._grouped = 0  # matches counted in groups
+        self._counts = MatchCounts(query.name, self.conditions)
 
     # -- running ------------------------------------------------------------------------------
 
@@ -61,9 +49,7 @@ class AutomatonRun:
         before = int(self.control[tecs.COUNTED])
         for _ in self.run(batch, counting=True):
             pass
-        counted = int(self.control[tecs.COUNTED]) - before
-        told, self._grouped = self._grouped, 0
-        return counted + told + (0 if self._counts is None else self._counts.take())
+        return int(self.control[tecs.COUNTED]) - before + self._counts.take()
 
     def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
         """Advance over a batch while its matches are taken, in pieces; none come when they are counted."""
@@ -78,14 +64,15 @@ class AutomatonRun:
                 self._grow_ring(int(control[tecs.ASK_ROOM]))
             elif answer == tecs.DEEPER:
                 self._grow_scratch()
-            elif answer == tecs.PAUSE and counting:
-                self._count_groups(batch)
+            elif answer == tecs.PAUSE:  # now is the time for Ctrl-C
+                if counting:
+                    self._counts.walk_no_more(self.state, control, batch)
             elif answer == tecs.WIDER:
-                assert self._counts is not None
-                self._counts.widen(self.query.name)
+                self._counts.paths.widen()
             elif control[tecs.OUT_MATCHES]:
                 found, self._output = take_output(self._output, control)
                 yield found
+                self._counts.tell_of_many(self.query.name, self.state, control, batch)
             elif answer == tecs.FLUSH:
                 # Not even one match fits, or not all of an event from which one is chosen.
                 self._output = empty_output(2 * len(self._output.events), 2 * len(self._output.positions))
@@ -104,29 +91,12 @@ class AutomatonRun:
                 self.conditions.machine(self._path),
                 counting,
                 self.keeps_maximal,
-                self._patience if counting else PATIENCE,
+                self._counts.most,
             )
         if counting:
-            if self._counts is None or len(self._counts.arrays.known) != len(self.state.starts):
-                self._counts = PathCounts(len(self.state.starts), self._counts)
-            return advance_counted(*given, self._path, self._counts.arrays, self.few)
+            counts = self._counts.paths.fit(len(self.state.starts))
+            return advance_counted(*given, self._path, counts, self._counts.most)
         return advance_all(*given, self._path, self.keeps_maximal)
-
-    def _count_groups(self, batch: tecs.Batch) -> None:
-        """Count what ends at the event at hand in groups, if there are few, instead of walking on."""
-        control = self.control
-        if self._groups is None:
-            return
-        try:
-            found = self._groups.count(self.state, control, batch)
-        except TooManyGroups:
-            self._groups, self._patience = None, self.patience
-            return
-        self._grouped += found
-        self._patience = self.few  # it was worth it, and will be again
-        control[tecs.COUNTED] -= control[tecs.EMITTED]
-        control[[tecs.FINAL, tecs.STACK, tecs.CURRENT]] = control[tecs.FINALS], 0, OPEN
-        control[tecs.EMITTED] = found > 0
 
     def free_expired(self, horizon: int) -> None:
         """Let the ring forget the nodes that no match can use any more."""
@@ -262,9 +232,7 @@ class AutomatonRun:
             payload=np.zeros(size * self.width, np.int64),
         )
         tecs.move_live(old, tail, head, live, places, self.state)
-        for counts in (self._counts, self._groups):
-            if counts is not None:
-                counts.forget()
+        self._counts.forget()
         heads = self.state.rows[::2]
         heads[:] = np.where(heads >= tail, places[heads & (len(live) - 1)], heads)
         if self.keeps_best:
