@@ -72,16 +72,14 @@ def test_conditions_on_aggregates() -> None:
 
 def test_too_many_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MOST_BYTES", 1 << 16)
-    with pytest.raises(weft.InputError, match="too many matches to count.*WITHIN"):
+    with pytest.raises(weft.InputError, match=r"too many matches to count.*WITHIN"):
         weft.count(stream("A" * 500 + "B"), MANY)
 
 
 def test_who_lists_very_many_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "LISTED", 1000)
     warnings.simplefilter("error", weft.ManyMatchesWarning)
-    with pytest.raises(
-        weft.ManyMatchesWarning, match="1,180,591,620,717,411,303,423 combinations.*position 70.*WITHIN"
-    ):
+    with pytest.raises(weft.ManyMatchesWarning, match=r"1,180,591,620,717,411,303,423 combin.*position 70.*WITHIN"):
         list(weft.detect(stream("A" * 70 + "B"), MANY))
 
 
