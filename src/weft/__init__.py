@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
+    from weft.reasons import Explanation, Failure, Reasons, why
     from weft.runtime.events import Rejected
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
@@ -23,6 +24,8 @@ __all__ = [
     "Deployment",
     "Detection",
     "Diagnostic",
+    "Explanation",
+    "Failure",
     "Heartbeat",
     "InputError",
     "LiveProgram",
@@ -33,6 +36,7 @@ __all__ = [
     "Program",
     "ProgramError",
     "ProgramWarning",
+    "Reasons",
     "Rejected",
     "RejectedWarning",
     "Statistics",
@@ -49,6 +53,7 @@ __all__ = [
     "match",
     "rows",
     "timeline",
+    "why",
 ]
 
 # Where each name is from. A name is loaded when it is asked for: processes that Spark starts need few of them, and
@@ -60,6 +65,7 @@ _MODULES = {
     "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
+    "weft.reasons": ("Explanation", "Failure", "Reasons", "why"),
     "weft.runtime.events": ("Rejected",),
     "weft.runtime.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),

@@ -20,6 +20,7 @@ from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.test import run_tests
 from weft.cli.warm import warm
+from weft.cli.why import why
 from weft.errors import UsageError, WeftError
 
 
@@ -90,6 +91,7 @@ def weft(
 app.command(cls=MatchCommand)(match)
 app.command()(check)
 app.command()(explain)
+app.command(cls=MatchCommand)(why)
 app.command("test")(run_tests)
 app.command()(run)
 app.command()(bench)

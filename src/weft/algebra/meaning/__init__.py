@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from weft.algebra.meaning.match import Match
 from weft.algebra.meaning.program import program_matches
-from weft.algebra.meaning.stream import place
+from weft.algebra.meaning.stream import Happening, place
 from weft.algebra.query import Program
 
-__all__ = ["Match", "matches"]
+__all__ = ["Match", "matches", "placed"]
 
 
 def matches(
@@ -23,12 +23,17 @@ def matches(
 
     Match order is by end, then start, then positions, then query.
     """
-    declared: list[object] = [source.type for source in program.inputs]
-    by_source = sorted(events, key=lambda e: declared.index(e[type]) if e.get(type) in declared else len(declared))
-    found = program_matches(program.queries, place(by_source, program.catalog, time, type))
+    found = program_matches(program.queries, placed(program, events, time=time, type=type))
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, own in enumerate(found)
         for m in own
     ]
     return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def placed(program: Program, events: Sequence[Mapping[str, object]], *, time: str, type: str) -> list[Happening]:
+    """The readable events in stream order; of equal times, in the order of the sources that the program names."""
+    declared: list[object] = [source.type for source in program.inputs]
+    by_source = sorted(events, key=lambda e: declared.index(e[type]) if e.get(type) in declared else len(declared))
+    return place(by_source, program.catalog, time, type)

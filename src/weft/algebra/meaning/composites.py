@@ -70,10 +70,10 @@ def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
                 yield from _followed(one, [right for right in rights if one.is_before(right)], pattern)
         case Overlap(left, right):
             for pair in product(occurrences(left, stream), occurrences(right, stream)):
-                if _overlap(*pair) and all_hold(pattern.where, _after(*pair)):
+                if overlap(*pair) and all_hold(pattern.where, after(*pair)):
                     yield joined(*pair)
         case Repeat(inner):
-            repeated = {"next": _runs, "each": _sequences, "longest": _longest}[pattern.pick]
+            repeated = {"next": _runs, "each": sequences, "longest": longest}[pattern.pick]
             yield from repeated(occurrences(inner, stream), pattern)
         case Without(inner, unwanted):
             others = occurrences(unwanted, stream)
@@ -84,13 +84,13 @@ def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
             raise TypeError(f"not a composite pattern: {pattern!r}")
 
 
-def _after(one: Occurrence, other: Occurrence) -> View:
+def after(one: Occurrence, other: Occurrence) -> View:
     """What a condition on two operands sees: both, of which the first came before."""
     both = joined(one, other)
     return View(now=both, before=one, every=both, whole=both)
 
 
-def _in_run(run: Occurrence, candidate: Occurrence) -> View:
+def in_run(run: Occurrence, candidate: Occurrence) -> View:
     """What a condition on a run and a candidate for its next member sees."""
     return View(now=joined(run, candidate), before=run, every=run, whole=candidate)
 
@@ -101,9 +101,9 @@ def _in_run(run: Occurrence, candidate: Occurrence) -> View:
 def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: Follow) -> list[Occurrence]:
     """The left occurrence joined with those that `pick` takes of the right ones it is before."""
     if follow.pick == "next":
-        views = {right: _after(left, right) for right in rights}
+        views = {right: after(left, right) for right in rights}
         return [joined(left, right) for right in _successors(views, follow)]
-    fitting = [right for right in rights if all_hold(follow.where, _after(left, right))]
+    fitting = [right for right in rights if all_hold(follow.where, after(left, right))]
     return [joined(left, right) for right in (fitting[:1] if follow.pick == "first" else fitting)]
 
 
@@ -129,26 +129,26 @@ def _runs(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence
         length += 1
         grown = []
         for run in dict.fromkeys(new):
-            views = {one: _in_run(run, one) for one in members if run.is_before(one)}
+            views = {one: in_run(run, one) for one in members if run.is_before(one)}
             grown += [joined(run, one) for one in _successors(views, pattern)]
         new = grown
 
 
-def _sequences(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
+def sequences(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
     """Step's any iteration: the first and last member of every sub-sequence."""
     after = {
-        one: [other for other in members if one.is_before(other) and all_hold(pattern.where, _in_run(one, other))]
+        one: [other for other in members if one.is_before(other) and all_hold(pattern.where, in_run(one, other))]
         for one in members
     }
     for first in members:
         reached = [first]
         for length in range(1, len(members) + 1):
             if pattern.lengths.allow(length):
-                yield from (_ends(first, last) for last in reached)
+                yield from (ends(first, last) for last in reached)
             reached = list(dict.fromkeys(other for one in reached for other in after[one]))
 
 
-def _longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
+def longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
     """Step's greedy iteration: one run at a time."""
     run: list[Occurrence] = []
     for one in [*members, None]:
@@ -156,7 +156,7 @@ def _longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurre
             run.append(one)
             continue
         if pattern.lengths.allow(len(run)):
-            yield _ends(run[0], run[-1])
+            yield ends(run[0], run[-1])
         run = [one] if one is not None else []
 
 
@@ -164,27 +164,28 @@ def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: Repeat) -> boo
     return (
         run[-1].is_before(one)
         and pattern.lengths.allow_above(len(run))
-        and all_hold(pattern.where, _in_run(run[-1], one))
+        and all_hold(pattern.where, in_run(run[-1], one))
     )
 
 
-def _ends(first: Occurrence, last: Occurrence) -> Occurrence:
+def ends(first: Occurrence, last: Occurrence) -> Occurrence:
+    """The occurrence that a run of Step's is told as."""
     return first if first == last else joined(first, last)
 
 
 # ---------------------------------------------------------------- at the same time, or not at all
 
 
-def _overlap(one: Occurrence, other: Occurrence) -> bool:
+def overlap(one: Occurrence, other: Occurrence) -> bool:
     """Whether the intervals share a time and the two share no event; what is made of an event is another one."""
     return one.start <= other.end and other.start <= one.end and not one.events & other.events
 
 
 def _is_spoilt(one: Occurrence, others: Sequence[Occurrence], pattern: Without) -> bool:
-    return any(_stands(u, one, pattern.when) and all_hold(pattern.where, _after(one, u)) for u in others)
+    return any(stands(u, one, pattern.when) and all_hold(pattern.where, after(one, u)) for u in others)
 
 
-def _stands(unwanted: Occurrence, one: Occurrence, when: str) -> bool:
+def stands(unwanted: Occurrence, one: Occurrence, when: str) -> bool:
     """Whether the unwanted occurrence stands where it must not."""
     match when:
         case "before":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import cast
 
 from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.composites import CompositeQuery
@@ -17,7 +18,7 @@ from weft.algebra.meaning.composites import composite_matches
 from weft.algebra.meaning.ids import id_of
 from weft.algebra.meaning.match import Match
 from weft.algebra.meaning.query import query_matches
-from weft.algebra.meaning.rules import rule_matches
+from weft.algebra.meaning.rules import rule_history, rule_matches
 from weft.algebra.meaning.situations import situation_matches
 from weft.algebra.meaning.stream import Happening, Stream, in_places, stream_of
 from weft.algebra.query import AnyQuery, Query
@@ -34,33 +35,47 @@ def program_matches(queries: Sequence[AnyQuery], stream: Stream) -> list[list[Ma
     cycles = cycles_beyond_rules(queries)
     if cycles:
         raise ValueError(f"these queries are made of each other: {' <- '.join((*cycles[0], cycles[0][0]))}")
-    found = _Evaluation(queries, stream).found
+    found = Evaluation(queries, stream).found
     return [
         [replace(match, number=number, id=id_of(queries[number], match)) for match in own]
         for number, own in enumerate(found)
     ]
 
 
-class _Evaluation:
-    """Queries over a stream, and what is found of each so far: first at depth 0, then at 1, and so on."""
+class Evaluation:
+    """Queries over a stream, and what is found of each so far: first at depth 0, then at 1, and so on.
 
-    def __init__(self, queries: Sequence[AnyQuery], stream: Stream) -> None:
+    `only` are the numbers of those that are wanted; then no others are evaluated than these and what feeds them.
+    """
+
+    def __init__(self, queries: Sequence[AnyQuery], stream: Stream, only: Iterable[int] | None = None) -> None:
         self._queries = queries
         self._stream = stream
         self._depths = depths(queries)
         self._feeders = feeders(queries)
         self.found: list[list[Match]] = [[] for _ in queries]
-        for depth in sorted(set(self._depths)):
+        wanted = set(range(len(queries))) if only is None else self._behind(only)
+        for depth in sorted({self._depths[number] for number in wanted}):
             for number, query in enumerate(queries):
-                if self._depths[number] == depth and not isinstance(query, Rule):
+                if self._depths[number] == depth and not isinstance(query, Rule) and number in wanted:
                     self.found[number] = self._matches(query, number)
             self._find_rules(depth)
 
+    def _behind(self, numbers: Iterable[int]) -> set[int]:
+        """Queries, and all that feed them."""
+        found: set[int] = set()
+        waiting = list(numbers)
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting += self._feeders[number]
+        return found
+
     def _matches(self, query: Query | CompositeQuery | SituationQuery, number: int) -> list[Match]:
+        seen = self.seen_by(number)
         if isinstance(query, SituationQuery):
-            in_network = [at for at in self._feeders[number] if isinstance(self._queries[at], SituationQuery)]
-            return situation_matches(query, self._seen(self._feeders[number], in_network))
-        seen = self._seen(self._feeders[number])
+            return situation_matches(query, seen)
         return query_matches(query, seen) if isinstance(query, Query) else composite_matches(query, seen)
 
     def _find_rules(self, depth: int) -> None:
@@ -78,6 +93,21 @@ class _Evaluation:
             self.found[list(rules)[rank]].append(match)
 
     # ------------------------------------------------------------ what a query sees
+
+    def seen_by(self, number: int) -> list[Happening]:
+        """The events that a query sees, in the order in which it does."""
+        query = self._queries[number]
+        own = self._feeders[number]
+        if isinstance(query, Rule):
+            rules = [
+                at
+                for at, other in enumerate(self._queries)
+                if isinstance(other, Rule) and self._depths[at] <= self._depths[number]
+            ]
+            others = {at for rank in rules for at in self._feeders[rank]} - set(rules)
+            return rule_history([cast(Rule, self._queries[at]) for at in rules], self._seen(others))[1]
+        is_situation = isinstance(query, SituationQuery)
+        return self._seen(own, [at for at in own if is_situation and isinstance(self._queries[at], SituationQuery)])
 
     def _seen(self, feeders: Iterable[int], in_network: Sequence[int] = ()) -> list[Happening]:
         """The input, and what the feeders derive: after the input, or (in a network of situations) among it."""

@@ -19,26 +19,39 @@ from weft.algebra.query import Consume, Query, Top, Window
 
 Key = tuple[object, ...]
 Found = tuple[Key, Candidate, Sequence[Happening]]  # with the partition in which it is
+Candidates = dict[int, list[Candidate]]  # by the place of the completing event
+Homes = dict[int, tuple[Key, list[Happening]]]  # by the place of an event
 
 
 def query_matches(query: Query, stream: Sequence[Happening]) -> list[Match]:
     """The matches of the query, by completing event."""
-    existing = [event for event in stream if _exists(event, query.universe) and _key(event, query) is not None]
+    return [match_of(query, candidate, members) for _, candidate, members in kept(query, *gathered(query, stream))]
+
+
+def gathered(query: Query, stream: Sequence[Happening]) -> tuple[Candidates, Homes]:
+    """What the pattern shows, and where each event is: its key, and the events that it stands among."""
+    candidates: Candidates = {}
+    homes: Homes = {}
+    for key, members in divided(query, stream):
+        candidates |= _candidates(query, members)
+        homes |= {event.place: (key, members) for event in members}
+    return candidates, homes
+
+
+def divided(query: Query, stream: Sequence[Happening]) -> list[tuple[Key, list[Happening]]]:
+    """The events that exist for the query, by partition and session."""
+    existing = [event for event in stream if exists(event, query.universe) and key_of(event, query) is not None]
     partitions: defaultdict[Key, list[Happening]] = defaultdict(list)
-    for event in _in_order(existing, query.window):
-        partitions[_key(event, query) or ()].append(event)
-    candidates: dict[int, list[Candidate]] = {}
-    homes: dict[int, tuple[Key, list[Happening]]] = {}
-    for key, events in partitions.items():
-        for members in [events] if query.session is None else _sessions(events, query.session):
-            candidates |= _candidates(query, members)
-            homes |= {event.place: (key, members) for event in members}
-    return _consume(query, candidates, homes)
+    for event in in_order(existing, query.window):
+        partitions[key_of(event, query) or ()].append(event)
+    return [
+        (key, members)
+        for key, events in partitions.items()
+        for members in ([events] if query.session is None else _sessions(events, query.session))
+    ]
 
 
-def _consume(
-    query: Query, candidates: dict[int, list[Candidate]], homes: dict[int, tuple[Key, list[Happening]]]
-) -> list[Match]:
+def kept(query: Query, candidates: Candidates, homes: Homes) -> list[Found]:
     """Event by event: what ends there, of the runs that began after the last event that consumed them."""
     consumed: defaultdict[Key, int] = defaultdict(lambda: -1)
     found: list[Found] = []
@@ -46,13 +59,12 @@ def _consume(
         key, members = homes[place]
         scope = key if query.consume is Consume.PARTITION else ()
         alive = [c for c in candidates[place] if members[c.first].place > consumed[scope]]
-        kept = choose(alive, query)
-        if kept and query.consume is not Consume.NONE:
+        chosen = choose(alive, query)
+        if chosen and query.consume is not Consume.NONE:
             consumed[scope] = place
-        found += ((key, c, members) for c in kept if not _is_spoilt(query, c, members))
+        found += ((key, c, members) for c in chosen if not _is_spoilt(query, c, members))
     found = found if query.skip is None else _skip(query.skip, found)
-    found = found if query.top is None else _top(query.top, found)
-    return [_match(query, candidate, members) for _, candidate, members in found]
+    return found if query.top is None else _top(query.top, found)
 
 
 def _sessions(events: Sequence[Happening], gap: int) -> list[list[Happening]]:
@@ -83,7 +95,7 @@ def _top(top: Top, found: list[Found]) -> list[Found]:
 def _is_spoilt(query: Query, candidate: Candidate, members: Sequence[Happening]) -> bool:
     """Whether an event comes after the match, inside its window, that must not."""
     return query.unless is not None and any(
-        satisfies(query.unless, event) and _fits(query.window, members[candidate.first], event)
+        satisfies(query.unless, event) and fits(query.window, members[candidate.first], event)
         for event in members[candidate.last + 1 :]
     )
 
@@ -117,10 +129,10 @@ def _places(candidate: Candidate, members: Sequence[Happening]) -> dict[str, tup
     return dict(bound)
 
 
-def _candidates(query: Query, members: Sequence[Happening]) -> dict[int, list[Candidate]]:
+def _candidates(query: Query, members: Sequence[Happening]) -> Candidates:
     """What the pattern shows inside the window, by the place of the completing event."""
     found = valuations(query.pattern, members, _may_fit(query.window, members))
-    inside = [v for v in found if _fits(query.window, members[v.start], members[v.end])]
+    inside = [v for v in found if fits(query.window, members[v.start], members[v.end])]
     if query.session is not None:
         inside = [v for v in inside if v.start == 0 and v.end == len(members) - 1]
     by_end: defaultdict[int, list[Candidate]] = defaultdict(list)
@@ -129,7 +141,7 @@ def _candidates(query: Query, members: Sequence[Happening]) -> dict[int, list[Ca
     return by_end
 
 
-def _exists(event: Happening, universe: tuple[tuple[str, str], ...] | None) -> bool:
+def exists(event: Happening, universe: tuple[tuple[str, str], ...] | None) -> bool:
     """Whether the event is of a stream and type of the query; an event that names no stream may be of any.
 
     Derived events are here because the query names their type, and exist.
@@ -144,7 +156,7 @@ def _exists(event: Happening, universe: tuple[tuple[str, str], ...] | None) -> b
     )
 
 
-def _key(event: Happening, query: Query) -> Key | None:
+def key_of(event: Happening, query: Query) -> Key | None:
     """The kinds and values of the first attribute present of each part; None when a part has none."""
     key: list[object] = []
     for part in query.partition:
@@ -156,7 +168,7 @@ def _key(event: Happening, query: Query) -> Key | None:
     return tuple(key)
 
 
-def _in_order(events: Sequence[Happening], window: Window | None) -> list[Happening]:
+def in_order(events: Sequence[Happening], window: Window | None) -> list[Happening]:
     """Without the events whose window attribute is below one seen before, in whatever partition."""
     if window is None or window.attribute is None:
         return list(events)
@@ -170,7 +182,7 @@ def _in_order(events: Sequence[Happening], window: Window | None) -> list[Happen
     return kept
 
 
-def _fits(window: Window | None, first: Happening, last: Happening) -> bool:
+def fits(window: Window | None, first: Happening, last: Happening) -> bool:
     """Whether a run from the first to the last event is inside the window; both bounds are inclusive."""
     if window is None:
         return True
@@ -196,12 +208,13 @@ def _may_fit(window: Window | None, members: Sequence[Happening]) -> Fits:
     fitting: set[tuple[int, int]] = set()
     for first in range(count):
         for last in reversed(range(first, count)):
-            if _fits(window, members[first], members[last]) or {(first - 1, last), (first, last + 1)} & fitting:
+            if fits(window, members[first], members[last]) or {(first - 1, last), (first, last + 1)} & fitting:
                 fitting.add((first, last))
     return lambda first, last: (first, last) in fitting
 
 
-def _match(query: Query, candidate: Candidate, members: Sequence[Happening]) -> Match:
+def match_of(query: Query, candidate: Candidate, members: Sequence[Happening]) -> Match:
+    """What a query tells of what it keeps."""
     first, last = members[candidate.first], members[candidate.last]
     bound: defaultdict[str, list[Happening]] = defaultdict(list)
     for index, names in candidate.names:

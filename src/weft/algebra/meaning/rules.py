@@ -22,6 +22,11 @@ Consumed = set[tuple[str, Happening]]  # variables, and the events consumed from
 
 def rule_matches(rules: Sequence[Rule], stream: Stream) -> list[tuple[int, Match]]:
     """All firings of the rules, each with the number of its rule."""
+    return rule_history(rules, stream)[0]
+
+
+def rule_history(rules: Sequence[Rule], stream: Stream) -> tuple[list[tuple[int, Match]], list[Happening]]:
+    """All firings of the rules, and all that happens, in the order in which rules see it."""
     cycles = instant_cycles(rules)
     if cycles:
         raise ValueError(f"these rules fire for ever: {' <- '.join((*cycles[0], cycles[0][0]))}")
@@ -33,14 +38,14 @@ def rule_matches(rules: Sequence[Rule], stream: Stream) -> list[tuple[int, Match
         while waiting:
             now = waiting.popleft()
             for rank, rule in enumerate(rules):
-                firings = list(_firings(rule, now, history, consumed[rank]))
-                consumed[rank] |= {(name, firing[name]) for firing in firings for name in rule.consumes}
-                for firing in firings:
+                fired = list(firings(rule, now, history, consumed[rank]))
+                consumed[rank] |= {(name, firing[name]) for firing in fired for name in rule.consumes}
+                for firing in fired:
                     match = _match(rule, firing, history)
                     found.append((rank, match))
                     waiting.append(_defined(match))
             history.append(now)
-    return found
+    return found, history
 
 
 def _defined(match: Match) -> Happening:
@@ -51,14 +56,14 @@ def _defined(match: Match) -> Happening:
 # ---------------------------------------------------------------- selection
 
 
-def _firings(rule: Rule, now: Happening, history: Sequence[Happening], consumed: Consumed) -> Iterator[Combination]:
+def firings(rule: Rule, now: Happening, history: Sequence[Happening], consumed: Consumed) -> Iterator[Combination]:
     """The combinations for which the rule fires at this event, in the order of what they bind."""
     terminator = rule.terminator
     combination = {terminator.variable: now}
-    if not _fits(now, terminator.events, {}) or not _are_absent(terminator.absences, combination, history):
+    if not _fits(now, terminator.events, {}) or not are_absent(terminator.absences, combination, history):
         return
     for complete in _combinations(rule.lookbacks, combination, history, consumed):
-        if all(_condition_holds(condition, complete, history) for condition in rule.conditions):
+        if all(condition_holds(condition, complete, history) for condition in rule.conditions):
             yield complete
 
 
@@ -79,9 +84,9 @@ def _taken(
     """The candidates that a look-back takes."""
     candidates = [
         event
-        for event in _such(lookback.events, lookback.within, bound, history)
+        for event in such(lookback.events, lookback.within, bound, history)
         if (lookback.variable, event) not in consumed
-        and _are_absent(lookback.absences, {**bound, lookback.variable: event}, history)
+        and are_absent(lookback.absences, {**bound, lookback.variable: event}, history)
     ]
     match lookback.pick, lookback.count:
         case "first", int(count):
@@ -91,11 +96,12 @@ def _taken(
     return candidates
 
 
-def _are_absent(absences: Iterable[Absence], bound: Combination, history: Sequence[Happening]) -> bool:
-    return not any(_such(absence.events, absence.extent, bound, history) for absence in absences)
+def are_absent(absences: Iterable[Absence], bound: Combination, history: Sequence[Happening]) -> bool:
+    """Whether none of what must be absent is there."""
+    return not any(such(absence.events, absence.extent, bound, history) for absence in absences)
 
 
-def _such(wanted: Events, extent: Extent, bound: Combination, history: Sequence[Happening]) -> list[Happening]:
+def such(wanted: Events, extent: Extent, bound: Combination, history: Sequence[Happening]) -> list[Happening]:
     """The events of the history that are in the extent and as wanted, in the order in which they came."""
     return [event for event in history if _is_inside(event.end, extent, bound) and _fits(event, wanted, bound)]
 
@@ -118,25 +124,26 @@ def _fits(event: Happening, wanted: Events, bound: Combination) -> bool:
 # ---------------------------------------------------------------- what a combination gives
 
 
-def _condition_holds(condition: Predicate, firing: Combination, history: Sequence[Happening]) -> bool:
-    plain, scope = without_summaries(condition, _summaries(condition, firing, history), _attributes(firing))
+def condition_holds(condition: Predicate, firing: Combination, history: Sequence[Happening]) -> bool:
+    """Whether a condition on summaries holds."""
+    plain, scope = without_summaries(condition, summarized(condition, firing, history), _attributes(firing))
     return holds(plain, scope)
 
 
 def _value(expression: Expression, firing: Combination, history: Sequence[Happening]) -> Value | None:
-    return value_of(expression, _summaries(expression, firing, history), _attributes(firing))
+    return value_of(expression, summarized(expression, firing, history), _attributes(firing))
 
 
 def _attributes(firing: Combination) -> dict[str | None, EventDict]:
     return {name: event.attributes for name, event in firing.items()}
 
 
-def _summaries(
+def summarized(
     node: Expression | Predicate, firing: Combination, history: Sequence[Happening]
 ) -> list[tuple[Summary, list[EventDict]]]:
     """The summaries in a condition or value, and the events each is about."""
     return [
-        (part, [event.attributes for event in _such(part.events, part.extent, firing, history)])
+        (part, [event.attributes for event in such(part.events, part.extent, firing, history)])
         for part in summaries(node)
     ]
 

@@ -22,7 +22,7 @@ def situation_matches(query: SituationQuery, seen: Stream) -> list[Match]:
         matches = [_absence(query, part) for part in parts if _is_absent(query.situation, part)]
         return sorted(matches, key=lambda m: (m.end, m.start, m.first, m.last))
     # A set that several partitions select is one match.
-    selected = {candidate: part for part in parts for candidate in _selected(query.situation, part)}
+    selected = {candidate: part for part in parts for candidate in selected_in(query.situation, part)}
     matches = [_match(query, candidate, selected[candidate]) for candidate in sorted(selected, key=_places)]
     return sorted(matches, key=lambda m: (m.end, m.start, m.positions))
 
@@ -30,7 +30,7 @@ def situation_matches(query: SituationQuery, seen: Stream) -> list[Match]:
 # ---------------------------------------------------------------- when
 
 
-def _selected(situation: Situation, part: Partition) -> list[Candidate]:
+def selected_in(situation: Situation, part: Partition) -> list[Candidate]:
     """The matching sets of a partition, in the order in which they are selected."""
     selected: list[Candidate] = []
     consumed: set[Happening] = set()
@@ -72,18 +72,19 @@ def _candidates(
     return [
         candidate
         for candidate in (_single(views) if situation.kind == "any" else _full(views, situation.kind == "sequence"))
-        if (new is None or new in candidate) and _satisfies(situation, candidate)
+        if (new is None or new in candidate) and satisfies(situation, candidate)
     ]
 
 
 def _visible(slot: Participant, arrived: Sequence[Happening], consumed: Iterable[Happening]) -> list[Happening]:
     """The events that a slot can hold."""
-    existing = [event for event in arrived if event.type == slot.type and _exists(slot, event)]
+    existing = [event for event in arrived if event.type == slot.type and is_seen(slot, event)]
     newest = existing[-1:] if slot.repeated is Repeated.OVERRIDE else existing
     return [event for event in newest if event not in consumed]
 
 
-def _exists(slot: Participant, event: Happening) -> bool:
+def is_seen(slot: Participant, event: Happening) -> bool:
+    """Whether an event exists for a slot."""
     return all(holds(condition, Scope({slot.variable: event.attributes})) for condition in slot.where)
 
 
@@ -109,12 +110,13 @@ def _single(views: Sequence[Sequence[Happening]]) -> list[Candidate]:
     ]
 
 
-def _satisfies(situation: Situation, candidate: Candidate) -> bool:
-    scope = Scope(_chosen_events(situation, candidate))
+def satisfies(situation: Situation, candidate: Candidate) -> bool:
+    """Whether the assertion holds."""
+    scope = Scope(read_of(situation, candidate))
     return all(holds(condition, scope) for condition in situation.assertion)
 
 
-def _chosen_events(situation: Situation, candidate: Candidate) -> dict[str | None, EventDict]:
+def read_of(situation: Situation, candidate: Candidate) -> dict[str | None, EventDict]:
     """What each variable reads; of an empty slot all attributes are missing."""
     pairs = zip(situation.variables, candidate, strict=True)
     return {variable: {} if event is None else event.attributes for variable, event in pairs}
@@ -182,17 +184,17 @@ def _match(query: SituationQuery, candidate: Candidate, part: Partition) -> Matc
         last=max(positions, default=end),
         positions=positions,
         bindings=bindings_of({variable: [event] for variable, event in bound if event is not None}),
-        event=_fields(query, _chosen_events(query.situation, candidate), part),
+        event=_fields(query, read_of(query.situation, candidate), part),
     )
 
 
 def _is_absent(situation: Situation, part: Partition) -> bool:
     """Whether the partition closes and had no candidate, whatever the policies."""
     views = [
-        [event for event in part.events if event.type == slot.type and _exists(slot, event)]
+        [event for event in part.events if event.type == slot.type and is_seen(slot, event)]
         for slot in situation.participants
     ]
-    return part.end is not None and not any(_satisfies(situation, candidate) for candidate in _single(views))
+    return part.end is not None and not any(satisfies(situation, candidate) for candidate in _single(views))
 
 
 def _absence(query: SituationQuery, part: Partition) -> Match:

@@ -50,10 +50,10 @@ def valuations(
 
     match pattern:
         case Event():
-            fitting = [i for i, event in enumerate(stream) if may_fit(i, i) and _is_such(event, pattern)]
+            fitting = [i for i, event in enumerate(stream) if may_fit(i, i) and is_such(event, pattern)]
             return {Valuation(i, i, frozenset((name, i) for name in pattern.names)) for i in fitting}
         case Other():
-            fitting = [i for i, event in enumerate(stream) if may_fit(i, i) and _is_other(event, pattern)]
+            fitting = [i for i, event in enumerate(stream) if may_fit(i, i) and is_other(event, pattern)]
             return {Valuation(i, i, frozenset()) for i in fitting}
         case Bind(inner, name):
             return {Valuation(v.start, v.end, v.bound | {(name, i) for i in v.marked()}) for v in of(inner)}
@@ -67,25 +67,26 @@ def valuations(
         case Maybe(inner):
             return of(inner)
         case Where(inner, variable, predicate):
-            return {v for v in of(inner) if all(_satisfies(stream[i], predicate) for i in v.of(variable))}
+            return {v for v in of(inner) if all(satisfies(stream[i], predicate) for i in v.of(variable))}
         case Correlate(inner, condition):
-            return {v for v in of(inner) if _correlates(condition, v, stream)}
+            return {v for v in of(inner) if correlates(condition, v, stream)}
         case Chain():
             return {Valuation(*found) for found in chain_intervals(pattern, stream, may_fit)}
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
-def _is_such(event: Happening, wanted: Event | Other) -> bool:
+def is_such(event: Happening, wanted: Event | Other) -> bool:
     """Of that type, and of that stream if one is named (an event that names no stream may be of any)."""
     return event.type == wanted.type and (wanted.stream is None or event.stream in (None, wanted.stream))
 
 
-def _is_other(event: Happening, unwanted: Other) -> bool:
+def is_other(event: Happening, unwanted: Other) -> bool:
     """Not of that type and stream, or without what `where` asks."""
-    return not (_is_such(event, unwanted) and _satisfies(event, unwanted.where))
+    return not (is_such(event, unwanted) and satisfies(event, unwanted.where))
 
 
-def _satisfies(event: Happening, predicate: Predicate) -> bool:
+def satisfies(event: Happening, predicate: Predicate) -> bool:
+    """Whether the event at hand is as a predicate says."""
     return holds(predicate, Scope({None: event.attributes}))
 
 
@@ -114,7 +115,7 @@ def _repeated(once: set[Valuation], contiguous: bool, fit: Fits) -> set[Valuatio
     return found
 
 
-def _correlates(condition: Predicate, valuation: Valuation, stream: Sequence[Happening]) -> bool:
+def correlates(condition: Predicate, valuation: Valuation, stream: Sequence[Happening]) -> bool:
     """Whether the condition holds for every choice of one event for each variable it reads event by event."""
     bound = {variable: [stream[i].attributes for i in valuation.of(variable)] for variable in variables_of(condition)}
     single = sorted(_read_singly(condition))

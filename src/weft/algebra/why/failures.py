@@ -1,0 +1,143 @@
+"""What keeps events from being a match: failures, and near matches, which are matches but for their failures.
+
+A near match binds chosen events to the steps of a pattern in one of all ways. Among them the one that costs least is
+the answer: nothing less than its failures would have to be otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from weft.algebra.predicates import Always, And, Predicate
+from weft.algebra.text.program import expression_text
+
+Kind = Literal[
+    "missing", "extra", "type", "order", "gap", "condition", "bound", "length", "key", "unseen", "unwanted", "choice"
+]
+# Another reading of the chosen events is preferred to one that leaves some of them, or a step, out; then to one that
+# takes events for what they are not.
+COSTS: dict[str, int] = {"missing": 12, "extra": 12, "type": 4}
+LARGEST = 200  # near matches of greater cost are not looked for
+MOST = 200_000  # near matches looked at in one go
+
+Found = TypeVar("Found")
+
+
+class TooMany(Exception):
+    """There are too many ways to read the chosen events."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that would have to be otherwise.
+
+    `step` names the variables or the part of the query, `wanted` what it asks, `because` what is there instead.
+    `positions` are those of the chosen events concerned, `others` of events that stand in the way.
+    """
+
+    kind: Kind
+    step: str
+    wanted: str
+    because: str
+    positions: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+    @property
+    def cost(self) -> int:
+        """How much rather something else is named."""
+        return COSTS.get(self.kind, 1)
+
+    def __str__(self) -> str:
+        """In one line."""
+        text = f"{self.wanted}, but {self.because}"
+        return f"{self.step}: {text}" if self.step else text
+
+
+@dataclass(frozen=True)
+class Near(Generic[Found]):
+    """Something found but for failures; `absent` are the variables of steps that no event was chosen for."""
+
+    found: Found
+    failures: tuple[Failure, ...] = ()
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def cost(self) -> int:
+        """What all its failures cost."""
+        return sum(failure.cost for failure in self.failures)
+
+
+class Budget:
+    """How much a near match may cost; the parts of a pattern get only those that are cheap enough."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._seen = 0
+
+    def allows(self, *costs: int) -> bool:
+        """Whether something of these costs may be part of the answer."""
+        self._seen += 1
+        if self._seen > MOST:
+            raise TooMany
+        return sum(costs) <= self.most
+
+
+def budgets() -> Iterable[Budget]:
+    """From nothing to the largest."""
+    most = 0
+    while most <= LARGEST:
+        yield Budget(most)
+        most = most + 1 if most < 4 else most * 2
+
+
+def cheapest(nears: Iterable[Near[Found]]) -> Near[Found] | None:
+    """The one that costs least; of equals the first."""
+    return min(nears, key=lambda near: near.cost, default=None)
+
+
+def conjuncts(condition: Predicate) -> Sequence[Predicate]:
+    """A condition taken apart into those that must all hold."""
+    if isinstance(condition, Always):
+        return ()
+    if isinstance(condition, And):
+        return [part for operand in condition.operands for part in conjuncts(operand)]
+    return (condition,)
+
+
+def condition_failure(condition: Predicate, values: str, positions: Iterable[int], step: str) -> Failure:
+    """A condition that does not hold."""
+    because = f"{values}" if values else "it does not hold"
+    return Failure("condition", step, expression_text(condition), because, tuple(sorted(set(positions))))
+
+
+def missing(variables: Sequence[str], types: Sequence[str]) -> Failure:
+    """A step that no event was chosen for."""
+    named = [name if name == type_ else f"{type_} {name}" for name, type_ in zip(variables, types, strict=True)]
+    return Failure("missing", " ".join(variables), f"an event {' or '.join(named)}", "none of these events is")
+
+
+def extra(position: int) -> Failure:
+    """A chosen event that no step takes."""
+    return Failure("extra", "", "every chosen event takes part", f"no step takes {position}", (position,))
+
+
+def wrong_type(step: str, wanted: str, found: str | None, positions: Iterable[int]) -> Failure:
+    """An event of another type."""
+    return Failure("type", step, f"an event {wanted}", f"it is {found or 'without a type'}", tuple(positions))
+
+
+def shown(value: object) -> str:
+    """A value as it is written."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return str(value).upper()
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def listed(positions: Iterable[int]) -> str:
+    """Positions in a sentence: the first few."""
+    found = sorted(set(positions))
+    return ", ".join(map(str, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")

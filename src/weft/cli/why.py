@@ -1,0 +1,60 @@
+"""`weft why`: why chosen events of a file are a match, or what would have to be otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from weft.api import together
+from weft.cli import options
+from weft.cli.match import Events, events_of
+from weft.cli.render import compile_all
+from weft.errors import UsageError
+from weft.reasons import Reasons
+from weft.reasons import why as find
+
+
+def why(
+    at: Annotated[str, typer.Option("--at", metavar="POSITIONS", help="Places in stream order, from 0: 3,7,12.")],
+    programs: options.Programs = None,
+    queries: options.Queries = None,
+    events: Events = None,
+    time: options.Time = "ts",
+    type_: options.Type = "type",
+    order: options.Order = None,
+    time_unit: options.TimeUnit = "ms",
+    language: options.Language = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say why some events are a match, or exactly what would have to be otherwise.
+
+    Which step of the pattern they were taken for; which condition, order, bound of time or choice failed; which events
+    stand in the way. Computed by the definition of what programs mean:
+
+        weft why fire.ceql --events sensors.jsonl --at 1,3,8
+    """
+    program = together(compile_all(programs, queries, language, time_unit))
+    given = events_of(events or [], program)
+    found = find(given, program, positions_in(at), time=time, type=type_, order=order or ())
+    typer.echo(json.dumps(found.to_json(), indent=2) if as_json else shown(found))
+
+
+def positions_in(text: str) -> list[int]:
+    """`3,7,12` as numbers."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--at takes positions, as in 3,7,12, not {text!r}") from None
+
+
+def shown(found: Reasons) -> str:
+    """The events that are spoken of, and the explanations."""
+    lines = [f"{position:>6}  {_event(event)}" for position, event in found.events.items()]
+    return "\n".join([*lines, "", str(found)])
+
+
+def _event(event: Mapping[str, object]) -> str:
+    return "  ".join(f"{name} {value!r}" for name, value in event.items())
