@@ -3,13 +3,18 @@
 A clause of the assertion is tested as soon as its variables are bound. Equalities with slots bound earlier are looked
 up. Slots are bound in declared order, for that is the order in which policies choose; where every set is selected the
 order is free, and those slots come first that conditions tie to what is bound.
+
+Blocks of slots that no condition ties to others are searched apart (EPN §3.6). In `all` one is bound after the other:
+when there is nothing for one of them, there is no set. In a sequence it is found out beforehand, from the last block
+to the first, before which time a block must end so that those after it can be filled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from weft.algebra.analysis.dependencies import Slots, dependencies
 from weft.algebra.analysis.normal_form import clauses, equality_of
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, Predicate
@@ -33,11 +38,23 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Step:
-    """Bind a slot: where its events are looked up, and what is tested then."""
+    """Bind a slot: where its events are looked up, and what is tested then.
+
+    When it `opens` a block and there is nothing for that, other choices in the steps before are of no use.
+    """
 
     slot: int
     lookup: Lookup | None
     tests: tuple[Predicate, ...]
+    opens: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of slots in a sequence that no condition ties to others, and how it is bound from its last event back."""
+
+    slots: Slots
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -45,43 +62,52 @@ class Search:
     """The search for the sets of a situation.
 
     `exists` and `fills` tell of each slot which events it sees, and which of these can be in a set. `ways` are the
-    steps by the slot that the new event takes: None when nothing is new, or it may take several.
+    steps by the slot that the new event takes: None when nothing is new, or it may take several. `blocks` are those
+    of a sequence, if it has several.
     """
 
     exists: tuple[Predicate, ...]
     fills: tuple[Predicate, ...]
     ways: dict[int | None, tuple[Step, ...]]
+    blocks: tuple[Block, ...] = ()
 
     @property
     def indexed(self) -> tuple[tuple[str, ...], ...]:
         """For each slot the attributes that are looked up."""
         names: list[set[str]] = [set() for _ in self.exists]
-        for steps in self.ways.values():
+        for steps in (*self.ways.values(), *(block.steps for block in self.blocks)):
             for step in steps:
                 if step.lookup is not None:
                     names[step.slot].add(step.lookup.attribute)
         return tuple(tuple(sorted(own)) for own in names)
 
 
-def search_of(situation: Situation) -> Search:
-    """The search for the sets of a situation."""
+def search_of(situation: Situation, *, in_blocks: bool = True) -> Search:
+    """The search for the sets of a situation; slot by slot over all of it, when not in blocks."""
     slots = situation.participants
     exists = tuple(And((IsType(slot.type), *(_of_the_event(part) for part in slot.where))) for slot in slots)
     if situation.kind in ("any", "absence"):
         own = [[_alone(part, slot.variable) for part in situation.assertion] for slot in slots]
         ways: dict[int | None, tuple[Step, ...]] = {}
+        runs: tuple[Block, ...] = ()
     else:
         parts = clauses(situation.assertion)
         own = [[_of_the_event(part) for part in parts if mentioned(part) == {slot.variable}] for slot in slots]
         shared = [part for part in parts if len(mentioned(part)) != 1]
-        ways = {first: _steps(situation, shared, first) for first in _firsts(situation)}
+        blocks = dependencies(situation).blocks if in_blocks else (tuple(range(len(slots))),)
+        ways = {first: _steps(situation, shared, first, blocks) for first in _firsts(situation)}
+        in_sequence = situation.kind == "sequence" and len(blocks) > 1
+        runs = tuple(_block(situation, shared, block) for block in blocks) if in_sequence else ()
     fills = tuple(And((seen, *parts)) for seen, parts in zip(exists, own, strict=True))
-    return Search(exists, fills, ways)
+    return Search(exists, fills, ways, runs)
 
 
 def search_lines(situation: Situation, search: Search) -> Iterator[str]:
     """The search for people: how each slot is filled, and what is tested then."""
     names = situation.variables
+    if search.blocks:
+        blocks = (" ".join(names[slot] for slot in block.slots) for block in search.blocks)
+        yield f"blocks {' | '.join(blocks)}, from the last back: when must one end so that the next can begin"
     for first, steps in search.ways.items():
         yield (
             "when the partition closes"
@@ -93,7 +119,8 @@ def search_lines(situation: Situation, search: Search) -> Iterator[str]:
             if step.lookup is not None and step.slot != first:
                 by = f" by {step.lookup.attribute} = {names[step.lookup.other]}.{step.lookup.value}"
             tests = "; ".join(to_text(test).strip() for test in step.tests)
-            yield f"  bind {names[step.slot]}{by}{f', test {tests}' if tests else ''}"
+            opens = ", alone" if step.opens else ""
+            yield f"  bind {names[step.slot]}{by}{opens}{f', test {tests}' if tests else ''}"
 
 
 def _is_deferred(situation: Situation) -> bool:
@@ -111,28 +138,52 @@ def _firsts(situation: Situation) -> list[int | None]:
     return [*([None] if len(set(types)) < len(types) else []), *range(len(slots))]
 
 
-def _steps(situation: Situation, shared: list[Predicate], first: int | None) -> tuple[Step, ...]:
+def _steps(
+    situation: Situation, shared: list[Predicate], first: int | None, blocks: Sequence[Slots]
+) -> tuple[Step, ...]:
+    """The steps of a way: the new event's slot, then the others, in `all` block by block."""
     slots = {name: at for at, name in enumerate(situation.variables)}
     todo = [(frozenset(slots[name] for name in mentioned(part)), part) for part in shared]
     equal = equal_attributes(shared, slots)
     free = situation.cardinality is Cardinality.UNRESTRICTED and not any(
         slot.repeated in (Repeated.FIRST, Repeated.LAST) for slot in situation.participants
     )
-    left = [slot for slot in range(len(slots)) if slot != first]
-    bound: set[int] = set()
-    steps = []
-    slot = first
-    while slot is not None or left:
-        if slot is None:
-            slot = max(left, key=lambda one: _worth(situation, one, bound, todo, equal)) if free else left[0]
+    if situation.kind == "sequence":
+        blocks = [tuple(range(len(slots)))]
+    order: list[int] = [] if first is None else [first]
+    opening: set[int] = set()
+    for block in sorted(blocks, key=lambda block: first not in block):
+        left = [slot for slot in block if slot != first]
+        if first not in block and order:
+            opening.add(len(order))
+        while left:
+            slot = max(left, key=lambda one: _worth(situation, one, set(order), todo, equal)) if free else left[0]
             left.remove(slot)
+            order.append(slot)
+    return tuple(_bound_in_order(order, todo, equal, first, opening))
+
+
+def _block(situation: Situation, shared: list[Predicate], block: Slots) -> Block:
+    """A block of a sequence, bound from its last slot to its first."""
+    slots = {name: at for at, name in enumerate(situation.variables)}
+    todo = [(frozenset(slots[name] for name in mentioned(part)), part) for part in shared if mentioned(part)]
+    steps = _bound_in_order(block[::-1], todo, equal_attributes(shared, slots), None, ())
+    return Block(block, tuple(steps))
+
+
+def _bound_in_order(
+    order: Sequence[int],
+    todo: list[tuple[frozenset[int], Predicate]],
+    equal: list[set[Reads]],
+    first: int | None,
+    opening: Collection[int],
+) -> Iterator[Step]:
+    bound: set[int] = set()
+    for number, slot in enumerate(order):
         lookup = _lookup(slot, bound, equal, first)
         bound.add(slot)
-        now = tuple(part for names, part in todo if names <= bound)
+        yield Step(slot, lookup, tuple(part for names, part in todo if names <= bound), number in opening)
         todo = [(names, part) for names, part in todo if not names <= bound]
-        steps.append(Step(slot, lookup, now))
-        slot = None
-    return tuple(steps)
 
 
 def _worth(
@@ -144,7 +195,7 @@ def _worth(
 ) -> tuple[object, ...]:
     """How much it narrows the search to bind a slot next: the greatest is best."""
     override = situation.participants[slot].repeated is Repeated.OVERRIDE
-    tested = sum(names <= bound | {slot} for names, _ in todo)
+    tested = sum(names <= bound | {slot} for names, _ in todo if not names <= bound)
     adjacent = situation.kind == "sequence" and bool(bound & {slot - 1, slot + 1})
     return override, _lookup(slot, bound, equal, None) is not None, tested, adjacent, -slot
 

@@ -24,34 +24,42 @@ Number = int | np.int64
 NEVER = np.iinfo(np.int64).max
 # Numbers at the beginning. What the situation is, and where its tables are:
 KIND, DEFERRED, SINGLE, CONTEXT, LENGTH, STEP, COUNTS_EMPTY, OVERLAPS, COUNT, ENTRY_SIZE, PART_SIZE, WIDTH = range(12)
-SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK = range(12, 19)
+SLOTS, COLUMNS, INDEXED, CLASS_AT, CLASS_SLOTS, STEPS, QUICK, BLOCKS = range(12, 20)
 # records: the end of what is used, those that are free, hashed chains, keys, timers;
 TOP, FREE_ENTRY, ENTRIES_FREE, FREE_PART, PARTS_FREE, FREE_CHAIN, CHAINS_FREE, NEEDED = range(20, 28)
 CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
 # what is under way: the event, partitions with work, the search (DEPTH -1: none), sets found and seen, to be consumed;
 ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP, GONE, SWEPT, LIMIT = range(34, 47)
 # and of each step of the search the entry, whether it led to a set, whether the new event was bound before it; of each
-# slot the event and the entry that are bound, and between which times an event must be.
+# slot the event and the entry that are bound, and between which times an event must be; of each step in a block the
+# entry. LOOKED counts the entries that were looked at; LASTING_EVENTS says whether some were no instants.
 CURRENT, SOME, HOLDS_NEW, BOUND, HELD, LOW, HIGH, NEEDED_CHAINS, LAST_NUMBER = range(47, 56)
-HEADER = 56
+WALK, BLOCK_STEPS, BLOCK_COUNT, LOOKED, LASTING_EVENTS, FREE_SHELF, SHELVES_FREE = range(56, 63)
+HEADER = 63
 # Fields of a slot of the situation.
 REPEATED, CONSUMES, INDEX, INDEXES = range(4)
 PARTICIPANT = 4
 EVERY, FIRST, LAST, OVERRIDE = range(4)
-# Fields of an entry. After them, for each attribute of the slot that is looked up: its chain, next and previous.
-EVENT, PART, SLOT, LINK, BACK, TWIN, MARK, NEXT_GONE, EVENT_START, EVENT_END, PLACE = range(11)
-ENTRY = 11
+# Fields of an entry. STARTS_BY: no candidate of its block that ends with it starts later. After them, for each
+# attribute of the slot that is looked up: its chain, next and previous.
+EVENT, EVENT_START, EVENT_END, LINK, BACK, STARTS_BY, SHELVED, PLACE, PART, SLOT, TWIN, MARK, NEXT_GONE = range(13)
+ENTRY = 13
 CHAINED = 3
 # Fields of a partition. LATER and EARLIER link those of one key that are open; LEFT and RIGHT are those that end no
-# earlier. After them for each slot the oldest and the newest entry, and the least end of any event that was in it.
+# earlier. After them for each slot the oldest and the newest entry, the least end of any event that was in it, and the
+# shelves where entries were found by time: the next search begins there.
 KEY, START, END, ORIGIN, TAKEN, FIRST_END, FIRST_PLACE, NUMBER, LATER, EARLIER = range(10)
 FILLED, TODO, NEXT_TODO, LEFT, RIGHT = range(10, 15)
 PARTITION = 15
-OLDEST, NEWEST, LEAST_END = range(3)
-SIDE = 3
-# Fields of a chain; BUCKET is the next one with the same place in the table.
-HASH, OWNER, OWN_INDEX, HEAD, TAIL, BUCKET = range(6)
-CHAIN = 6
+OLDEST, NEWEST, LEAST_END, AFTER_TIME, BEFORE_TIME = range(5)
+SIDE = 5
+# Fields of a shelf: some entries of a slot that follow each other, so that a search by time passes them by.
+FIRST_ON, ON_SHELF, NEXT_SHELF, SHELF_BEFORE = range(4)
+SHELF = 4
+FULL_SHELF = 32
+# Fields of a chain; BUCKET is the next one with the same place in the table, ASKED where an entry was found by time.
+HASH, OWNER, OWN_INDEX, HEAD, TAIL, BUCKET, ASKED = range(7)
+CHAIN = 7
 
 
 # ---------------------------------------------------------------- chains
@@ -89,7 +97,7 @@ def _join_chain(m: Int64s, room: Int64s, entry: Number, link: Number, index: Num
         m[CHAINS] += 1
         place = m[TABLE] + (hashed & (m[TABLE_SIZE] - 1))
         m[chain + HASH], m[chain + OWNER], m[chain + OWN_INDEX] = hashed, m[entry + PART], index
-        m[chain + HEAD], m[chain + TAIL], m[chain + BUCKET] = 0, 0, m[place]
+        m[chain + HEAD], m[chain + TAIL], m[chain + BUCKET], m[chain + ASKED] = 0, 0, m[place], 0
         m[place] = chain
     last = m[chain + TAIL]
     m[entry + link], m[entry + link + 1], m[entry + link + 2] = chain, 0, last
@@ -104,6 +112,8 @@ def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
         return
     m[(chain + HEAD) if before == 0 else (before + link + 1)] = after
     m[(chain + TAIL) if after == 0 else (after + link + 2)] = before
+    if m[chain + ASKED] == entry:
+        m[chain + ASKED] = before if before != 0 else after
     if before == 0 and after == 0:
         place = m[TABLE] + (m[chain + HASH] & (m[TABLE_SIZE] - 1))
         while m[place] != chain:
@@ -113,6 +123,26 @@ def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
         m[FREE_CHAIN] = chain
         m[CHAINS_FREE] += 1
         m[CHAINS] -= 1
+
+
+@bare
+def last_in_chain(m: Int64s, chain: Number, link: Number, time: Number) -> Number:
+    """The last entry of a chain, linked at `link`, that ends before a time; 0 when there is none."""
+    entry: Number = m[chain + TAIL]
+    if m[entry + EVENT_END] < time:
+        return entry
+    if m[chain + ASKED] != 0:
+        entry = m[chain + ASKED]
+    while m[entry + link] != 0 and m[m[entry + link] + EVENT_END] < time:
+        m[LOOKED] += 1
+        entry = m[entry + link]
+    while entry != 0 and m[entry + EVENT_END] >= time:
+        m[LOOKED] += 1
+        m[chain + ASKED] = entry
+        entry = m[entry + link + 1]
+    if entry != 0:
+        m[chain + ASKED] = entry
+    return entry
 
 
 @kernel
@@ -127,6 +157,97 @@ def rehash(m: Int64s, table: int, size: int) -> None:
             m[place] = chain
             chain = after
     m[TABLE], m[TABLE_SIZE] = table, size
+
+
+# ---------------------------------------------------------------- shelves
+
+
+@bare
+def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
+    """Put the newest entry of a slot where the one before it is, or on a shelf of its own."""
+    before = m[last + SHELVED] if last != 0 else np.int64(0)
+    shelf = before
+    if before == 0 or m[before + ON_SHELF] == FULL_SHELF:
+        shelf = m[FREE_SHELF]
+        if shelf != 0:
+            m[FREE_SHELF] = m[shelf + NEXT_SHELF]
+            m[SHELVES_FREE] -= 1
+        else:
+            shelf = m[TOP]
+            m[TOP] += SHELF
+        m[shelf + FIRST_ON], m[shelf + ON_SHELF], m[shelf + NEXT_SHELF], m[shelf + SHELF_BEFORE] = entry, 0, 0, before
+        if before != 0:
+            m[before + NEXT_SHELF] = shelf
+    m[entry + SHELVED] = shelf
+    m[shelf + ON_SHELF] += 1
+
+
+@bare
+def _take_off_shelf(m: Int64s, side: Number, entry: Number) -> None:
+    """Take an entry, which is still linked to the next, off its shelf."""
+    shelf = m[entry + SHELVED]
+    m[shelf + ON_SHELF] -= 1
+    if m[shelf + ON_SHELF] > 0:
+        if m[shelf + FIRST_ON] == entry:
+            m[shelf + FIRST_ON] = m[entry + LINK]
+        return
+    after, before = m[shelf + NEXT_SHELF], m[shelf + SHELF_BEFORE]
+    if before != 0:
+        m[before + NEXT_SHELF] = after
+    if after != 0:
+        m[after + SHELF_BEFORE] = before
+    near = before if before != 0 else after
+    if m[side + AFTER_TIME] == shelf:
+        m[side + AFTER_TIME] = near
+    if m[side + BEFORE_TIME] == shelf:
+        m[side + BEFORE_TIME] = near
+    m[shelf + NEXT_SHELF] = m[FREE_SHELF]
+    m[FREE_SHELF] = shelf
+    m[SHELVES_FREE] += 1
+
+
+@bare
+def first_after(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
+    """The first entry of a slot that ends after a time, 0 when there is none."""
+    side = part + PARTITION + slot * SIDE
+    entry: Number = m[side + OLDEST]
+    if entry == 0 or m[entry + EVENT_END] > time:
+        return entry
+    shelf = m[side + AFTER_TIME] if m[side + AFTER_TIME] != 0 else m[entry + SHELVED]
+    while m[shelf + NEXT_SHELF] != 0 and m[m[m[shelf + NEXT_SHELF] + FIRST_ON] + EVENT_END] <= time:
+        m[LOOKED] += 1
+        shelf = m[shelf + NEXT_SHELF]
+    while m[m[shelf + FIRST_ON] + EVENT_END] > time:
+        m[LOOKED] += 1
+        shelf = m[shelf + SHELF_BEFORE]
+    m[side + AFTER_TIME], entry = shelf, m[shelf + FIRST_ON]
+    while entry != 0 and m[entry + EVENT_END] <= time:
+        m[LOOKED] += 1
+        entry = m[entry + LINK]
+    return entry
+
+
+@bare
+def last_before(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
+    """The last entry of a slot that ends before a time, 0 when there is none."""
+    side = part + PARTITION + slot * SIDE
+    entry: Number = m[side + NEWEST]
+    if entry == 0 or m[entry + EVENT_END] < time:
+        return entry
+    shelf = m[side + BEFORE_TIME] if m[side + BEFORE_TIME] != 0 else m[entry + SHELVED]
+    while m[shelf + NEXT_SHELF] != 0 and m[m[m[shelf + NEXT_SHELF] + FIRST_ON] + EVENT_END] < time:
+        m[LOOKED] += 1
+        shelf = m[shelf + NEXT_SHELF]
+    while m[m[shelf + FIRST_ON] + EVENT_END] >= time:
+        m[LOOKED] += 1
+        if m[shelf + SHELF_BEFORE] == 0:
+            return np.int64(0)
+        shelf = m[shelf + SHELF_BEFORE]
+    m[side + BEFORE_TIME], entry = shelf, m[shelf + FIRST_ON]
+    while m[entry + LINK] != 0 and m[m[entry + LINK] + EVENT_END] < time:
+        m[LOOKED] += 1
+        entry = m[entry + LINK]
+    return entry
 
 
 # ---------------------------------------------------------------- entries
@@ -156,11 +277,13 @@ def add_entry(
     last = m[side + NEWEST]
     m[entry + EVENT], m[entry + PART], m[entry + SLOT], m[entry + MARK] = event, part, slot, 0
     m[entry + EVENT_START], m[entry + EVENT_END], m[entry + PLACE] = start, end, place
-    m[entry + LINK], m[entry + BACK], m[entry + TWIN] = 0, last, entry
+    m[entry + LINK], m[entry + BACK], m[entry + TWIN], m[entry + STARTS_BY] = 0, last, entry, NEVER
     if last == 0:
         m[part + FILLED] += 1
+    _put_on_shelf(m, entry, last)
     m[(side + OLDEST) if last == 0 else (last + LINK)] = entry
     m[side + NEWEST] = entry
+    m[LASTING_EVENTS] |= start != end
     m[side + LEAST_END] = min(m[side + LEAST_END], end)
     if twin != 0:
         m[entry + TWIN], m[twin + TWIN] = m[twin + TWIN], entry
@@ -180,6 +303,7 @@ def remove_entry(m: Int64s, entry: Number) -> None:
     m[(side + NEWEST) if after == 0 else (after + BACK)] = before
     if before == 0 and after == 0:
         m[part + FILLED] -= 1
+    _take_off_shelf(m, side, entry)
     other = m[entry + TWIN]
     while m[other + TWIN] != entry:
         other = m[other + TWIN]

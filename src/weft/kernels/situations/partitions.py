@@ -55,6 +55,8 @@ from weft.kernels.situations.participants import (
     PARTS_FREE,
     REPEATED,
     RIGHT,
+    SHELF,
+    SHELVES_FREE,
     SIDE,
     SLOTS,
     START,
@@ -190,6 +192,7 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
         max(parts - m[PARTS_FREE], 0) * m[PART_SIZE]
         + max(entries - m[ENTRIES_FREE], 0) * m[ENTRY_SIZE]
         + max(chains - m[CHAINS_FREE], 0) * CHAIN
+        + max(entries - m[SHELVES_FREE], 0) * SHELF
     )
     fits: bool = m[TOP] + m[NEEDED] <= len(m) and m[CHAINS] + chains <= m[TABLE_SIZE]
     return fits

@@ -10,9 +10,31 @@ from __future__ import annotations
 import numpy as np
 
 from weft.kernels.jit import bare
+from weft.kernels.situations.blocks import (
+    AFTER,
+    BEFORE,
+    BLOCK,
+    CODE_AT,
+    CODE_END,
+    FIRST_SLOT,
+    INDEX_OF,
+    LAST_SLOT,
+    LINK_OF,
+    OPENS_BLOCK,
+    OTHER,
+    OTHER_COLUMN,
+    QUICK_AT,
+    QUICK_END,
+    SHARES,
+    SLOT_OF,
+    STEPPED,
+    latest_start,
+)
 from weft.kernels.situations.clauses import holds
 from weft.kernels.situations.found_sets import DONE, emit
 from weft.kernels.situations.participants import (
+    BLOCK_COUNT,
+    BLOCKS,
     BOUND,
     COUNT,
     CURRENT,
@@ -27,7 +49,9 @@ from weft.kernels.situations.participants import (
     HOLDS_NEW,
     KIND,
     LAST,
+    LASTING_EVENTS,
     LINK,
+    LOOKED,
     LOW,
     NEVER,
     NEW,
@@ -46,15 +70,24 @@ from weft.kernels.situations.participants import (
     Int64s,
     Number,
     find_chain,
+    first_after,
+    last_before,
+    last_in_chain,
     remove_entry,
 )
 from weft.kernels.situations.partitions import SEQUENCE
 
-# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, where entries are linked,
-# the bound slots before and after it in a sequence (-1: none), whether other slots may hold the same event, its tests.
-SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, LINK_OF, AFTER, BEFORE, SHARES = range(8)
-QUICK_AT, QUICK_END, CODE_AT, CODE_END = range(8, 12)
-STEPPED = 12
+
+@bare
+def _times(m: Int64s, step: Number) -> tuple[Number, Number]:
+    """Between which times an event must be that a step binds."""
+    slot = m[step + SLOT_OF]
+    low, high = m[m[LOW] + slot], m[m[HIGH] + slot]
+    if m[step + AFTER] >= 0:
+        low = max(low, m[m[m[HELD] + m[step + AFTER]] + EVENT_END])
+    if m[step + BEFORE] >= 0:
+        high = min(high, m[m[m[HELD] + m[step + BEFORE]] + EVENT_START])
+    return low, high
 
 
 @bare
@@ -63,12 +96,9 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
     slot = m[step + SLOT_OF]
     backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
     link = m[step + LINK_OF] + (1 if backward else 0)
-    low, high = m[m[LOW] + slot], m[m[HIGH] + slot]
-    if m[step + AFTER] >= 0:
-        low = max(low, m[m[m[HELD] + m[step + AFTER]] + EVENT_END])
-    if m[step + BEFORE] >= 0:
-        high = min(high, m[m[m[HELD] + m[step + BEFORE]] + EVENT_START])
+    low, high = _times(m, step)
     while entry != 0:
+        m[LOOKED] += 1
         end = m[entry + EVENT_END]
         if (end <= low) if backward else (end >= high):  # entries stand by end
             return np.int64(0)
@@ -86,9 +116,8 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
 def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool) -> Number:
     """The first entry that a step may bind; with `must` that is the new event's or none."""
     slot = m[step + SLOT_OF]
-    side = part + PARTITION + slot * SIDE
-    entry = m[side + NEWEST]
     if must:
+        entry = m[part + PARTITION + slot * SIDE + NEWEST]
         return entry if entry != 0 and m[entry + EVENT] == m[NEW] else np.int64(0)
     backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
     if m[step + INDEX_OF] >= 0:
@@ -96,10 +125,11 @@ def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool
         chain, _ = find_chain(m, room, part, m[step + INDEX_OF], at)
         if chain == 0:
             return np.int64(0)
-        entry = m[chain + (TAIL if backward else HEAD)]
-    elif not backward:
-        entry = m[side + OLDEST]
-    return _next_entry(m, step, entry)
+        if not backward:
+            return _next_entry(m, step, m[chain + HEAD])
+        return _next_entry(m, step, last_in_chain(m, chain, m[step + LINK_OF], _times(m, step)[1]))
+    low, high = _times(m, step)
+    return _next_entry(m, step, last_before(m, part, slot, high) if backward else first_after(m, part, slot, low))
 
 
 @bare
@@ -127,25 +157,45 @@ def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Numbe
                 entry = m[chain + HEAD] if chain != 0 else np.int64(0)
                 m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
         tied = column if slot == 0 else tied
+        by_time = alike and tied < 0  # what is before it depends on no value
         alike = alike and column == tied
         while entry != 0 and m[entry + EVENT_START] <= m[low + slot]:
             useless, entry = entry, m[entry + m[links + slot]]
-            if alike:
+            m[LOOKED] += 1
+            if alike or by_time:
                 remove_entry(m, useless)
         if entry == 0:
             return False
         if slot + 1 < m[COUNT]:
             m[low + slot + 1] = m[entry + EVENT_END]
+    if m[BLOCK_COUNT] > 0:
+        return _bound_blocks(m, room, part)
     bound = m[new + EVENT_START] if last_own >= 0 else np.int64(NEVER)
     for slot in range(slots - 1, -1, -1):
         chain = m[chains + slot]
         entry = m[part + PARTITION + slot * SIDE + NEWEST] if chain == 0 else m[chain + TAIL]
         while entry != 0 and m[entry + EVENT_END] >= bound:
+            m[LOOKED] += 1
             entry = m[entry + m[links + slot] + 1]
         if entry == 0:
             return False
         m[high + slot] = bound
         bound = m[entry + EVENT_END]
+    return True
+
+
+@bare
+def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
+    """Before which time each block must end so that those after it can be filled; False: one cannot be."""
+    bound: Number = np.int64(NEVER)
+    for number in range(m[BLOCK_COUNT] - 1, -1, -1):
+        block = m[BLOCKS] + number * BLOCK
+        m[m[HIGH] + m[block + FIRST_SLOT] : m[HIGH] + m[block + LAST_SLOT] + 1] = bound
+        bound = latest_start(m, room, part, block, bound)
+        if bound == -NEVER:
+            return False
+        if m[LASTING_EVENTS] == 0:
+            m[m[HIGH] + m[block + FIRST_SLOT]] = bound + 1
     return True
 
 
@@ -178,7 +228,8 @@ def search(m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number,
         entry = m[current + depth]
         if entry == 0 or (m[some + depth] != 0 and (m[SINGLE] != 0 or policy in (FIRST, LAST))):
             m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
-            depth -= 1
+            # Without anything for a block of its own, other choices before it are of no use.
+            depth = np.int64(-1) if m[step + OPENS_BLOCK] != 0 and m[some + depth] == 0 else depth - 1
             if depth < 0:
                 break
             m[some + depth] |= m[some + depth + 1]

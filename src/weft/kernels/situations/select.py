@@ -11,6 +11,7 @@ import numpy as np
 from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.machine.machine import CHOSEN, Machine
 from weft.kernels.memory.room import lend
+from weft.kernels.situations.blocks import SLOT_OF, STEPPED
 from weft.kernels.situations.found_sets import DONE, FULL, GROW, emit
 from weft.kernels.situations.participants import (
     ARRIVED,
@@ -87,7 +88,7 @@ from weft.kernels.situations.partitions import (
     forget,
     room_for,
 )
-from weft.kernels.situations.search import SLOT_OF, STEPPED, search
+from weft.kernels.situations.search import search
 
 ABSENT = 4  # numbers of an absence: key, start, end, origin
 

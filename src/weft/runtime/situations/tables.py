@@ -12,8 +12,9 @@ from weft.algebra.predicates import And, Attribute, Comparison, Expression, Pred
 from weft.algebra.situations import Situation
 from weft.algebra.terms import conjuncts
 from weft.kernels.machine import machine
+from weft.kernels.situations import blocks as kernel
 from weft.kernels.situations import participants as p
-from weft.kernels.situations import partitions, search
+from weft.kernels.situations import partitions
 from weft.plan.search import Search, Step
 from weft.runtime.joins.code import Columns
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Terms, refused
@@ -32,7 +33,7 @@ _KINDS = {
 }
 
 
-_SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH)
+_SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH, p.WALK)
 
 
 class _Bound(Terms):
@@ -72,11 +73,15 @@ class SituationTables:
         self._class_at = [0]
         self._class_slots: list[int] = []
         looked_up = [columns.number(name) for own in search.indexed for name in own]
-        steps = self._steps()
+        steps, block_steps = self._steps(), self._block_steps()
+        runs = [block.slots for block in search.blocks]
+        firsts = np.cumsum([0, *map(len, runs)]).tolist()
         self.blocks: dict[int, list[int]] = {
             p.SLOTS: [part for slot in range(self.count) for part in self._slot(slot)],
             p.COLUMNS: looked_up,
             p.STEPS: steps,
+            p.BLOCK_STEPS: block_steps,
+            p.BLOCKS: [n for run, first in zip(runs, firsts, strict=False) for n in (run[0], run[-1], first)],
             p.QUICK: self._quick,
             **{scratch: [0] * self.count for scratch in _SCRATCH},
         }
@@ -86,6 +91,7 @@ class SituationTables:
             p.ENTRY_SIZE: p.ENTRY + p.CHAINED * max(map(len, search.indexed)),
             p.PART_SIZE: p.PARTITION + p.SIDE * self.count,
             p.INDEXED: len(looked_up),
+            p.BLOCK_COUNT: len(runs),
         }
 
     def class_blocks(self) -> dict[int, list[int]]:
@@ -110,34 +116,41 @@ class SituationTables:
 
     def _steps(self) -> list[int]:
         """All steps: by the slot that a new event takes, after those for no slot in particular."""
-        nothing = [0] * (self.count * search.STEPPED)
+        nothing = [0] * (self.count * kernel.STEPPED)
         table = [nothing] * (1 + self.count)
         for first, steps in self._search.ways.items():
-            bound: set[int] = set()
-            own: list[int] = []
-            for step in steps:
-                own += self._step(step, bound)
-                bound.add(step.slot)
-            table[0 if first is None else 1 + first] = own
+            table[0 if first is None else 1 + first] = self._rows(steps)
         return [number for way in table for number in way]
+
+    def _block_steps(self) -> list[int]:
+        return [number for block in self._search.blocks for number in self._rows(block.steps)]
+
+    def _rows(self, steps: Sequence[Step]) -> list[int]:
+        bound: set[int] = set()
+        rows: list[int] = []
+        for step in steps:
+            rows += self._step(step, bound)
+            bound.add(step.slot)
+        return rows
 
     def _step(self, step: Step, bound: set[int]) -> list[int]:
         types = [slot.type for slot in self.situation.participants]
-        row = [0] * search.STEPPED
-        row[search.SLOT_OF], row[search.INDEX_OF], row[search.LINK_OF] = step.slot, -1, p.LINK
+        row = [0] * kernel.STEPPED
+        row[kernel.SLOT_OF], row[kernel.INDEX_OF], row[kernel.LINK_OF] = step.slot, -1, p.LINK
         if step.lookup is not None:
             place = self._search.indexed[step.slot].index(step.lookup.attribute)
-            row[search.INDEX_OF] = int(self._index_at[step.slot]) + place
-            row[search.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
-            row[search.OTHER] = step.lookup.other
-            row[search.OTHER_COLUMN] = self._columns.number(step.lookup.value)
+            row[kernel.INDEX_OF] = int(self._index_at[step.slot]) + place
+            row[kernel.LINK_OF] = p.ENTRY + p.CHAINED * place + 1
+            row[kernel.OTHER] = step.lookup.other
+            row[kernel.OTHER_COLUMN] = self._columns.number(step.lookup.value)
         in_sequence = self.situation.kind == "sequence"
-        row[search.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
-        row[search.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
-        row[search.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
-        row[search.QUICK_AT] = len(self._quick)
-        row[search.CODE_AT], row[search.CODE_END] = self._add_tests(step)
-        row[search.QUICK_END] = len(self._quick)
+        row[kernel.AFTER] = max((slot for slot in bound if in_sequence and slot < step.slot), default=-1)
+        row[kernel.BEFORE] = min((slot for slot in bound if in_sequence and slot > step.slot), default=-1)
+        row[kernel.SHARES] = int(not in_sequence and types.count(types[step.slot]) > 1)
+        row[kernel.OPENS_BLOCK] = int(step.opens)
+        row[kernel.QUICK_AT] = len(self._quick)
+        row[kernel.CODE_AT], row[kernel.CODE_END] = self._add_tests(step)
+        row[kernel.QUICK_END] = len(self._quick)
         return row
 
     def _add_tests(self, step: Step) -> tuple[int, int]:

@@ -1,0 +1,98 @@
+"""The blocks of a sequence, which no condition ties to each other: how late a candidate of a block can begin.
+
+The sets of a sequence are found block by block when it is known before which time each block must end. Within a block
+candidates are looked for from the last event back, latest first, and only those that begin later than the best so far.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import bare
+from weft.kernels.situations.clauses import holds
+from weft.kernels.situations.participants import (
+    BACK,
+    BLOCK_STEPS,
+    BOUND,
+    EVENT,
+    EVENT_END,
+    EVENT_START,
+    HELD,
+    LOOKED,
+    NEVER,
+    STARTS_BY,
+    WALK,
+    WIDTH,
+    Int64s,
+    Number,
+    find_chain,
+    last_before,
+    last_in_chain,
+    remove_entry,
+)
+
+# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, where entries are linked,
+# the bound slots before and after it in a sequence (-1: none), whether other slots may hold the same event, whether it
+# opens a block, its tests.
+SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, LINK_OF, AFTER, BEFORE, SHARES, OPENS_BLOCK = range(9)
+QUICK_AT, QUICK_END, CODE_AT, CODE_END = range(9, 13)
+STEPPED = 13
+# Fields of a block: its first and last slot, and the first of its steps, which go from the last slot to the first.
+FIRST_SLOT, LAST_SLOT, FIRST_STEP = range(3)
+BLOCK = 3
+
+
+@bare
+def _newest(m: Int64s, room: Int64s, part: Number, step: Number, time: Number) -> Number:
+    """The newest entry that a step may bind, by what is bound and before a time; 0 when there is none."""
+    if m[step + INDEX_OF] < 0:
+        return last_before(m, part, m[step + SLOT_OF], time)
+    at = m[m[BOUND] + m[step + OTHER]] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
+    chain, _ = find_chain(m, room, part, m[step + INDEX_OF], at)
+    return last_in_chain(m, chain, m[step + LINK_OF], time) if chain != 0 else np.int64(0)
+
+
+@bare
+def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Number, best: Number) -> Number:
+    """The latest start of the candidates of a block that end with an entry, if it is later than `best`; else `best`."""
+    steps, top = m[BLOCK_STEPS] + m[block + FIRST_STEP] * STEPPED, m[block + LAST_SLOT] - m[block + FIRST_SLOT]
+    depth: Number = np.int64(0)
+    m[m[WALK]] = last
+    while depth >= 0:
+        step = steps + depth * STEPPED
+        slot, entry = m[step + SLOT_OF], m[m[WALK] + depth]
+        if entry == 0 or m[entry + EVENT_END] <= best:
+            depth -= 1
+            continue
+        m[LOOKED] += 1
+        m[m[WALK] + depth] = m[entry + m[step + LINK_OF] + 1] if depth > 0 else np.int64(0)
+        m[m[BOUND] + slot], m[m[HELD] + slot] = m[entry + EVENT], entry
+        if m[entry + EVENT_START] > best and holds(
+            m, room, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]
+        ):
+            if depth == top:
+                best = m[entry + EVENT_START]
+            else:
+                depth += 1
+                m[m[WALK] + depth] = _newest(m, room, part, step + STEPPED, m[entry + EVENT_START])
+    return best
+
+
+@bare
+def latest_start(m: Int64s, room: Int64s, part: Number, block: Number, bound: Number) -> Number:
+    """The latest start of a candidate of a block that ends before `bound`, -NEVER when there is none.
+
+    Entries that end no candidate never will: they are forgotten. What is known of the others is noted.
+    """
+    best: Number = np.int64(-NEVER)
+    entry = last_before(m, part, m[block + LAST_SLOT], bound)
+    while entry != 0 and m[entry + EVENT_END] > best:
+        earlier = m[entry + BACK]
+        m[LOOKED] += 1
+        if min(m[entry + EVENT_START], m[entry + STARTS_BY]) > best:
+            found = _latest_with(m, room, part, block, entry, best)
+            m[entry + STARTS_BY] = best = found
+            if found == -NEVER:
+                remove_entry(m, entry)
+        entry = earlier
+    return best
