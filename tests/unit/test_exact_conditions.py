@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -51,6 +52,20 @@ REMAINDERS: dict[str, Callable[[int, int], bool]] = {  # of the languages CEQL o
 }
 
 
+DECIMALS = tuple(
+    map(
+        Decimal,
+        "0.1 0.10 0.1000000000000000001 0.1000000000000000002 0.0999999999999999999 12345678901234567.89 "
+        "12345678901234567.9 12345678901234567 -12345678901234567.89 9223372036854775808 9223372036854775807.5 "
+        "-9223372036854775808.5 99999999999999999999.99 100000000000000000000.01 -0.5000000000000000001".split(),
+    )
+)
+
+
+def worth(number: Any) -> Any:
+    return Decimal(repr(number)) if isinstance(number, float) else number
+
+
 def within(number: float) -> float:
     """The number, as a float when it does not fit into 64 bits."""
     return float(number) if isinstance(number, int) and not LEAST <= number <= MOST else number
@@ -72,13 +87,16 @@ def written(language: str, condition: str) -> str:
     return LANGUAGES[language].format(condition)
 
 
-def pairs_found(engine: str, language: str, condition: str, pairs: list[tuple[object, object]]) -> list[int]:
+def pairs_found(
+    engine: str, language: str, condition: str, pairs: list[tuple[object, object]], kind: str = "int"
+) -> list[int]:
     """The numbers of the pairs of values for which a language and engine find an A and a B."""
     events = []
     for number, (one, other) in enumerate(pairs):
         name = "y" if "b.y" in condition else "x"
         events += [event("A", 10 * number, x=one), event("B", 10 * number + 1, **{name: other})]
-    found = run_engine(engine, written(language, condition), events, language)
+    text = written(language, condition).replace("x: int", f"x: {kind}")
+    found = run_engine(engine, text, events, language)
     return sorted(int(str(match["start"])) // 10 for match in found)
 
 
@@ -98,6 +116,13 @@ class TestConditions:
         pairs = list(product((2**53 + 1, 2**53, 2**60 + 1, MOST, LEAST, 0), FLOATS))
         expected = [number for number, (a, b) in enumerate(pairs) if COMPARE[condition](a, b)]
         assert pairs_found(engine, language, condition.replace("b.x", "b.y"), list(pairs)) == expected
+
+    @pytest.mark.parametrize("condition", COMPARE)
+    def test_decimals_compare_by_all_their_digits(self, engine: str, language: str, condition: str) -> None:
+        """With each other, with whole numbers and with floats, which stand for the shortest decimal that names them."""
+        pairs = list(product(DECIMALS, (*DECIMALS, 0.1, 1e300, -0.5, MOST, LEAST, 0, 12345678901234567)))
+        expected = [number for number, (a, b) in enumerate(pairs) if COMPARE[condition](a, worth(b))]
+        assert pairs_found(engine, language, condition, list(pairs), kind="real") == expected
 
     @pytest.mark.parametrize("condition", CALCULATE)
     def test_integers_are_calculated_with_exactly(self, engine: str, language: str, condition: str) -> None:

@@ -141,3 +141,48 @@ def test_one_fraction_does_not_change_the_times_of_other_rows(tmp_path: Path) ->
         found = list(weft.detect(str(path), "SELECT * WHERE A AS a", rejects=rejects))
         assert [match.start for match in found] == [nanoseconds, nanoseconds + 1]
         assert len(rejects) == 1
+
+
+FIELDS = {
+    "ceql": ("SELECT a[v] WHERE A AS a", ["v"]),
+    "ceql computed": ("SELECT MAX(a[v]) AS m, LAST(a[v]) AS l WHERE A AS a", ["m", "l"]),
+    "eql": ("SELECT a.v AS v FROM A a", ["v"]),
+    "step": ('topology "T"\nexternal A(v: real) < "A" [1.0]\nQ(A.v AS v): A', ["v"]),
+    "epn": ("pattern P any(A a) derive v = a.v", ["v"]),
+    "epn in partitions": ("pattern P any(A a) policies evaluation deferred context fixed 10 derive v = a.v", ["v"]),
+}
+
+
+@pytest.mark.parametrize("engine", ["local", "meaning"])
+@pytest.mark.parametrize("name", FIELDS)
+def test_values_of_events_are_shown_with_their_digits(engine: str, name: str) -> None:
+    text, fields = FIELDS[name]
+    values = [Decimal("993.10"), Decimal("5.00"), Decimal("1234567890123456789.010"), 2, 0.5]
+    rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
+    run = weft.engines.start(rows, weft.compile(text, language=name.split()[0]), engine, time="ts", type="type")
+    written = [event for rows in run.rows() for event in rows["event"].to_pylist()]
+    assert written == ["{" + ", ".join(f'"{field}": {value}' for field in fields) + "}" for value in values]
+
+
+def test_a_match_has_a_decimal_where_no_float_stands_for_it() -> None:
+    values = [Decimal("1234567890123456789.01"), 0.5, 1.2345678901234567e-300]
+    rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
+    assert [match.event["v"] for match in weft.detect(rows, "SELECT a[v] WHERE A AS a")] == values
+
+
+def test_the_least_and_greatest_decimals_are_exact() -> None:
+    values = [Decimal("0.1000000000000000001"), Decimal("0.1000000000000000002"), Decimal("0.1")]
+    rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
+    rows.append({"type": "B", "ts": 9, "v": values[1]})
+    for engine in ("local", "meaning"):
+        text = "SELECT STRICT MIN(a[v]) AS low WHERE A{3} AS a : B AS b FILTER MAX(a[v]) = b[v]"
+        assert [str(match.event["low"]) for match in weft.detect(rows, text, engine=engine)] == ["0.1"]
+
+
+@pytest.mark.parametrize("operator, found", [("> 0.1", 2), (">= 0.1", 3), ("< 0.1", 0), ("= 0.1", 1)])
+def test_rules_find_decimals_by_their_constants(operator: str, found: int) -> None:
+    values = [Decimal("0.1000000000000000001"), Decimal("0.1000000000000000002"), Decimal("0.1")]
+    rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
+    for engine in ("local", "meaning"):
+        rule = weft.compile(f"define Q()\nfrom A(v {operator})", language="tesla")
+        assert len(list(weft.detect(rows, rule, engine=engine))) == found

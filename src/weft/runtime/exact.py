@@ -102,6 +102,34 @@ def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
     return unnamed
 
 
+def decimal_text(number: int | Decimal) -> str:
+    """A number as the machine reads it (`weft.kernels.machine.decimals`)."""
+    near = float(number)
+    side = "<" if number < worth(near) else ">"
+    digits = f"{number:f}" if isinstance(number, Decimal) else str(number)
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return f"{np.float64(near).view(np.uint64):016x}{side}{digits}"
+
+
+def real(digits: str) -> float | Decimal:
+    """A number that is no integer: the float that stands for it, or a decimal when there is none."""
+    near = float(digits)
+    if len(digits) <= NAMED_DIGITS + 1:
+        return near
+    exact = Decimal(digits)
+    return near if exact == worth(near) else exact
+
+
+def with_digits(column: Column, digits: pa.Array) -> Column:
+    """A column of numbers with those that some rows have as digits."""
+    floats = as_floats(column)
+    numbers = digits.cast(pa.float64())
+    if floats.numbers is not None:
+        numbers = pc.coalesce(numbers, floats.numbers)
+    exact = digits if floats.exact is None else pc.coalesce(digits, floats.exact)
+    return Column(numbers, column.texts, column.booleans, column.others, exact)
+
+
 def digits_at(column: Column, rows: npt.NDArray[np.int64]) -> list[int | Decimal]:
     """The numbers of rows that have digits."""
     texts = column.exact.take(pa.array(rows)).to_pylist() if column.exact is not None else []

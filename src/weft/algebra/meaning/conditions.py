@@ -65,7 +65,7 @@ def holds(condition: Predicate, view: View) -> bool:
 
 def value_of(expression: Expression, view: View) -> Value | None:
     """The value of an expression without `Every`."""
-    return values.evaluate(_as_attributes(expression), _scope(expression, view, {}))
+    return values.shown(_as_attributes(expression), _scope(expression, view, {}))
 
 
 def _holds_for(condition: Predicate, view: View, chosen: Mapping[Every, EventDict]) -> bool:

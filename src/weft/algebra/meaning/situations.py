@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.partitions import Partition, key_values, partitions
 from weft.algebra.meaning.stream import Happening, Stream, positions_of
-from weft.algebra.meaning.values import EventDict, Scope, evaluate, holds
+from weft.algebra.meaning.values import EventDict, Scope, holds, shown
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Participant, Situation, SituationQuery
 
@@ -214,4 +214,4 @@ def _absence(query: SituationQuery, part: Partition) -> Match:
 
 def _fields(query: SituationQuery, chosen: dict[str | None, EventDict], part: Partition) -> dict[str, object]:
     scope = Scope({**chosen, None: key_values(query.situation.context.by, part.key)})
-    return {field.name: evaluate(field.value, scope) for field in query.fields}
+    return {field.name: shown(field.value, scope) for field in query.fields}

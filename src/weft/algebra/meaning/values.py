@@ -134,6 +134,19 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
     raise TypeError(f"not an expression: {expression!r}")
 
 
+def shown(expression: Expression, scope: Scope) -> Value | None:
+    """The value of an expression as it is shown: the value of one event has the digits that it came with."""
+    match expression:
+        case Attribute(name, variable) if variable is not None:
+            return shown_of(scope.chosen[variable], name)
+        case Aggregate("FIRST" | "LAST" | "MIN" | "MAX", Attribute(name, variable)) if variable is not None:
+            value = evaluate(expression, scope)
+            events = scope.bound[variable][:: -1 if expression.function == "LAST" else 1]
+            same = [event for event in events if compare("=", attribute_of(event, name), value)]
+            return shown_of(same[0], name) if same else value
+    return evaluate(expression, scope)
+
+
 def holds(predicate: Predicate, scope: Scope) -> bool:
     """Whether a predicate is true."""
     match predicate:

@@ -24,6 +24,7 @@ from weft.kernels.machine.machine import (
 )
 from weft.kernels.machine.tagged import (
     ADD,
+    DECIMAL,
     DIVIDE,
     FLOAT,
     INTEGER,
@@ -33,6 +34,7 @@ from weft.kernels.machine.tagged import (
     Int64s,
     calculated,
     order_of,
+    rounded_off,
 )
 from weft.kernels.memory.room import noted, octets, words
 
@@ -133,13 +135,14 @@ def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earli
         here_kind, here = np.int64(INTEGER), np.int64(1)
         if column >= 0:
             here_kind, here = payload[entry * width + VALUE * column], payload[entry * width + VALUE * column + 1]
-        number = here_kind in (INTEGER, FLOAT)
+        number = here_kind in (INTEGER, FLOAT, DECIMAL)
         if function == LAST or (function == FIRST and first):
             kind, word = here_kind, here
         elif function == COUNT:
             count += here_kind != MISSING
         elif function in (SUM, AVERAGE):
             if number:
+                here_kind, here = rounded_off(here_kind, here, octets(room, TEXTS), words(room, TEXT_OFFSETS))
                 kind, word = calculated(ADD, kind, word, here_kind, here)
                 count += 1
         elif function != FIRST and (number or here_kind == TEXT):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from weft.kernels.jit import bare, spliced
 from weft.kernels.machine.tagged import (
     BOOLEAN,
+    DECIMAL,
     EQUAL,
     FLOAT,
     INTEGER,
@@ -25,6 +26,7 @@ from weft.kernels.machine.tagged import (
     calculated,
     float_of,
     order_of,
+    rounded_off,
     satisfies,
 )
 from weft.kernels.memory.room import noted, octets, words
@@ -99,6 +101,14 @@ def _contains(room: Int64s, text: Any, part: Any) -> bool:
 
 
 @bare
+def _round_off(room: Int64s, stack: Int64s, top: Any) -> None:
+    """Make floats of decimals, of the two values below and at a place of the stack."""
+    pool, offsets = octets(room, TEXTS), words(room, TEXT_OFFSETS)
+    for at in range(top - VALUE, top + VALUE, VALUE):
+        stack[at], stack[at + 1] = rounded_off(stack[at], stack[at + 1], pool, offsets)
+
+
+@bare
 def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
     """The value that the code from an instruction up to another leaves; `hand` is the event at hand, or ALONE."""
     code, stack, values, chosen = words(room, CODE), words(room, STACK), words(room, VALUES), words(room, CHOSEN)
@@ -124,6 +134,8 @@ def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
             top += VALUE
         elif operation == CALCULATE:
             top -= VALUE
+            if stack[top - 2] == DECIMAL or stack[top] == DECIMAL:
+                _round_off(room, stack, top)
             stack[top - 2], stack[top - 1] = calculated(x, stack[top - 2], stack[top - 1], stack[top], stack[top + 1])
         elif operation == COMPARE:
             top -= VALUE

@@ -1,6 +1,7 @@
 """Values with their kinds: two words each, a kind and what it says: a whole number, the bits of a float, a text's id.
 
 Numbers compare by what they are worth, exactly; values of different kinds never compare, nor does a missing one.
+A number that neither a word nor a float stands for is a decimal, kept as a text (`decimals`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import bare, spliced
+from weft.kernels.machine.decimals import order_decimals, order_digits, real_of, side_of
 from weft.kernels.machine.exact_sums import quotient, rounded
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 
-MISSING, TEXT, INTEGER, FLOAT, BOOLEAN = range(5)
+MISSING, TEXT, INTEGER, FLOAT, BOOLEAN, DECIMAL = range(6)
 VALUE = 2  # words of a value
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(5)
@@ -66,6 +68,17 @@ def _order_mixed(whole: int, number: float) -> int:
 
 
 @bare
+def _order_decimal(word: Any, kind: Any, other: Any, pool: Bytes, offsets: Int64s) -> int:
+    """-1 or 1: a decimal and a number of another kind."""
+    if kind == INTEGER:
+        return order_digits(word, other, pool, offsets)
+    if kind != FLOAT:
+        return NOT_COMPARED
+    near, number = real_of(word, pool, offsets), float_of(other)
+    return -1 if near < number else 1 if near > number else side_of(word, pool, offsets)
+
+
+@bare
 def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
     if kind == MISSING or other_kind == MISSING:
@@ -76,11 +89,18 @@ def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes
             return -1 if x < y else 1 if x > y else 0
         if kind == TEXT:
             return _order_texts(word, other_word, pool, offsets)
+        if kind == DECIMAL:
+            return order_decimals(word, other_word, pool, offsets)
         return -1 if word < other_word else 1 if word > other_word else 0
     if kind == INTEGER and other_kind == FLOAT:
         return _order_mixed(word, float_of(other_word))
     if kind == FLOAT and other_kind == INTEGER:
         return -_order_mixed(other_word, float_of(word))
+    if kind == DECIMAL:
+        return _order_decimal(word, other_kind, other_word, pool, offsets)
+    if other_kind == DECIMAL:
+        order = _order_decimal(other_word, kind, word, pool, offsets)
+        return NOT_COMPARED if order == NOT_COMPARED else -order
     return NOT_COMPARED
 
 
@@ -140,6 +160,14 @@ def _whole(operation: int, x: Any, y: Any) -> Any:
     if high == np.uint64(np.int64(low) >> 63):
         return INTEGER, np.int64(low)
     return FLOAT, bits_of(rounded(high, low, np.uint64(0), 64, False))
+
+
+@spliced
+def rounded_off(kind: Any, word: Any, pool: Any, offsets: Any) -> Any:
+    """A value as arithmetic takes it: a decimal is the nearest float."""
+    if kind == DECIMAL:
+        kind, word = np.int64(FLOAT), bits_of(real_of(word, pool, offsets))
+    return kind, word
 
 
 @bare

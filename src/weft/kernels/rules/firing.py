@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from weft.kernels.jit import bare, spliced
+from weft.kernels.machine.decimals import real_of, whole_part
 from weft.kernels.machine.machine import ALONE, evaluate
-from weft.kernels.machine.tagged import BEYOND, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
+from weft.kernels.machine.tagged import BEYOND, DECIMAL, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
 from weft.kernels.memory.room import halves, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
@@ -16,11 +17,25 @@ from weft.kernels.rules.members import that_pass
 from weft.kernels.rules.scan import passes
 
 
+@bare
+def _decimal_as(room: t.Int64s, wanted: Any, word: Any) -> Any:
+    """A decimal as a field of a kind holds it: as an integer it is cut off, if it fits; else the nearest float."""
+    if wanted != INTEGER and wanted != FLOAT:
+        return np.int64(MISSING), word
+    pool, offsets = octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS)
+    fits, size, negative = whole_part(word, pool, offsets)
+    if wanted == INTEGER and fits and size < np.uint64(1 << 63):
+        return np.int64(INTEGER), -np.int64(size) if negative else np.int64(size)
+    return np.int64(FLOAT), bits_of(real_of(word, pool, offsets))
+
+
 @spliced
-def _as_kind(wanted: Any, kind: Any, word: Any) -> Any:
+def _as_kind(room: t.Int64s, wanted: Any, kind: Any, word: Any) -> Any:
     """A value as a field of a kind holds it."""
     if wanted == kind:
         pass
+    elif kind == DECIMAL:
+        kind, word = _decimal_as(room, wanted, word)
     elif wanted == FLOAT and kind == INTEGER:
         kind, word = np.int64(FLOAT), bits_of(np.float64(word))
     elif wanted == INTEGER and kind == FLOAT:
@@ -39,7 +54,7 @@ def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
     """An attribute of an event, as a field has it."""
     fields, values = words(room, r.FIELDS), words(room, r.VALUES)
     place = event * noted(room, r.WIDTH) + VALUE * fields[field + t.F_COLUMN]
-    return _as_kind(fields[field + t.F_KIND], values[place], values[place + 1])
+    return _as_kind(room, fields[field + t.F_KIND], values[place], values[place + 1])
 
 
 @bare
@@ -370,7 +385,7 @@ def write(room: t.Int64s) -> Any:
             kind, word = _attribute(room, field, frames[source * t.FRAME + t.BOUND])
         elif code_at < code_end:
             kind, word = evaluate(room, code_at, code_end, ALONE)
-            kind, word = _as_kind(fields[field + t.F_KIND], kind, word)
+            kind, word = _as_kind(room, fields[field + t.F_KIND], kind, word)
         kinds[k * places + match], values[k * places + match] = kind, word
     start, end = _write_positions(room, rows[row + t.STEPS], rows[row + t.LABELS], begin)
     words(room, r.OUT_STARTS)[match] = start

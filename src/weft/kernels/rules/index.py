@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from weft.kernels.jit import bare, kernel, spliced
-from weft.kernels.machine.tagged import FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal
+from weft.kernels.machine.tagged import DECIMAL, FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal, order_of
 from weft.kernels.memory.prefetch import prefetch
-from weft.kernels.memory.room import floats, halves, noted, words
+from weft.kernels.memory.room import floats, halves, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 
@@ -57,6 +57,15 @@ def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
         while low < high:
             middle = (low + high) >> 1
             if wholes[middle] <= word:
+                low = middle + 1
+            else:
+                high = middle
+    elif kind == DECIMAL:
+        cuts, pool, offsets = words(room, r.CUTS), octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS)
+        high = low + max(access[at + t.A_WHOLES], access[at + t.A_FLOATS])
+        while low < high:
+            middle = (low + high) >> 1
+            if order_of(cuts[VALUE * middle], cuts[VALUE * middle + 1], kind, word, pool, offsets) <= 0:
                 low = middle + 1
             else:
                 high = middle
@@ -130,7 +139,7 @@ def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
         how, first, size = access[at + t.A_KIND], access[at + t.A_MEMBERS], access[at + t.A_SIZE]
         place = event * noted(room, r.WIDTH) + VALUE * access[at + t.A_COLUMN]
         if how == t.BY_CUTS:
-            if values[place] != INTEGER and values[place] != FLOAT:
+            if values[place] not in (INTEGER, FLOAT, DECIMAL):
                 continue
             node = access[at + t.A_LEAVES] + _leaf(room, at, values[place], values[place + 1])
             bounds = access[at + t.A_NODES]

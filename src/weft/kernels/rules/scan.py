@@ -12,6 +12,7 @@ from weft.kernels.machine.exact_sums import add_partial, added, partials_sum, si
 from weft.kernels.machine.machine import evaluate, holds
 from weft.kernels.machine.tagged import (
     BOOLEAN,
+    DECIMAL,
     FLOAT,
     INTEGER,
     MISSING,
@@ -19,6 +20,7 @@ from weft.kernels.machine.tagged import (
     bits_of,
     float_of,
     order_of,
+    rounded_off,
 )
 from weft.kernels.memory.room import floats, noted, octets, words
 from weft.kernels.rules import arrays as r
@@ -142,10 +144,11 @@ def scan(room: Int64s, extent: Any) -> Any:
             continue
         kind, word = values[event * width + VALUE * column], values[event * width + VALUE * column + 1]
         found += kind != MISSING
-        if kind != INTEGER and kind != FLOAT:
+        if kind not in (INTEGER, FLOAT, DECIMAL):
             continue
         numbers += 1
         if function == t.SUM or function == t.AVERAGE:
+            kind, word = rounded_off(kind, word, octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS))
             number = np.float64(word) if kind == INTEGER else float_of(word)
             if kind == INTEGER:
                 _, high, low_word = added(_ZERO, high, low_word, _ZERO, sign_word(word), np.uint64(word))

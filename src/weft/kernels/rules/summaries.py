@@ -10,8 +10,18 @@ from typing import Any
 import numpy as np
 
 from weft.kernels.jit import bare, kernel
-from weft.kernels.machine.tagged import BOOLEAN, FLOAT, MISSING, VALUE, bits_of, float_of, mixed_in, normal
-from weft.kernels.memory.room import NOTE, floats, lend, noted, words
+from weft.kernels.machine.tagged import (
+    BOOLEAN,
+    FLOAT,
+    MISSING,
+    VALUE,
+    bits_of,
+    float_of,
+    mixed_in,
+    normal,
+    rounded_off,
+)
+from weft.kernels.memory.room import NOTE, floats, lend, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.scan import passes, scan
@@ -100,7 +110,8 @@ def _enter(room: t.Int64s, series: Any, event: Any, time: Any, horizon: Any) -> 
     kind, word = np.int64(MISSING), np.int64(0)
     if all_series[at + t.S_COLUMN] >= 0:
         place = event * noted(room, r.WIDTH) + VALUE * all_series[at + t.S_COLUMN]
-        kind, word = values[place], values[place + 1]
+        pool, offsets = octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS)
+        kind, word = rounded_off(values[place], values[place + 1], pool, offsets)
     present = kind if kind <= FLOAT else np.int64(OTHER)
     enter(lanes, times, records, floats(room, r.NUMBERS), lane, time, present, word, float_of(word))
     return True

@@ -149,6 +149,7 @@ class Index(NamedTuple):
     access: Int64s
     wholes: Int64s
     floats: Floats
+    cuts: Int64s  # the same cuts as values, for decimals
     nodes: Int64s
     members: Int32s
     places: Int64s

@@ -39,9 +39,9 @@ def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
     assert isinstance(plain, Expression)
     places = np.arange(matches, dtype=np.int64)
     batch = EventBatch(pa.nulls(matches), places, places, places, columns=columns)
-    alone = columns.get(plain.name) if isinstance(plain, Attribute) else None
-    column = alone or to_column(vectors.evaluate(plain, batch), matches)
-    return shown(_named(column), matches)
+    if isinstance(plain, Attribute):  # the value of one event: it has the digits that it came with
+        return shown(columns[plain.name], matches)
+    return shown(_named(to_column(vectors.evaluate(plain, batch), matches)), matches)
 
 
 def _named(column: Column) -> Column:

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.algebra.predicates import Value
 from weft.kernels.machine import tagged
+from weft.kernels.machine.decimals import DIGITS
 from weft.kernels.machine.tagged import VALUE
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.classify.vectors import held
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import numbers_of, whole_numbers
+from weft.runtime.exact import (
+    MOST_DIGITS,
+    decimal_text,
+    digits_at,
+    numbers_of,
+    unnamed_rows,
+    whole_numbers,
+    with_digits,
+    worth,
+)
 
 Mask = npt.NDArray[np.bool_]
 Tagged = tuple[int, int]  # kind and word
 
 
-def tag(value: Value, texts: TextTable) -> Tagged:
-    """A constant; a text is added to the texts."""
+def tag(value: Value | Decimal, texts: TextTable) -> Tagged:
+    """A constant; a text is added to the texts, and so is a number that is neither a word nor a float."""
     if isinstance(value, bool):
         return tagged.BOOLEAN, int(value)
     if isinstance(value, str):
         return tagged.TEXT, int(texts.ids(pa.array([value], pa.string()), add=True)[0])
+    if not isinstance(value, float) and value == int(value):
+        value = int(value)
+        if -(2**63) <= value < 2**63:
+            return tagged.INTEGER, value
+    if not isinstance(value, float) and abs(value) < 10**MOST_DIGITS and value != worth(float(value)):
+        return tagged.DECIMAL, int(texts.ids(pa.array([decimal_text(value)]), add=True)[0])
     number = held(value)
-    if isinstance(number, int):
-        return tagged.INTEGER, number
     return tagged.FLOAT, int(np.float64(number).view(np.int64))
 
 
@@ -57,6 +73,7 @@ def _tag_column(column: Column, rows: Int64s | None, texts: TextTable, kinds: In
         known = among if rows is None else among[rows]
         _set(kinds, known, tagged.INTEGER)
         _set(words, known, integers if rows is None else integers[rows])
+        _tag_decimals(column, among, rows, texts, kinds, words)
     if column.booleans is not None:
         known = _present(column.booleans, rows)
         _set(kinds, known, tagged.BOOLEAN)
@@ -66,6 +83,21 @@ def _tag_column(column: Column, rows: Int64s | None, texts: TextTable, kinds: In
         ids = text_ids(column.texts, texts)
         _set(kinds, known, tagged.TEXT)
         _set(words, known, (ids if rows is None else ids[rows]).astype(np.int64))
+
+
+def _tag_decimals(
+    column: Column, among: Mask, rows: Int64s | None, texts: TextTable, kinds: Int64s, words: Int64s
+) -> None:
+    """Write the numbers that neither an integer nor a float stands for."""
+    places = unnamed_rows(column)
+    places = places[~among[places]]
+    if not len(places):
+        return
+    found = np.full((len(among), VALUE), -1, np.int64)
+    found[places] = [tag(number, texts) for number in digits_at(column, places)]
+    chosen = found if rows is None else found[rows]
+    _set(kinds, chosen[:, 0] >= 0, chosen[:, 0])
+    _set(words, chosen[:, 0] >= 0, chosen[:, 1])
 
 
 def text_ids(array: pa.Array, texts: TextTable) -> npt.NDArray[np.int32]:
@@ -103,11 +135,19 @@ def column_of(kinds: npt.NDArray[np.integer], words: Int64s, texts: TextTable) -
     is_whole, named, flags = kinds == tagged.INTEGER, kinds == tagged.TEXT, kinds == tagged.BOOLEAN
     known = is_whole | (kinds == tagged.FLOAT)
     numbers = numbers_of(is_whole, known, words, words.view(np.float64)) if known.any() else Column()
+    long = kinds == tagged.DECIMAL
+    if long.any():
+        numbers = with_digits(numbers, _digits(words, long, texts))
     return replace(
         numbers,
         texts=_texts(words, named, texts) if named.any() else None,
         booleans=pa.array(words == 1, mask=~flags) if flags.any() else None,
     )
+
+
+def _digits(words: Int64s, known: Mask, texts: TextTable) -> pa.Array:
+    """The digits of decimals, as they are in the texts that the machine reads."""
+    return pc.binary_replace_slice(_texts(words, known, texts).cast(pa.binary()), 0, DIGITS, b"").cast(pa.string())
 
 
 def _texts(words: Int64s, known: Mask, texts: TextTable) -> pa.Array:
@@ -119,7 +159,7 @@ def _texts(words: Int64s, known: Mask, texts: TextTable) -> pa.Array:
 def only_used(texts: TextTable, values: Int64s, used: Mask | None = None) -> TextTable:
     """A table of the texts that values have (those that `used` marks, if it does); all values have its ids then."""
     pairs = values.reshape(-1, VALUE)
-    places = np.flatnonzero(pairs[:, 0] == tagged.TEXT)
+    places = np.flatnonzero((pairs[:, 0] == tagged.TEXT) | (pairs[:, 0] == tagged.DECIMAL))
     kept = np.zeros(len(texts), bool)
     kept[pairs[places if used is None else places[used[places]], 1]] = True
     pairs[places, 1] = (np.cumsum(kept) - 1)[pairs[places, 1]]

@@ -55,7 +55,7 @@ class _Part:
 
     def __init__(self) -> None:
         self.access = np.empty((0, t.ACCESS), np.int64)
-        self.wholes, self.nodes, self.places = (np.empty(0, np.int64) for _ in range(3))
+        self.wholes, self.cuts, self.nodes, self.places = (np.empty(0, np.int64) for _ in range(4))
         self.floats = np.empty(0, np.float64)
         self.members = np.empty(0, np.int32)
 
@@ -166,6 +166,7 @@ class IndexBuilder:
             access.ravel(),
             np.concatenate([np.empty(0, np.int64), *(part.wholes for part in parts)]),
             np.concatenate([np.empty(0, np.float64), *(part.floats for part in parts)]),
+            np.concatenate([np.empty(0, np.int64), *(part.cuts for part in parts)]),
             np.concatenate([np.empty(0, np.int64), *(part.nodes for part in parts)]),
             np.concatenate([np.empty(0, np.int32), *(part.members for part in parts)]),
             np.concatenate([np.empty(0, np.int64), *(part.places for part in parts)]),
@@ -173,11 +174,11 @@ class IndexBuilder:
 
     def _part(self, type_: int) -> _Part:
         if type_ not in self._parts:
-            self._parts[type_] = _laid(self._ways[type_])
+            self._parts[type_] = _laid(self._ways[type_], self._tag)
         return self._parts[type_]
 
 
-def _laid(ways: _Ways) -> _Part:
+def _laid(ways: _Ways, tag: Callable[[Value], Tagged]) -> _Part:
     """The tables of a type."""
     part = _Part()
     if ways.always:
@@ -186,7 +187,7 @@ def _laid(ways: _Ways) -> _Part:
         _lay_keys(part, column, groups)
     for column, found in ways.by_cuts.items():
         if found:
-            _lay_cuts(part, column, found)
+            _lay_cuts(part, column, found, tag)
     return part
 
 
@@ -240,7 +241,7 @@ def _coded(groups: Sequence[Sequence[int]], begin: int) -> tuple[Int64s, npt.NDA
     return codes, np.concatenate([np.zeros(begin, np.int32), np.array(members, np.int32)])
 
 
-def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval]) -> None:
+def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval], tag: Callable[[Value], Tagged]) -> None:
     """Rules by intervals of numbers."""
     cuts = sorted({cut for interval in found.values() for cut in interval if cut is not None})
     place = {cut: number for number, cut in enumerate(cuts)}
@@ -251,11 +252,12 @@ def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval]) -> None:
     high = np.array([len(cuts) if b is None else place[b] for _, b in found.values()], np.int64)
     nodes, members = _cover(low, high, np.array(list(found), np.int32), leaves)
     head = {t.A_KIND: t.BY_CUTS, t.A_COLUMN: column, t.A_LEAVES: leaves}
-    # Both lists keep one place for each cut, so that one offset serves both.
+    # All lists keep a place for each cut, so that one offset serves all.
     part.add(
         {**head, t.A_WHOLES: len(wholes), t.A_FLOATS: len(floats)},
         wholes=np.array(wholes + [0] * (len(cuts) - len(wholes)), np.int64),
         floats=np.array(floats + [0.0] * (len(cuts) - len(floats)), np.float64),
+        cuts=np.array([tag(value) for value, _ in cuts], np.int64).ravel(),
         nodes=nodes,
         members=members,
     )

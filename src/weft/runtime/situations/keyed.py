@@ -74,7 +74,8 @@ class KeyedRun:
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = FieldValues(query) if query.fields else None
         # With fields, rows have numbers of members instead of positions.
-        self._members = Members(FieldValues(query).attributes, Code())
+        attributes = FieldValues(query).attributes
+        self._members = Members(attributes, Code(), attributes)
         self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from weft.kernels.joins.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.kernels.machine.tagged import MISSING, VALUE
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.exact import with_digits
 from weft.runtime.joins.arena import Arena
 from weft.runtime.machine.code import Code
 from weft.runtime.machine.values import column_of
@@ -19,15 +21,19 @@ from weft.runtime.state.paging import Pages, text_pages
 class Members:
     """Events by number, in the order of their places; numbers change when events are given up."""
 
-    def __init__(self, columns: Sequence[str], code: Code) -> None:
-        self.arena = Arena(columns, code)
+    def __init__(self, columns: Sequence[str], code: Code, shown: Iterable[str] = ()) -> None:
+        # Beside what is shown stand its digits, as texts: decimals are written as they came.
+        self._digits = {name: f"{name}\0digits" for name in sorted(shown)}
+        self.arena = Arena([*columns, *self._digits.values()], code)
 
     def __len__(self) -> int:
         return self.arena.event_count
 
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
         """Keep some events of a batch; the number of the first."""
-        return self.arena.add(batch, chosen)
+        known = {name: batch.columns.get(name, Column()).exact for name in self._digits}
+        digits = {self._digits[name]: Column(texts=exact) for name, exact in known.items() if exact is not None}
+        return self.arena.add(replace(batch, columns={**batch.columns, **digits}) if digits else batch, chosen)
 
     # -- what is known of them ------------------------------------------------------------------
 
@@ -53,6 +59,12 @@ class Members:
         at = np.maximum(members, 0) * self.arena.width + VALUE * self.arena.columns.index(name)
         kinds = np.where(members >= 0, self.arena.values[at], MISSING)
         return column_of(kinds, self.arena.values[at + 1], self.arena.texts)
+
+    def shown(self, name: str, members: Int64s) -> Column:
+        """An attribute of events with the digits that it came with."""
+        column = self.column(name, members)
+        digits = self.column(self._digits[name], members).texts
+        return column if digits is None else with_digits(column, digits)
 
     # -- giving up ------------------------------------------------------------------------------
 

@@ -41,7 +41,9 @@ class FieldValues:
     def of_events(self, members: Members, count: int, of_variable: Callable[[str], Int64s]) -> Columns:
         """The fields as columns, given the members of each variable; that without a name has the values of the key."""
         columns = {
-            column_name(Attribute(name, variable or None)): members.column(name, of_variable(variable))
+            column_name(Attribute(name, variable or None)): (members.shown if variable else members.column)(
+                name, of_variable(variable)
+            )
             for variable, name in self._read
         }
         none = np.zeros(count, np.int64)

@@ -40,9 +40,10 @@ class Stage:
         situation, columns = query.situation, Columns()
         self.tables = SituationTables(situation, search, columns)
         by = situation.context.by
-        for name in {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}:
+        shown = {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}
+        for name in shown:
             columns.number(name)
-        self.members = Members(columns.names, self.tables.code)
+        self.members = Members(columns.names, self.tables.code, shown)
         self.is_absence = situation.kind == "absence"
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # all further events end then or later

@@ -17,6 +17,7 @@ from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.identify import identify, write_hex
 from weft.kernels.matches.order import is_ordered, match_order
 from weft.runtime.buffers import fixed, names_by_number, room, strings
+from weft.runtime.exact import real
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.writing.json_texts import json_objects
@@ -74,7 +75,7 @@ def rows_to_matches(rows: pa.RecordBatch | pa.Table) -> Iterator[Match]:
     """The rows of a table with MATCH_SCHEMA as objects, in their order."""
     for part in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         plain = (part.column(name).to_pylist() for name in ("query", "id", "start", "end"))
-        events = json.loads(f"[{','.join(part.column('event').to_pylist())}]")
+        events = json.loads(f"[{','.join(part.column('event').to_pylist())}]", parse_float=real)
         positions = _tuples(part.column("positions"))
         yield from map(Match, *plain, positions, _bindings(part.column("bindings")), events)
 
