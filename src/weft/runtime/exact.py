@@ -114,7 +114,7 @@ def decimal_text(number: int | Decimal) -> str:
 def real(digits: str) -> float | Decimal:
     """A number that is no integer: the float that stands for it, or a decimal when there is none."""
     near = float(digits)
-    if len(digits) <= NAMED_DIGITS + 1:
+    if len(digits) <= NAMED_DIGITS + 1 or repr(near) == digits:
         return near
     exact = Decimal(digits)
     return near if exact == worth(near) else exact
