@@ -179,7 +179,7 @@ def test_the_least_and_greatest_decimals_are_exact() -> None:
         assert [str(match.event["low"]) for match in weft.detect(rows, text, engine=engine)] == ["0.1"]
 
 
-@pytest.mark.parametrize("operator, found", [("> 0.1", 2), (">= 0.1", 3), ("< 0.1", 0), ("= 0.1", 1)])
+@pytest.mark.parametrize(("operator", "found"), [("> 0.1", 2), (">= 0.1", 3), ("< 0.1", 0), ("= 0.1", 1)])
 def test_rules_find_decimals_by_their_constants(operator: str, found: int) -> None:
     values = [Decimal("0.1000000000000000001"), Decimal("0.1000000000000000002"), Decimal("0.1")]
     rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
