@@ -18,15 +18,18 @@ from weft.detection import Detection
 from weft.errors import Diagnostic, InputError, ProgramError, UsageError
 from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
+from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
 from weft.runtime.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
 from weft.schema import Catalog
+from weft.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Programs = Program | Pattern | str | Path | Sequence[Program | Pattern | str | Path]
+Known = Statistics | str | Path | None  # statistics, or a file of them
 Schema = Catalog | Mapping[str, Mapping[str, str]]
 Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
 Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
@@ -105,6 +108,8 @@ def match(
     order: str | Sequence[str] = (),
     key: str | Sequence[str] = (),
     rejects: bool = False,
+    optimize: bool = True,
+    statistics: Known = None,
     **options: Any,
 ) -> DataFrame:
     """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
@@ -112,13 +117,15 @@ def match(
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
     variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. For `order` and `key` see `detect`. Options: `rows=True` gives what `weft.rows` does; `strategy`,
-    how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream without a watermark, how many
-    ticks later than its successors an event may come. Matches are events for another program: their type is the query.
+    and no query. For `order`, `key`, `optimize` and `statistics` see `detect`. Options: `rows=True` gives what
+    `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream
+    without a watermark, how many ticks later than its successors an event may come. Matches are events for another
+    program: their type is the query.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
-        return engines.match_on_spark(frame, together(program), **names, rejects=rejects, **options)
+        chosen = choices(optimize, statistics)
+        return engines.match_on_spark(frame, together(program), **names, rejects=rejects, choices=chosen, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
@@ -149,6 +156,8 @@ def detect(
     strategy: str | None = None,
     lanes: int | None = None,
     threads: int | None = None,
+    optimize: bool = True,
+    statistics: Known = None,
 ) -> Detection:
     """The matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
 
@@ -163,11 +172,14 @@ def detect(
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
 
     `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
-    `lanes` into how many shares, `threads` how many of them this process works on at once. The matches are the same.
+    `lanes` into how many shares, `threads` how many of them this process works on at once. The program is rewritten
+    into its cheapest form by `statistics` (a `Statistics`, or a file of them) and the rates that it declares; with
+    `optimize=False` it runs as it was written. The matches are the same.
     """
     whole = together(program)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
-    start = partial(engines.start, events, whole, engine, **names, sharing=Sharing(strategy, lanes, threads))
+    how = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
+    start = partial(engines.start, events, whole, engine, **names, **how)
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 
     def report(run: engines.Run) -> None:
@@ -193,12 +205,14 @@ def count(
     strategy: str | None = None,
     lanes: int | None = None,
     threads: int | None = None,
+    optimize: bool = True,
+    statistics: Known = None,
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
     arrival = _arrival(delay, idle_after)
     names = _names(time, type, order, key)
-    sharing = Sharing(strategy, lanes, threads)
-    run = engines.start(events, together(program), engine, **names, arrival=arrival, sharing=sharing)
+    sharing, chosen = Sharing(strategy, lanes, threads), choices(optimize, statistics)
+    run = engines.start(events, together(program), engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     report_doubts(run)
@@ -219,11 +233,27 @@ def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | No
     return None if delay is None and idle_after is None else inputs.Arrival(delay or 0, idle_after)
 
 
-def explain(program: Programs, stage: str = "plan", format: str = "text") -> str:
+def explain(
+    program: Programs,
+    stage: str = "plan",
+    format: str = "text",
+    *,
+    optimize: bool = True,
+    statistics: Known = None,
+) -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
     if stage == "syntax":
         return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
-    return stages.show(together(program), stage, format)
+    return stages.show(together(program), stage, format, choices(optimize, statistics))
+
+
+def choices(optimize: bool = True, statistics: Known = None) -> Choices:
+    """How a program is to run, from what the user says."""
+    if not isinstance(statistics, Statistics | str | Path | None):
+        kind = statistics.__class__.__name__
+        raise UsageError(f"statistics are a weft.Statistics or a file of them, not a {kind}")
+    known = Statistics.read(statistics) if isinstance(statistics, str | Path) else statistics
+    return Choices(bool(optimize), known)
 
 
 def together(programs: Programs, compiled: Compile = compile_with_findings) -> Program:

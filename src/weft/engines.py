@@ -16,7 +16,7 @@ from weft.connectors.places import check_folders
 from weft.errors import UsageError, did_you_mean
 from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input
-from weft.optimizer.pipeline import optimize
+from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.events import Column, EventBatch, Rejected
@@ -79,10 +79,12 @@ def start(
     arrival: Arrival | None = None,
     sharing: Sharing = ALONE,
     showing: bool = False,
+    choices: Choices = DEFAULT,
 ) -> Run:
     """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
 
-    `sharing`: how the work is shared out. `showing`: the events of matches are kept for its results.
+    `sharing`: how the work is shared out. `choices`: how the program is optimised. `showing`: the events of matches
+    are kept for its results.
     """
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
@@ -98,7 +100,7 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        chosen = plan(optimize(program), strategy=sharing.strategy)
+        chosen = plan(choices.applied(program), strategy=sharing.strategy)
         return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.lanes)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
@@ -107,7 +109,7 @@ def start(
             raise UsageError("`strategy`, `lanes` and `threads` are for engine='local' and engine='spark'")
         check_input(events, program, None, time, type)
         return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
-    chosen = plan(optimize(program), strategy=sharing.strategy)
+    chosen = plan(choices.applied(program), strategy=sharing.strategy)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
@@ -125,17 +127,19 @@ def check_input(events: Any, program: Program, chosen: Plan | None, time: str, t
     """Refuse a program that cannot find anything in an input, if that has a schema."""
     columns = columns_of(events, time, type)
     if columns is not None:
-        check_fit(program, (chosen or plan(optimize(program))).columns, columns, time, type)
+        check_fit(program, (chosen or plan(program)).columns, columns, time, type)
 
 
-def match_on_spark(frame: Any, program: Program, *, time: str, type: str, **options: Any) -> DataFrame:
+def match_on_spark(
+    frame: Any, program: Program, *, time: str, type: str, choices: Choices = DEFAULT, **options: Any
+) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
 
     check_input(frame, program, None, time, type)
     on_spark = match_frame if paths_of(frame) is None else match_files
     events = spark_input(frame, program, time=time, type=type)
-    return on_spark(events, optimize(program), time=time, type=type, **options)
+    return on_spark(events, choices.applied(program), time=time, type=type, **options)
 
 
 def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
@@ -145,11 +149,13 @@ def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
     return rows_of(matches, frame)
 
 
-def continuous(program: Program, sources: Sequence[tuple[str, str]], **options: Any) -> ContinuousRun:
+def continuous(
+    program: Program, sources: Sequence[tuple[str, str]], *, choices: Choices = DEFAULT, **options: Any
+) -> ContinuousRun:
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
     from weft.runtime.spark.run import ContinuousRun, RunOptions
 
-    run = ContinuousRun(optimize(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
+    run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
     written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
     check_folders(written, [uri.removeprefix("file://") for _, uri in sources])
     return run

@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from weft import inputs
 from weft.algebra.query import Program
-from weft.api import Programs, Schema, compile_with_findings, report_rejected, together
+from weft.api import Known, Programs, Schema, choices, compile_with_findings, report_rejected, together
 from weft.connectors.writers import MatchFile
 from weft.detection import scene_in
 from weft.drawing.matches import matches_html
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.languages.content.lower import Fields, compile_filter
 from weft.languages.defined import Defined, defined_types
+from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match, MatchBatch
@@ -85,12 +86,18 @@ class Deployment:
 class LiveProgram:
     """A running program; see `weft.live`. Its methods may be called from several threads, and by receivers."""
 
-    def __init__(self, time: str = "ts", type: str = "type", rejects: list[Rejected] | None = None) -> None:
+    def __init__(
+        self,
+        time: str = "ts",
+        type: str = "type",
+        rejects: list[Rejected] | None = None,
+        choices: Choices = DEFAULT,
+    ) -> None:
         self._set(EMPTY)
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
         self._time, self._type, self._rejects = time, type, rejects
-        self._deployments = Deployments()
+        self._deployments = Deployments(choices)
         self._subscriptions = Subscriptions()
         self._since: tuple[int, int] | None = None  # the end and start of the last event
         self._lock = threading.RLock()
@@ -262,14 +269,20 @@ class LiveProgram:
 
 
 def live(
-    program: Programs | None = None, *, time: str = "ts", type: str = "type", rejects: list[Rejected] | None = None
+    program: Programs | None = None,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    rejects: list[Rejected] | None = None,
+    optimize: bool = True,
+    statistics: Known = None,
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
     With `with weft.live(program) as running:` the stream ends with the block. Events that cannot be read take no
-    part: they are appended to `rejects`, or warned about if it is None.
+    part: they are appended to `rejects`, or warned about if it is None. For `optimize` and `statistics` see `detect`.
     """
-    running = LiveProgram(time, type, rejects)
+    running = LiveProgram(time, type, rejects, choices(optimize, statistics))
     if program is not None:
         running.deploy(program)
     return running

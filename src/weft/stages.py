@@ -13,7 +13,8 @@ from weft.algebra.query import Program
 from weft.algebra.text.program import to_text
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
-from weft.optimizer.pipeline import Step, optimize_with_trace
+from weft.optimizer import report
+from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
 from weft.plan.planner import plan
 from weft.plan.text import plan_dot, plan_text, tables_text
@@ -26,16 +27,16 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-def show(program: Program, stage: str, form: str) -> str:
+def show(program: Program, stage: str, form: str, choices: Choices = DEFAULT) -> str:
     """The program at a stage, in a format."""
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
     if form not in FORMATS:
         raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
-    return _SHOW[stage](program, form)
+    return _SHOW[stage](program, form, choices)
 
 
-def _show_syntax(program: Program, form: str) -> str:
+def _show_syntax(program: Program, form: str, choices: Choices) -> str:
     if program.language == BUILT:
         if form != "text":
             raise UsageError("a pattern built in Python has its text only: use format='text', or stage='algebra'")
@@ -46,36 +47,33 @@ def _show_syntax(program: Program, form: str) -> str:
     return _show_trees([tree], form)
 
 
-def _show_algebra(program: Program, form: str) -> str:
+def _show_algebra(program: Program, form: str, choices: Choices) -> str:
     return to_text(program) if form == "text" else _show_trees(program.queries, form)
 
 
-def _show_optimized(program: Program, form: str) -> str:
-    optimized, steps = optimize_with_trace(program)
-    if form != "text":
-        return _show_trees(optimized.queries, form)
-    trace = "\n".join(_step_line(step) for step in steps) or "no rule applies"
-    return f"{to_text(optimized).rstrip()}\n\nrules applied:\n{trace}"
+def _show_optimized(program: Program, form: str, choices: Choices) -> str:
+    found = trace(program, choices.statistics) if choices.optimize else as_written(program, choices.statistics)
+    if form == "text":
+        return report.trace_text(found)
+    if form == "json":
+        return json.dumps(report.trace_json(found), indent=2, ensure_ascii=False)
+    return _show_trees(found.program.queries, form)
 
 
-def _step_line(step: Step) -> str:
-    return f"  {step.query}: {step.rule}"
-
-
-def _show_plan(program: Program, form: str) -> str:
-    chosen = plan(optimize_with_trace(program)[0])
+def _show_plan(program: Program, form: str, choices: Choices) -> str:
+    chosen = plan(choices.applied(program))
     if form == "dot":
         return plan_dot(chosen)
     return plan_text(chosen) if form == "text" else json.dumps(to_json(chosen), indent=2)
 
 
-def _show_tables(program: Program, form: str) -> str:
+def _show_tables(program: Program, form: str, choices: Choices) -> str:
     if form != "text":
         raise UsageError("tables are shown as text only: use --format text, or --stage plan")
-    return tables_text(plan(optimize_with_trace(program)[0]))
+    return tables_text(plan(choices.applied(program)))
 
 
-_SHOW: dict[str, Callable[[Program, str], str]] = {
+_SHOW: dict[str, Callable[[Program, str, Choices], str]] = {
     "syntax": _show_syntax,
     "algebra": _show_algebra,
     "optimized": _show_optimized,
@@ -113,7 +111,9 @@ def to_json(value: object) -> object:
 def _is_shown(field: str, owner: object) -> bool:
     """Everything but places in the text and the text itself."""
     value = getattr(owner, field)
-    return not isinstance(value, SourceText) and field not in ("span", "text")
+    return (
+        not isinstance(value, SourceText) and field not in ("span", "spans", "text") and (field, value) != ("order", ())
+    )
 
 
 def _dot_lines(node: Node, name: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
 from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate
 from weft.algebra.query import Program, Query
-from weft.optimizer.pipeline import optimize, optimize_with_trace
+from weft.optimizer.pipeline import optimize, trace
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
@@ -85,7 +85,8 @@ def test_drop_always_where() -> None:
 
 def test_rules_work_together_and_leave_a_trace() -> None:
     before = Where(Where(Bind(A, "x"), "x", above(1)), "A", And((above(2), Always())))
-    after, steps = optimize_with_trace(program(before))
+    found = trace(program(before))
+    after, steps = found.program, list(found.rewrites)
     assert after.queries[0].pattern == Bind(Where(A, "A", And((above(1), above(2)))), "x")
     assert [step.rule for step in steps] == ["push_where_into_events", "merge_where", "flatten_predicate"]
     assert steps[0].before == before

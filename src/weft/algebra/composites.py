@@ -14,13 +14,14 @@ bound to the variable, and is missing when there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.terms import mentioned
 from weft.schema import Kind
+from weft.source import Span
 from weft.tree import Node
 
 Conditions = tuple[Predicate, ...]
@@ -231,14 +232,24 @@ class Field(Node):
 
 @dataclass(frozen=True)
 class CompositeQuery(Definition):
-    """A named pattern and the output fields of its matches: one match for each different binding of variables."""
+    """A named pattern and the output fields of its matches: one match for each different binding of variables.
+
+    `order` are the variables as they were written, where the pattern was rewritten; `spans` say where conditions stand.
+    """
 
     pattern: Composite
     fields: tuple[Field, ...] = ()
+    order: tuple[str, ...] = ()
+    spans: tuple[tuple[Predicate, Span], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _require_known((field.value for field in self.fields), self.pattern.variables)
-        _require_distinct(tuple(field.name for field in self.fields))
+        _require_known((shown.value for shown in self.fields), self.pattern.variables)
+        _require_distinct(tuple(shown.name for shown in self.fields))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of its matches, in the order of the query's text."""
+        return self.order or self.pattern.variables
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -248,7 +259,7 @@ class CompositeQuery(Definition):
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:
         """The fields, of kinds that the events decide."""
-        return dict.fromkeys(field.name for field in self.fields)
+        return dict.fromkeys(shown.name for shown in self.fields)
 
 
 def _require_distinct(names: tuple[str, ...]) -> None:

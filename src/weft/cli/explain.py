@@ -25,6 +25,9 @@ def explain(
     output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
     language: options.Language = None,
     time_unit: options.TimeUnit = "ms",
+    optimize: options.Optimize = True,
+    statistics: options.StatisticsFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what becomes of a program.
 
@@ -34,9 +37,15 @@ def explain(
         weft explain fire.ceql --stage algebra
 
         weft explain fire.ceql --stage plan --format dot | dot -Tsvg > plan.svg
+
+    `optimized` shows every rewrite with the cost before and after it, what was left as written and why, and where
+    each rate is from:
+
+        weft explain fraud.eql --stage optimized --statistics rates.json
     """
     (text_or_path, stem), *more = sources_of(program and [program], query and [query])
     if more:
         raise UsageError("one program is explained at a time: give a file or --query, not both")
     compiled, _ = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
-    typer.echo(explain_program(compiled, stage=stage, format=output_format))
+    form = "json" if as_json else output_format
+    typer.echo(explain_program(compiled, stage=stage, format=form, optimize=optimize, statistics=statistics))

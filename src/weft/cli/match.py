@@ -96,6 +96,8 @@ def match(
     stats: options.Stats = False,
     rejects: Rejects = None,
     show_progress: options.ShowProgress = True,
+    optimize: options.Optimize = True,
+    statistics: options.StatisticsFile = None,
 ) -> None:
     """Find all matches of one or more programs in files of events.
 

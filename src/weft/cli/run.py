@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from weft import engines
-from weft.api import together
+from weft.api import choices, together
 from weft.cli import options
 from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
@@ -64,6 +64,8 @@ def run(
     rejects: Rejects = None,
     stats: options.Stats = False,
     show_progress: options.ShowProgress = True,
+    optimize: options.Optimize = True,
+    statistics: options.StatisticsFile = None,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -93,6 +95,7 @@ def run(
         every=every,
         idle_after=idle_after,
         format=output_format,
+        choices=choices(optimize, statistics),
     )
     started = clock.perf_counter()
     continuous.start()

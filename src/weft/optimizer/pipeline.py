@@ -1,16 +1,24 @@
-"""The optimiser: the ordered tuple of rules, and the driver that applies them until nothing changes."""
+"""The optimiser: the ordered tuple of rules for regular patterns, and the way of every query through it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.patterns import Bind, Event, Pattern
-from weft.algebra.query import Program, Query
+from weft.algebra.query import AnyQuery, Program, Query
+from weft.optimizer.chooser import choose
+from weft.optimizer.cost.known import known_of
+from weft.optimizer.cost.model import Costs
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
+from weft.optimizer.sharing import keep_shared
+from weft.optimizer.trace import QueryTrace, Rewrite, Trace
+from weft.statistics import Statistics
 from weft.tree import Node
 
 Rule = Callable[[Node], Node]
@@ -29,47 +37,91 @@ PREDICATE_RULES = (flatten_predicate,)  # the others look at patterns only
 PASSES = 20
 
 
-@dataclass(frozen=True)
-class Step:
-    """One change: which rule made which pattern of which."""
+class Choices(NamedTuple):
+    """How a program is to run: rewritten or as it was written, and by which numbers."""
 
-    query: str
-    rule: str
-    before: Pattern
-    after: Pattern
+    optimize: bool = True
+    statistics: Statistics | None = None
+
+    def applied(self, program: Program) -> Program:
+        """The program as it runs."""
+        return optimize(program, self.statistics) if self.optimize else program
 
 
-def optimize(program: Program) -> Program:
+DEFAULT = Choices()
+
+
+def optimize(program: Program, statistics: Statistics | None = None) -> Program:
     """The program with every pattern rewritten; it has the same matches."""
-    return optimize_with_trace(program)[0]
+    return trace(program, statistics).program
 
 
-def optimize_with_trace(program: Program) -> tuple[Program, tuple[Step, ...]]:
+def trace(program: Program, statistics: Statistics | None = None) -> Trace:
     """The rewritten program, and every step that led to it."""
-    steps: list[Step] = []
-    # The rules so far are about regular patterns; other queries stay as they are.
-    queries = tuple(_optimize_query(query, steps) if isinstance(query, Query) else query for query in program.queries)
-    return replace(program, queries=queries), tuple(steps)
+    costs = Costs(known_of(program, statistics))
+    traced = keep_shared([_optimized(query, costs) for query in program.queries], costs)
+    rewritten = replace(program, queries=tuple(one.query for one in traced))
+    return Trace(rewritten, tuple(traced), costs.statistics, tuple(costs.remarks))
 
 
-def _optimize_query(query: Query, steps: list[Step]) -> Query:
-    pattern = query.pattern
+def as_written(program: Program, statistics: Statistics | None = None) -> Trace:
+    """The program as it is, with what it costs."""
+    costs = Costs(known_of(program, statistics))
+    traced = []
+    for query in program.queries:
+        cost = costs.total(query.pattern) if isinstance(query, CompositeQuery) else _rate_read(query, costs)
+        traced.append(QueryTrace(query, query, cost, cost))
+    return Trace(program, tuple(traced), costs.statistics, tuple(costs.remarks))
+
+
+def _optimized(query: AnyQuery, costs: Costs) -> QueryTrace:
+    match query:
+        case CompositeQuery():
+            return _composite(query, costs)
+        case Query():
+            return _regular(query, _rate_read(query, costs))
+    cost = _rate_read(query, costs)
+    return QueryTrace(query, query, cost, cost)
+
+
+def _rate_read(query: AnyQuery, costs: Costs) -> float:
+    """How many events a second a query looks at: all that its automaton, its search or its index does grows with it."""
+    return sum(costs.rate(type_) for type_ in query.reads)
+
+
+# ---------------------------------------------------------------- composite patterns: by cost
+
+
+def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
+    before = costs.total(query.pattern)
+    choice = choose(query.pattern, costs)
+    if choice.pattern == query.pattern:
+        return QueryTrace(query, query, before, before, (), choice.refusals)
+    after = replace(query, pattern=choice.pattern, order=query.variables)
+    return QueryTrace(query, after, before, costs.total(choice.pattern), choice.rewrites, choice.refusals)
+
+
+# ---------------------------------------------------------------- regular patterns: by rules that always pay
+
+
+def _regular(query: Query, cost: float) -> QueryTrace:
+    pattern, rewrites = query.pattern, list[Rewrite]()
     for _ in range(PASSES):
         before = pattern
         for rule in RULES:
-            pattern = _applied(rule, pattern, query.name, steps)
+            pattern = _applied(rule, pattern, query.name, rewrites)
         if pattern == before:
-            return replace(query, pattern=pattern)
+            return QueryTrace(query, replace(query, pattern=pattern), cost, cost, tuple(rewrites))
     raise AssertionError(f"the rules do not come to rest on query {query.name!r}")
 
 
-def _applied(rule: Rule, pattern: Pattern, query: str, steps: list[Step]) -> Pattern:
+def _applied(rule: Rule, pattern: Pattern, query: str, rewrites: list[Rewrite]) -> Pattern:
     after = pattern.transform(rule, within=None if rule in PREDICATE_RULES else Pattern)
     if after is pattern or after == pattern:
         return pattern
     assert isinstance(after, Pattern), f"{rule.__name__} made something else of a pattern"
     assert bound_variables(after) == bound_variables(pattern), f"{rule.__name__} changed the variables of {query!r}"
-    steps.append(Step(query, rule.__name__, pattern, after))
+    rewrites.append(Rewrite(rule.__name__, pattern, after))
     return after
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source, Union, Without
+from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.terms import Previous
 from weft.tree import Node
@@ -127,16 +127,3 @@ def links_members(test: Predicate, bound: frozenset[str]) -> tuple[Attribute, At
         ):
             return (before, now) if before.variable in bound and now.variable in bound else None
     return None
-
-
-def always_bound(pattern: Composite) -> frozenset[str]:
-    """The variables that every occurrence binds."""
-    match pattern:
-        case Union():
-            return frozenset()
-        case Source(_, variable):
-            return frozenset((variable,))
-        case Without(inner):
-            return always_bound(inner)
-    parts = [always_bound(child) for child in pattern.children() if isinstance(child, Composite)]
-    return frozenset().union(*parts)

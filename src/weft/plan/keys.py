@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from weft.algebra.analysis.binding import always_bound
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.composites import (
     After,
@@ -27,7 +28,7 @@ from weft.algebra.query import AnyQuery, Consume, Query
 from weft.algebra.rules import Absence, Events, Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.terms import conjuncts
-from weft.plan.graph import always_bound, links_members
+from weft.plan.graph import links_members
 from weft.plan.partitioning.splits import Family, Key
 from weft.plan.properties import columns, counts_events, counts_time
 from weft.plan.search import equal_attributes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
-from weft.optimizer.pipeline import optimize
+from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
@@ -31,7 +31,8 @@ class Deployed:
 class Deployments:
     """All queries that are deployed now, in the order in which they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, choices: Choices = DEFAULT) -> None:
+        self._choices = choices
         self.present: list[Deployed] = []
         self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
         self._matcher = Matcher(Plan(Program("", ()), (), (), (), frozenset()))
@@ -41,7 +42,7 @@ class Deployments:
         """Let the queries of a program see the events from now on; changes nothing if they cannot."""
         self._check_readers(program.queries)
         running = {deployed.number: deployed.query for deployed in self.present}
-        chosen = plan(optimize(program), running, self._next)
+        chosen = plan(self._choices.applied(program), running, self._next)
         self._matcher.extend(chosen)
         added = [
             Deployed(query, number, chosen.columns) for number, query in enumerate(program.queries, start=self._next)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar, cast
 
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, Source, Without
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.tree import Node
@@ -42,6 +42,22 @@ def canonical(pattern: Composite) -> tuple[Composite, tuple[str, ...]]:
     names = tuple(node.variable for node in pattern.walk() if isinstance(node, Source))
     numbered = rename(pattern, {name: str(number) for number, name in enumerate(names)})
     return cast(Composite, numbered.transform(_sort_conditions)), names
+
+
+def signature(pattern: Composite, operands: Sequence[str]) -> str:
+    """A text that is equal for patterns with equal canonical forms, made of those of the operands: this is quick."""
+    own = {field.name: getattr(pattern, field.name) for field in fields(pattern)}
+    conditions = [name for name in ("where", "among") if own.get(name)]
+    if conditions:
+        names = (*pattern.variables, *(pattern.unwanted.variables if isinstance(pattern, Without) else ()))
+        numbers = {name: str(number) for number, name in enumerate(names)}
+    parts = [type(pattern).__name__]
+    for name, value in own.items():
+        if name in conditions:
+            parts.append(f"{name}={sorted({repr(rename(part, numbers)) for part in conjuncts(value)})}")
+        elif name not in ("where", "among", "variable") and not isinstance(value, Composite):
+            parts.append(f"{name}={value!r}")
+    return f"({' '.join([*parts, *operands])})"
 
 
 def _sort_conditions(node: Node) -> Node:

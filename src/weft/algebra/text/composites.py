@@ -77,3 +77,33 @@ def term_text(node: object, show: Show) -> str:
         case terms.Contains(operand, part):
             return f"CONTAINS({show(operand)}, {show(part)})"
     return repr(node)
+
+
+# ---------------------------------------------------------------- in one line
+
+_BETWEEN = {"each": ";?", "first": ";", "next": ";"}
+
+
+def in_one_line(pattern: composites.Composite, show: Show) -> str:
+    """A pattern with all its brackets, as in `((A a ; B b)[FILTER(a[k] = b[k])] | C c)`."""
+    below = [in_one_line(part, show) for part in pattern.children() if isinstance(part, composites.Composite)]
+    match pattern:
+        case composites.Source(type_, variable):
+            text = type_ if type_ == variable else f"{type_} {variable}"
+        case composites.Union():
+            text = f"({' | '.join(below)})"
+        case composites.Follow(pick=pick):
+            text = f"({f' {_BETWEEN[pick]} '.join(below)})"
+        case composites.Overlap():
+            text = f"({', '.join(below)})"
+        case composites.Repeat(pick=pick, lengths=lengths):
+            text = f"({below[0]})+{'?' * (pick == 'each')}{_lengths(lengths)}"
+        case composites.Without(when=when):
+            text = f"({below[0]} \\ {below[1]}{'' if when == 'between' else ' ' + when})"
+        case composites.After(ticks=ticks):
+            text = f"({below[0]} @ {ticks})"
+        case _:
+            text = below[0]
+    among = [f"FILTER({show(test)})" for test in getattr(pattern, "among", ())]
+    tests = [*among, *map(show, getattr(pattern, "where", ()))]
+    return f"{text}[{', '.join(tests)}]" if tests else text

@@ -100,7 +100,8 @@ class _QueryLowering:
                 message = f"{variable!r} is part of what must not happen, so no match has it"
                 self._findings.error("unreadable-variable", message, node.span)
                 return None
-        return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields))
+        spans = tuple((condition.predicate, condition.span) for condition in conditions)
+        return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields), spans=spans)
 
     def _pattern(self, place: Place) -> composites.Composite:
         where, among = tuple(place.where), tuple(place.among)

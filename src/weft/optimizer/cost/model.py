@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from weft.algebra.analysis.renaming import canonical
+from weft.algebra.analysis.renaming import signature
 from weft.algebra.composites import (
     After,
     Composite,
@@ -22,9 +22,10 @@ from weft.algebra.terms import conjuncts
 from weft.optimizer.cost import profiles
 from weft.optimizer.cost.profiles import MOST_MEMBERS, Profile
 from weft.optimizer.cost.selectivity import Selectivity
-from weft.statistics import NOTHING_KNOWN, Statistics
+from weft.statistics import LEAST_RATE, NOTHING_KNOWN, Statistics
 
 Costed = Composite | CompositeQuery | Program
+Operators = dict[str, tuple[Composite, Profile]]
 
 
 class Costs:
@@ -33,40 +34,35 @@ class Costs:
     def __init__(self, statistics: Statistics = NOTHING_KNOWN) -> None:
         self.statistics = statistics
         self.remarks: dict[str, None] = {}
-        self._profiles: dict[Composite, Profile] = {}
 
     def profile(self, pattern: Composite) -> Profile:
         """The profile of a pattern's outermost operator."""
-        if pattern not in self._profiles:
-            self._profiles[pattern] = self._profile(pattern)
-        return self._profiles[pattern]
+        return self._collect(pattern, {})[1]
 
-    def operators(self, patterns: Iterable[Composite]) -> Iterator[tuple[Composite, Profile]]:
-        """All operators below some patterns, equal ones (up to the names of variables) once, operands first."""
-        seen: set[str] = set()
+    def operators(self, patterns: Iterable[Composite]) -> Operators:
+        """All operators below some patterns by signature, equal ones (up to the names of variables) once."""
+        found: Operators = {}
         for pattern in patterns:
-            yield from self._operators(pattern, seen)
+            self._collect(pattern, found)
+        return found
 
     def total(self, *patterns: Composite) -> float:
         """What all operators of the patterns do in a second."""
-        return sum(profile.work for _, profile in self.operators(patterns))
+        return sum(profile.work for _, profile in self.operators(patterns).values())
 
-    def _operators(self, pattern: Composite, seen: set[str]) -> Iterator[tuple[Composite, Profile]]:
-        text = repr(canonical(pattern)[0])
-        if text in seen:
-            return
-        seen.add(text)
-        for child in pattern.children():
-            if isinstance(child, Composite):
-                yield from self._operators(child, seen)
-        yield pattern, self.profile(pattern)
+    def _collect(self, pattern: Composite, found: Operators) -> tuple[str, Profile]:
+        """Put the operators of a pattern to those that were found, operands first."""
+        below = [self._collect(child, found) for child in pattern.children() if isinstance(child, Composite)]
+        text = signature(pattern, [text for text, _ in below])
+        if text not in found:
+            found[text] = pattern, self._profile(pattern, [profile for _, profile in below])
+        return text, found[text][1]
 
-    def _profile(self, pattern: Composite) -> Profile:
-        below = [self.profile(child) for child in pattern.children() if isinstance(child, Composite)]
+    def _profile(self, pattern: Composite, below: list[Profile]) -> Profile:
         known = Selectivity(pattern, self.statistics)
         match pattern:
             case Source(type_, _, where):
-                return profiles.leaf(max(self._rate(type_) * known.of(where), 1e-12))
+                return profiles.leaf(max(self.rate(type_) * known.of(where), LEAST_RATE))
             case Union():
                 return profiles.union(*below)
             case Filter(_, where):
@@ -83,7 +79,8 @@ class Costs:
                 return profiles.later(below[0], self.statistics.seconds(ticks))
         raise TypeError(f"not a composite pattern: {pattern!r}")
 
-    def _rate(self, type_: str) -> float:
+    def rate(self, type_: str) -> float:
+        """How many events of a type come in a second."""
         rate = self.statistics.rate(type_)
         if rate.origin == "default":
             self.remarks[f"the rate of {type_} is not known: {rate.value:g} per second is assumed"] = None
@@ -120,9 +117,11 @@ def cost_of(what: Costed | Iterable[Composite], statistics: Statistics = NOTHING
     return Costs(statistics).total(*_patterns(what))
 
 
-def costs_of(what: Costed | Iterable[Composite], statistics: Statistics = NOTHING_KNOWN) -> dict[Composite, Profile]:
-    """The profile of each operator, equal ones once."""
-    return dict(Costs(statistics).operators(_patterns(what)))
+def costs_of(
+    what: Costed | Iterable[Composite], statistics: Statistics = NOTHING_KNOWN
+) -> list[tuple[Composite, Profile]]:
+    """The operators with their profiles, operands first, equal ones once."""
+    return list(Costs(statistics).operators(_patterns(what)).values())
 
 
 def _patterns(what: Costed | Iterable[Composite]) -> list[Composite]:

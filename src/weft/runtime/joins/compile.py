@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from weft.algebra.analysis.binding import always_bound
 from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Source, Without
 from weft.algebra.predicates import (
     Always,
@@ -24,7 +25,7 @@ from weft.algebra.predicates import (
 )
 from weft.algebra.terms import Contains, Previous, conjuncts
 from weft.plan.atoms import IsType
-from weft.plan.graph import Graph, GraphNode, always_bound, links_members
+from weft.plan.graph import Graph, GraphNode, links_members
 from weft.runtime.joins.code import Compiler, View
 
 _OF_ONE_EVENT = (

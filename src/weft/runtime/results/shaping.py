@@ -44,7 +44,7 @@ def variables_of(query: AnyQuery) -> dict[str, Collection[str] | None]:
     if isinstance(query, Rule):
         return dict.fromkeys(query.variables)
     if isinstance(query, CompositeQuery):
-        return dict.fromkeys(query.pattern.variables)
+        return dict.fromkeys(query.variables)
     if not isinstance(query, Query):
         return dict.fromkeys(query.situation.variables)
     names = dict.fromkeys(name for atom in build_automaton(query).atoms for name in visible_names(atom, query))

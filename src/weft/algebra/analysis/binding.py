@@ -1,0 +1,18 @@
+"""Which variables every occurrence of a composite pattern binds."""
+
+from __future__ import annotations
+
+from weft.algebra.composites import Composite, Source, Union, Without
+
+
+def always_bound(pattern: Composite) -> frozenset[str]:
+    """The variables that every occurrence binds."""
+    match pattern:
+        case Union():
+            return frozenset()
+        case Source(_, variable):
+            return frozenset((variable,))
+        case Without(inner):
+            return always_bound(inner)
+    parts = [always_bound(child) for child in pattern.children() if isinstance(child, Composite)]
+    return frozenset().union(*parts)

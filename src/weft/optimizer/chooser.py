@@ -1,0 +1,157 @@
+"""Chooses the cheapest form of a composite pattern: asks pure rules for other forms, and compares costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from weft.algebra.analysis.renaming import canonical
+from weft.algebra.composites import Composite, Follow, Repeat, Union, Without
+from weft.algebra.terms import mentioned
+from weft.optimizer.chains import Chain, Refusal, chain_of, is_next
+from weft.optimizer.cost.brackets import best_brackets
+from weft.optimizer.cost.branches import best_union, best_union_in_order
+from weft.optimizer.cost.model import Costs
+from weft.optimizer.cost.selectivity import Selectivity
+from weft.optimizer.invariants import check_unchanged
+from weft.optimizer.joins import best_joins, joins_of
+from weft.optimizer.keys import key_name
+from weft.optimizer.rules.reorder_union import branches_of, reorder_union
+from weft.optimizer.trace import Rewrite
+from weft.tree import Node
+
+SAME = 1 + 1e-9  # costs that differ by less are equal
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The form that was chosen, how it came about, and what had to stay as it was written."""
+
+    pattern: Composite
+    rewrites: tuple[Rewrite, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def choose(pattern: Composite, costs: Costs) -> Choice:
+    """The cheapest form of a pattern that can be reached by rules."""
+    choosing = _Choosing(costs)
+    best = choosing.best(pattern, ordered=False)
+    return Choice(best, tuple(choosing.rewrites), tuple(dict.fromkeys(choosing.refusals)))
+
+
+class _Choosing:
+    """One pattern on its way. `ordered`: someone above tells equal times apart by the order of occurrences."""
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self.rewrites: list[Rewrite] = []
+        self.refusals: list[Refusal] = []
+
+    def best(self, node: Composite, ordered: bool) -> Composite:
+        """The best form of a pattern, operands first."""
+        if is_next(node):
+            return self._next(node, ordered)
+        if isinstance(node, Union):
+            return self._union(node, ordered)
+        if isinstance(node, Follow) and node.pick == "each":
+            return self._each(node, ordered)
+        if isinstance(node, Follow) and any(isinstance(side, Follow) for side in (node.left, node.right)):
+            self.refusals.append(Refusal("Step's ; takes the first in processing order, which brackets would change"))
+        return self._operands(node, ordered)
+
+    def _operands(self, node: Composite, ordered: bool) -> Composite:
+        inside = ordered or _depends_on_order(node)
+
+        def better(child: Node) -> Node:
+            unwanted = isinstance(node, Without) and child is node.unwanted  # only whether there is one matters
+            return self.best(child, inside and not unwanted) if isinstance(child, Composite) else child
+
+        return node.map_children(better)
+
+    # ---------------------------------------------------------------- next
+
+    def _next(self, node: Follow, ordered: bool) -> Composite:
+        chain = chain_of(node)
+        if is_next(node.left) or is_next(node.right):
+            self.refusals += chain.refusals
+        if len(chain.operands) < 3 or ordered:
+            return self._operands(node, ordered)
+        operands = tuple(self.best(operand, ordered) for operand in chain.operands)
+        chain = chain.with_operands(operands)
+        spread = chain.spread()
+        profiles = [self._costs.profile(operand) for operand in operands]
+        shape = best_brackets(profiles, self._ties(spread))
+        written = chain.as_written()
+        steps: list[tuple[str, Composite]] = []
+        if set(spread.among) != set(chain.among):
+            steps.append(("spread_key", spread.as_written()))
+        if shape != chain.shape:
+            if spread.lifted() != spread.as_written():
+                steps.append(("lift_plain_conditions", spread.lifted()))
+            steps.append(("rebracket_next", spread.bracketed(shape)))
+        return self._taken(written, steps)
+
+    def _ties(self, chain: Chain) -> list[float]:
+        """How many values tie each operand to the next one."""
+        ties = []
+        for one, other in zip(chain.operands, chain.operands[1:], strict=False):
+            both = {*one.variables, *other.variables}
+            pair = Follow(one, other, "next")
+            tests = [test for test in chain.among if key_name(test) in chain.keys and mentioned(test) <= both]
+            ties.append(Selectivity(pair, self._costs.statistics).keys(tests))
+        return ties
+
+    # ---------------------------------------------------------------- unions and joins
+
+    def _union(self, node: Union, ordered: bool) -> Composite:
+        branches = [self.best(branch, ordered) for branch in branches_of(node)]
+        whole = _with_branches(node, iter(branches))
+        rates = [self._costs.profile(branch).rate for branch in branches]
+        if ordered:
+            shape = best_union_in_order(rates)
+        else:
+            shape = best_union(rates, [repr(canonical(branch)[0]) for branch in branches])
+        return self._taken(whole, [("reorder_union", cast(Composite, reorder_union(whole, shape, ordered)))])
+
+    def _each(self, node: Follow, ordered: bool) -> Composite:
+        joins = joins_of(node)
+        if len(joins.operands) < 3 or ordered:
+            return self._operands(node, ordered)
+        operands = tuple(self.best(operand, ordered) for operand in joins.operands)
+        joins = joins.with_operands(operands)
+        shape = best_joins(joins, self._costs)
+        return self._taken(joins.bracketed(joins.shape), [("rebracket_each", joins.bracketed(shape))])
+
+    def _taken(self, before: Composite, steps: Iterable[tuple[str, Composite]]) -> Composite:
+        """What the steps lead to if that costs no more, else the pattern as it was."""
+        now, cost = before, self._costs.total(before)
+        first = cost
+        made: list[Rewrite] = []
+        for rule, after in steps:
+            if after == now:
+                continue
+            check_unchanged(now, after, rule)
+            made.append(Rewrite(rule, now, after, cost, cost := self._costs.total(after)))
+            now = after
+        if cost > first * SAME:
+            return before
+        self.rewrites += made
+        return now
+
+
+def _depends_on_order(node: Composite) -> bool:
+    """Whether an operator tells occurrences with equal times and events apart by their order."""
+    match node:
+        case Follow(pick="first") | Repeat(pick="longest" | "each"):
+            return True
+        case Repeat(pattern):
+            return any(isinstance(part, Repeat) for part in pattern.walk(Composite))
+    return False
+
+
+def _with_branches(node: Composite, branches: Iterator[Composite]) -> Composite:
+    """A union as it was written, of other branches."""
+    if not isinstance(node, Union):
+        return next(branches)
+    return Union(_with_branches(node.left, branches), _with_branches(node.right, branches))

@@ -1,0 +1,155 @@
+"""What the optimiser did, for people and as JSON: rewrites with costs, what was left alone, and the numbers used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.algebra.composites import Composite, CompositeQuery
+from weft.algebra.query import Query
+from weft.algebra.text.composites import in_one_line
+from weft.algebra.text.program import to_text
+from weft.optimizer.cost.model import costs_of
+from weft.optimizer.cost.profiles import Profile
+from weft.optimizer.trace import QueryTrace, Trace
+from weft.source import SourceText, Span
+from weft.statistics import DEFAULT_RATE, Statistics
+from weft.tree import Node
+
+Json = dict[str, object]
+
+
+def trace_json(trace: Trace) -> Json:
+    """A trace as JSON values."""
+    return {
+        "queries": [_query_json(one, trace) for one in trace.queries],
+        "statistics": statistics_json(trace),
+        "remarks": list(trace.remarks),
+    }
+
+
+def trace_text(trace: Trace) -> str:
+    """The rewritten program, and how it came about."""
+    parts = [
+        to_text(trace.program).rstrip(),
+        _section("rules applied", _rewrite_lines(trace)) or "rules applied:\nno rule applies",
+        _section("cost, in occurrences looked at per second", _cost_lines(trace)),
+        _section("left as written", _refusal_lines(trace)),
+        _section("statistics", _statistics_lines(trace)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def statistics_json(trace: Trace) -> Json:
+    """The numbers that were used, and those that were assumed for what nobody knows."""
+    used = trace.statistics.to_json()
+    rates = dict(used["rates"])  # type: ignore[call-overload]
+    for type_ in _types(trace):
+        rates.setdefault(type_, {"value": DEFAULT_RATE, "origin": "default"})
+    return {**used, "rates": dict(sorted(rates.items()))}
+
+
+# ---------------------------------------------------------------- one query
+
+
+def _query_json(one: QueryTrace, trace: Trace) -> Json:
+    source = SourceText(trace.program.text)
+    return {
+        "name": one.query.name,
+        "cost": {"before": one.cost_before, "after": one.cost_after},
+        "rewrites": [
+            {
+                "rule": rewrite.rule,
+                "before": shown(rewrite.before),
+                "after": shown(rewrite.after),
+                "cost": {"before": rewrite.cost_before, "after": rewrite.cost_after},
+            }
+            for rewrite in one.rewrites
+        ],
+        "left_alone": [
+            {
+                "reason": refusal.reason,
+                "condition": None if refusal.condition is None else to_text(refusal.condition),
+                "span": _span_json(one.span_of(refusal), source),
+            }
+            for refusal in one.refusals
+        ],
+        "pattern": _pattern(one),
+        "operators": [
+            {"pattern": shown(pattern), **profile._asdict()} for pattern, profile in _operators(one, trace.statistics)
+        ],
+    }
+
+
+def shown(node: Node) -> str:
+    """A pattern in one line where that can be, else as indented text."""
+    return in_one_line(node, to_text) if isinstance(node, Composite) else to_text(node).rstrip()
+
+
+def _pattern(one: QueryTrace) -> str:
+    query = one.query
+    return shown(query.pattern if isinstance(query, CompositeQuery | Query) else query)
+
+
+def _operators(one: QueryTrace, statistics: Statistics) -> list[tuple[Composite, Profile]]:
+    return list(costs_of(one.query, statistics)) if isinstance(one.query, CompositeQuery) else []
+
+
+def _span_json(span: Span | None, source: SourceText) -> Json | None:
+    if span is None:
+        return None
+    line, column = source.location(min(span.start, len(source.text)))
+    return {"start": span.start, "end": span.end, "line": line, "column": column}
+
+
+# ---------------------------------------------------------------- lines
+
+
+def _section(title: str, lines: Iterator[str]) -> str:
+    found = list(lines)
+    return "\n".join([f"{title}:", *found]) if found else ""
+
+
+def _rewrite_lines(trace: Trace) -> Iterator[str]:
+    for one in trace.queries:
+        for rewrite in one.rewrites:
+            if rewrite.cost_before is None or rewrite.cost_after is None:
+                yield f"  {one.query.name}: {rewrite.rule}"
+                continue
+            yield f"  {one.query.name}: {rewrite.rule}, {rewrite.cost_before:,.6g} -> {rewrite.cost_after:,.6g}"
+            yield f"      from {shown(rewrite.before)}"
+            yield f"      to   {shown(rewrite.after)}"
+
+
+def _cost_lines(trace: Trace) -> Iterator[str]:
+    for one in trace.queries:
+        if not isinstance(one.query, CompositeQuery):
+            continue
+        yield f"  {one.query.name}: {one.cost_before:,.6g} as written, {one.cost_after:,.6g} as it runs"
+        for pattern, profile in costs_of(one.query, trace.statistics):
+            if pattern.children():
+                yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
+
+
+def _refusal_lines(trace: Trace) -> Iterator[str]:
+    source = SourceText(trace.program.text)
+    for one in trace.queries:
+        for refusal in one.refusals:
+            span = one.span_of(refusal)
+            place = "" if span is None else ":".join(map(str, ("", *source.location(span.start))))
+            condition = "" if refusal.condition is None else f": {to_text(refusal.condition)}"
+            yield f"  {one.query.name}{place}: {refusal.reason}{condition}"
+
+
+def _statistics_lines(trace: Trace) -> Iterator[str]:
+    for type_ in _types(trace):
+        value, origin = trace.statistics.rate(type_)
+        yield f"  {type_}: {value:g} per second ({origin})"
+    for text in sorted(trace.statistics.selectivity):
+        figure = trace.statistics.fraction(text)
+        if figure is not None:
+            yield f"  {text}: {figure.value:g} ({figure.origin})"
+    yield from (f"  {remark}" for remark in trace.remarks)
+
+
+def _types(trace: Trace) -> list[str]:
+    return sorted({type_ for query in trace.program.queries for type_ in query.reads})

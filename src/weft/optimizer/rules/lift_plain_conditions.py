@@ -1,0 +1,21 @@
+"""The rule `lift_plain_conditions`."""
+
+from __future__ import annotations
+
+from weft.optimizer.chains import chain_of, is_next
+from weft.tree import Node
+
+
+def lift_plain_conditions(node: Node) -> Node:
+    """Ask the plain conditions of a chain of the whole, so that its brackets are free.
+
+    Before: `((A a ; B b)[b.x > 3] ; C c)`. After: `((A a ; B b) ; C c)[b.x > 3]`.
+
+    Side condition: the operators are on the left spine (a right operand with conditions stays as it is), and the
+    condition neither looks back (PREV, ALL) nor reads a variable that may be unbound. Sound because a plain condition
+    that fails ends the search for that left occurrence only: nothing else depends on it.
+    """
+    if not is_next(node):
+        return node
+    chain = chain_of(node)
+    return chain.lifted() if len(chain.operands) > 1 else node

@@ -1,0 +1,54 @@
+"""What the optimiser did: for each query its rewrites with their costs, and what had to stay as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.algebra.query import AnyQuery, Program
+from weft.optimizer.chains import Refusal
+from weft.source import Span
+from weft.statistics import Statistics
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One change: the rule, the part of the query before and after it, and what both cost; None: nobody counts that."""
+
+    rule: str
+    before: Node
+    after: Node
+    cost_before: float | None = None
+    cost_after: float | None = None
+
+
+@dataclass(frozen=True)
+class QueryTrace:
+    """A query as it was written and as it runs, with the work per second of both."""
+
+    written: AnyQuery
+    query: AnyQuery
+    cost_before: float
+    cost_after: float
+    rewrites: tuple[Rewrite, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    def span_of(self, refusal: Refusal) -> Span | None:
+        """Where the condition stands that forbids more, as far as it is known."""
+        return dict(getattr(self.written, "spans", ())).get(refusal.condition)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A program's way through the optimiser, the numbers that were used, and those that were assumed."""
+
+    program: Program
+    queries: tuple[QueryTrace, ...]
+    statistics: Statistics
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def rewrites(self) -> Iterator[Rewrite]:
+        """All rewrites, in order."""
+        return (rewrite for query in self.queries for rewrite in query.rewrites)
