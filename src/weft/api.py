@@ -178,7 +178,7 @@ def detect(
     """
     whole = together(program)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
-    how = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
+    how: dict[str, Any] = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
     start = partial(engines.start, events, whole, engine, **names, **how)
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 

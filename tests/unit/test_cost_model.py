@@ -90,9 +90,10 @@ class TestOperators:
         assert cost_of(program) == alone
 
     def test_unknown_rates_are_assumed_and_said(self) -> None:
-        costs = Costs()
-        assert costs.total(next_(A, B)) == 2
-        assert list(costs.remarks) == [f"the rate of {name} is not known: 1 per second is assumed" for name in "AB"]
+        assert cost_of(next_(A, B)) == 2
+        shown = json.loads(weft.explain(weft.compile("SELECT * FROM A a ; B b", "eql"), "optimized", "json"))
+        assert shown["remarks"] == [f"the rate of {name} is not known: 1 per second is assumed" for name in "AB"]
+        assert shown["statistics"]["rates"]["A"] == {"value": 1.0, "origin": "default"}
 
 
 class TestStatistics:

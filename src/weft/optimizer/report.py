@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.algebra.composites import Composite, CompositeQuery
+from weft.algebra.composites import Composite, CompositeQuery, Source
 from weft.algebra.query import Query
 from weft.algebra.text.composites import in_one_line
 from weft.algebra.text.program import to_text
@@ -23,7 +23,7 @@ def trace_json(trace: Trace) -> Json:
     return {
         "queries": [_query_json(one, trace) for one in trace.queries],
         "statistics": statistics_json(trace),
-        "remarks": list(trace.remarks),
+        "remarks": [*_assumed(trace), *trace.remarks],
     }
 
 
@@ -126,7 +126,7 @@ def _cost_lines(trace: Trace) -> Iterator[str]:
             continue
         yield f"  {one.query.name}: {one.cost_before:,.6g} as written, {one.cost_after:,.6g} as it runs"
         for pattern, profile in costs_of(one.query, trace.statistics):
-            if pattern.children():
+            if not isinstance(pattern, Source):
                 yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
 
 
@@ -141,7 +141,8 @@ def _refusal_lines(trace: Trace) -> Iterator[str]:
 
 
 def _statistics_lines(trace: Trace) -> Iterator[str]:
-    for type_ in _types(trace):
+    by_cost = [query for query in trace.program.queries if isinstance(query, CompositeQuery)]
+    for type_ in sorted({type_ for query in by_cost for type_ in query.reads}):
         value, origin = trace.statistics.rate(type_)
         yield f"  {type_}: {value:g} per second ({origin})"
     for text in sorted(trace.statistics.selectivity):
@@ -149,6 +150,13 @@ def _statistics_lines(trace: Trace) -> Iterator[str]:
         if figure is not None:
             yield f"  {text}: {figure.value:g} ({figure.origin})"
     yield from (f"  {remark}" for remark in trace.remarks)
+
+
+def _assumed(trace: Trace) -> Iterator[str]:
+    for type_ in _types(trace):
+        value, origin = trace.statistics.rate(type_)
+        if origin == "default":
+            yield f"the rate of {type_} is not known: {value:g} per second is assumed"
 
 
 def _types(trace: Trace) -> list[str]:

@@ -81,10 +81,7 @@ class Costs:
 
     def rate(self, type_: str) -> float:
         """How many events of a type come in a second."""
-        rate = self.statistics.rate(type_)
-        if rate.origin == "default":
-            self.remarks[f"the rate of {type_} is not known: {rate.value:g} per second is assumed"] = None
-        return rate.value
+        return self.statistics.rate(type_).value
 
     def _follow(self, pattern: Follow, left: Profile, right: Profile, known: Selectivity) -> Profile:
         if pattern.pick == "each":
