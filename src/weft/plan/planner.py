@@ -26,10 +26,13 @@ def plan(
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     known = [types for types in needed if types is not None]
+    lanes = share_out(queries, fed_by, strategy)
+    split_of = {number: group.split for group in lanes for number in group.queries}
+    run = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
     return Plan(
         program,
-        Layering(queries, running, first).layers(),
-        share_out(queries, fed_by, strategy),
+        Layering(run, running, first).layers(),
+        lanes,
         tuple(sorted({name for query in queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
     )

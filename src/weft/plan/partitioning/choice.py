@@ -13,12 +13,14 @@ from weft.plan.partitioning.by_match import by_match
 from weft.plan.partitioning.by_rank import by_rank
 from weft.plan.partitioning.by_slice import by_slice
 from weft.plan.partitioning.one import One, one
+from weft.plan.partitioning.replicated import replicated
 from weft.plan.partitioning.splits import STRATEGIES, Family, Refused, Split
 from weft.plan.properties import families, seen_types
 
 SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "key": by_key,
     "slice": by_slice,
+    "replicate": replicated,
     "rank": by_rank,
     "match": by_match,
     "one": one,

@@ -54,6 +54,10 @@ class Split(Node):
         """How many lanes there are when so many are wanted."""
         return wanted
 
+    def rewritten(self, query: AnyQuery) -> AnyQuery:
+        """The query as lanes run it."""
+        return query
+
 
 @dataclass(frozen=True)
 class Refused:

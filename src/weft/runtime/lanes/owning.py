@@ -7,28 +7,36 @@ from collections.abc import Iterator
 import numpy as np
 
 from weft.plan.partitioning.by_slice import BySlice
+from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.events import Int64s
-from weft.runtime.lanes.slices import own
+from weft.runtime.lanes.slices import Mask, own
 from weft.runtime.matches import MatchBatch
 
 
 def owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch]:
     """The matches that it falls to this lane to tell."""
-    if lane is None or not isinstance(lane.split, BySlice):
+    if lane is None or not tells_some(lane):
         yield from found
         return
-    split = lane.split
     for batch in found:
-        ends = batch.ends if split.unit == "time" else _last_positions(batch)
-        rows = np.flatnonzero(own(ends, split, lane.share, lane.shares))
+        rows = np.flatnonzero(_is_own(batch, lane))
         if len(rows):
             yield batch if len(rows) == len(batch) else batch.take(rows)
 
 
 def tells_some(lane: Lane) -> bool:
     """Whether a lane finds matches that another one tells."""
-    return isinstance(lane.split, BySlice)
+    return isinstance(lane.split, BySlice) or (isinstance(lane.split, Replicated) and lane.split.by_start)
+
+
+def _is_own(batch: MatchBatch, lane: Lane) -> Mask:
+    """Which of the matches are the lane's."""
+    if isinstance(lane.split, BySlice):
+        ends = batch.ends if lane.split.unit == "time" else _last_positions(batch)
+        return own(ends, lane.split, lane.share, lane.shares)
+    found: Mask = batch.positions[batch.offsets[:-1]] % lane.shares == lane.share
+    return found
 
 
 def _last_positions(batch: MatchBatch) -> Int64s:

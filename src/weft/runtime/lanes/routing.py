@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -12,13 +13,15 @@ import pyarrow.compute as pc
 
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_slice import BySlice
+from weft.plan.partitioning.replicated import FIRST, OWN, Replicated
 from weft.plan.partitioning.splits import Lane, Split
 from weft.runtime import blocks
 from weft.runtime.classify.keys import lane_of
-from weft.runtime.events import EventBatch
+from weft.runtime.events import Column, EventBatch
 from weft.runtime.lanes.slices import seen
 
 Numbers = npt.NDArray[np.signedinteger]
+Mask = npt.NDArray[np.bool_]
 
 
 def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
@@ -34,9 +37,20 @@ def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch
             yield from _split(events, lane_of(events, key, count), count)
         case BySlice(unit="time"):
             yield from (_chosen(events, seen(events.ends, split, share, count)) for share in range(count))
+        case Replicated():
+            yield from (_marked(events, split, share, count) for share in range(count))
         case _:
             for _ in range(count):
                 yield events
+
+
+def _marked(events: EventBatch, split: Replicated, share: int, shares: int) -> EventBatch:
+    """All events, marked as a lane's own or as copies, without those of which it is to have no copy."""
+    own = events.positions % shares == share
+    marks = {OWN: own, FIRST: np.full(len(events), share == 0)} if not split.by_start else {}
+    columns = {name: Column(booleans=pa.array(mark)) for name, mark in marks.items()}
+    marked = replace(events, columns={**events.columns, **columns})
+    return _chosen(marked, own | ~_is_of(events, split.shared)) if split.shared else marked
 
 
 def placed(events: EventBatch, lane: Lane) -> EventBatch:
@@ -46,7 +60,7 @@ def placed(events: EventBatch, lane: Lane) -> EventBatch:
     return events
 
 
-def _chosen(events: EventBatch, mask: npt.NDArray[np.bool_]) -> EventBatch:
+def _chosen(events: EventBatch, mask: Mask) -> EventBatch:
     """The events for which it is true; those that stand together are not copied."""
     rows = np.flatnonzero(mask)
     if not len(rows):
@@ -75,10 +89,15 @@ def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
     """The events of these types (None: all); they keep the positions they have."""
     if types is None or not len(events):
         return events
+    return _chosen(events, _is_of(events, types))
+
+
+def _is_of(events: EventBatch, types: Collection[str]) -> Mask:
+    """Which of the events are of these types."""
     wanted = pa.array(sorted(types), pa.string())
     if pa.types.is_dictionary(events.types.type):
         mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)
     else:
         mask = pc.is_in(events.types, wanted)
-    chosen = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-    return events if len(chosen) == len(events) else blocks.take(events, chosen)
+    found: Mask = mask.to_numpy(zero_copy_only=False)
+    return found
