@@ -25,10 +25,12 @@ from tests.strategies_mixed import mixed_examples
 
 from weft import api
 from weft.algebra.composites import CompositeQuery, Filter
+from weft.algebra.contexts import FromUntil, Whole, Windows
 from weft.algebra.meaning import matches
 from weft.algebra.predicates import Comparison, Literal
 from weft.algebra.query import Consume, Program, Query, Window
 from weft.algebra.rules import Rule
+from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import Elapsed
 from weft.errors import UsageError
 from weft.languages import compile_text
@@ -36,8 +38,8 @@ from weft.runtime import local
 
 Case = tuple[Program, list[EventDict]]
 Row = tuple[object, ...]
-SOME = some(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-STRATEGIES = ("key", "slice", "replicate")
+SOME = some(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+STRATEGIES = ("key", "slice", "replicate", "query")
 REFUSED = "is not possible for"
 
 
@@ -112,6 +114,9 @@ def eased_program(program: Program) -> Program:
                 return replace(query, window=Window("time", 4), consume=Consume.NONE)
             case Rule():
                 return replace(query, consumes=())
+            case SituationQuery(situation=situation) if isinstance(situation.context, Whole | FromUntil):
+                context = Windows(8, 4, by=situation.context.by)
+                return replace(query, situation=replace(situation, context=context))
         return query
 
     return bounded(replace(program, queries=tuple(map(change, program.queries))), 4)
@@ -151,7 +156,8 @@ def test_composite_queries() -> None:
 
 
 def test_situations() -> None:
-    counted = check(strategies_epn.examples().map(lambda e: (compiled(e.text, "epn"), e.events)))
+    whole = strategies_epn.examples().map(lambda e: (compiled(e.text, "epn"), e.events))
+    counted = check(st.one_of(whole, whole.map(lambda case: (eased_program(case[0]), case[1]))))
     assert counted["slice matches"] > 0
     assert counted["slice refused"] > 0
 
@@ -172,7 +178,7 @@ def test_chains() -> None:
 
 def test_mixed_programs() -> None:
     whole = mixed_examples().map(lambda e: (e.program, e.events))
-    eased = mixed_examples().map(lambda e: (eased_program(e.program), e.events))
+    eased = whole.map(lambda case: (eased_program(case[0]), case[1]))
     counted = check(st.one_of(whole, eased, eased))
     assert counted["slice matches"] > 0
     assert counted["slice refused"] > 0

@@ -155,12 +155,17 @@ class Plan:
         """All lanes, when so many are wanted for queries that can be split."""
         lanes: list[Lane] = []
         for group in self.lanes:
-            shares = group.split.lanes(wanted)
-            lanes += [
-                Lane(len(lanes) + share, group.queries, group.split, share, shares, group.types)
-                for share in range(shares)
-            ]
+            dealt = group.split.dealt(group.queries, wanted)
+            for share, queries in enumerate(dealt):
+                types = group.types if queries == group.queries else self.types_of(queries)
+                lanes.append(Lane(len(lanes), queries, group.split, share, len(dealt), types))
         return tuple(lanes)
+
+    def types_of(self, numbers: Collection[int]) -> frozenset[str] | None:
+        """The types of input events that matter to some queries; None: all."""
+        layers = self.only(numbers).layers
+        known = [layer.types for layer in layers if layer.types is not None]
+        return frozenset().union(*known) if len(known) == len(layers) else None
 
     def only(self, numbers: Collection[int]) -> Plan:
         """The part of the plan that some queries need; those that feed them must be among them."""

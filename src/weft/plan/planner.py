@@ -6,27 +6,35 @@ from collections.abc import Mapping
 
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
+from weft.optimizer.cost import Costs, known_of
 from weft.plan.layers import Layering
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import share_out
 from weft.plan.properties import columns, seen_types
+from weft.statistics import Statistics
 
 NOTHING: Mapping[int, AnyQuery] = {}
 
 
 def plan(
-    program: Program, running: Mapping[int, AnyQuery] = NOTHING, first: int = 0, strategy: str | None = None
+    program: Program,
+    running: Mapping[int, AnyQuery] = NOTHING,
+    first: int = 0,
+    *,
+    strategy: str | None = None,
+    statistics: Statistics | None = None,
 ) -> Plan:
     """Choose operators for every query of a program, and put them into layers.
 
     They may read what queries define that are `running` already, by number. The program's own are numbered from
-    `first` on. A `strategy` says how the work is to be shared out to lanes; without one that is chosen here.
+    `first` on. A `strategy` says how the work is to be shared out to lanes; without one that is chosen
+    here, by what is known of the events.
     """
     queries = program.queries
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     known = [types for types in needed if types is not None]
-    lanes = share_out(queries, fed_by, strategy)
+    lanes = share_out(queries, fed_by, strategy, lambda: Costs(known_of(program, statistics)))
     split_of = {number: group.split for group in lanes for number in group.queries}
     run = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
     return Plan(

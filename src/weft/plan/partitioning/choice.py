@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from weft.algebra.query import AnyQuery
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
+from weft.optimizer.cost import Costs
 from weft.plan.operators import Lanes
 from weft.plan.partitioning.by_key import by_key
 from weft.plan.partitioning.by_match import by_match
+from weft.plan.partitioning.by_query import by_query
 from weft.plan.partitioning.by_rank import by_rank
 from weft.plan.partitioning.by_slice import by_slice
 from weft.plan.partitioning.one import One, one
@@ -28,11 +30,14 @@ SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
 
 
 def share_out(
-    queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], strategy: str | None
+    queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], strategy: str | None, costs: Callable[[], Costs]
 ) -> tuple[Lanes, ...]:
     """Families by the way that they are shared out; those of one way are together, situations apart."""
     if strategy is not None and strategy not in STRATEGIES:
         raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES)}")
+    if strategy == "query":
+        placed = by_query(families_of(queries, fed_by), costs())
+        return (_lanes(placed, range(len(queries)), queries, fed_by),) if queries else ()
     found: dict[tuple[Split, int], list[int]] = {}
     for family in families_of(queries, fed_by):
         split = _by_default(family) if strategy is None else _as_asked(family, strategy)

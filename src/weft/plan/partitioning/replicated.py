@@ -6,8 +6,9 @@ then each lane finds the occurrences of its own events, and together they find a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, NamedTuple
 
 from weft.algebra.composites import (
@@ -82,58 +83,48 @@ def replicated(family: Family) -> Replicated | Refused:
     (query,) = family.queries
     if not isinstance(query, CompositeQuery):
         return Refused("it has no leaf to share out: that is for patterns of EQL and Step")
-    found = _chosen(query.pattern)
-    if isinstance(found, Refused):
-        return found
     types = {node.variable: node.type for node in query.pattern.walk(Composite) if isinstance(node, Source)}
-    if not found.own:
-        return Replicated("matches shared out by where they start, all events copied", found, by_start=True)
-    others = {type_ for variable, type_ in types.items() if variable not in found.own}
-    shared = tuple(sorted({types[variable] for variable in found.own} - others))
+    choices = _choices(query.pattern)
+    if not choices and any(isinstance(node, Repeat) and node.pick == "longest" for node in query.pattern.walk()):
+        return Refused("a greedy iteration (Repeat longest) makes each run depend on the one before it")
+    if not choices:
+        nothing = Leaves(frozenset())
+        return Replicated("matches shared out by where they start, all events copied", nothing, by_start=True)
+    found = min(choices, key=lambda leaves: len(_copied(leaves, types)))
+    shared = tuple(sorted({types[variable] for variable in found.own} - _copied(found, types)))
     reason = f"events of {', '.join(f'{types[name]} ({name})' for name in sorted(found.own))} shared out"
     return Replicated(f"{reason}, all others copied", found, shared)
 
 
-def _chosen(pattern: Composite) -> Leaves | Refused:
-    """Pointwise leaves of a pattern, or the operator that has none; no leaf at all: of runs their start is one."""
+def _copied(leaves: Leaves, types: Mapping[str, str]) -> set[str]:
+    """The types that leaves read which are not shared out."""
+    return {type_ for variable, type_ in types.items() if variable not in leaves.own}
+
+
+def _choices(pattern: Composite) -> list[Leaves]:
+    """The pointwise leaves of a pattern, from left to right; below a union they are leaves of both branches."""
     match pattern:
         case Source(variable=variable):
-            return Leaves(frozenset((variable,)))
+            return [Leaves(frozenset((variable,)))]
         case Filter(inner) | After(inner) | Without(inner):
-            return _chosen(inner)
+            return _choices(inner)
         case Follow(left, right, "each") | Overlap(left, right):
-            return _better(_chosen(left), _chosen(right), pattern)
+            return [*_choices(left), *_choices(right)]
         case Follow(left):
-            return _chosen(left)
+            return _choices(left)
         case Union(left, right):
-            return _both(left, right)
-        case Repeat(pick="longest"):
-            return Refused("a greedy iteration (Repeat longest) makes each run depend on the one before it")
-    return Leaves(frozenset())
+            return [Leaves(a.own | b.own, a.first | b.first) for a, b in _pairs(left, right)]
+    return []  # every member of a run decides about the runs of others
 
 
-def _better(left: Leaves | Refused, right: Leaves | Refused, pattern: Composite) -> Leaves | Refused:
-    """Of two sides the one whose events are copied for fewer other leaves; the left one if they are equal."""
-    sides = [side for side in (left, right) if isinstance(side, Leaves) and side.own]
-    if not sides:
-        return left if isinstance(left, Leaves) or isinstance(right, Refused) else right
-    types = [(node.variable, node.type) for node in pattern.walk(Composite) if isinstance(node, Source)]
-    return min(sides, key=lambda side: _copied(side.own, types))
+def _pairs(left: Composite, right: Composite) -> Iterable[tuple[Leaves, Leaves]]:
+    """Choices of both branches of a union; a branch without any is the first lane's alone."""
+    of_left, of_right = _choices(left), _choices(right)
+    if not of_left and not of_right:
+        return []
+    return product(of_left or [_only_first(left)], of_right or [_only_first(right)])
 
 
-def _copied(own: Collection[str], types: Collection[tuple[str, str]]) -> int:
-    """How many types are read by leaves that are not shared out."""
-    return len({type_ for variable, type_ in types if variable not in own})
-
-
-def _both(left: Composite, right: Composite) -> Leaves | Refused:
-    """Leaves of both branches; a branch without one is the first lane's alone."""
-    branches = [(_chosen(branch), branch) for branch in (left, right)]
-    own, first = frozenset[str](), frozenset[str]()
-    for found, branch in branches:
-        if isinstance(found, Leaves) and found.own:
-            own, first = own | found.own, first | found.first
-        else:
-            first |= {node.variable for node in branch.walk(Composite) if isinstance(node, Source)}
-    refused = next((found for found, _ in branches if isinstance(found, Refused)), None)
-    return refused if not own and refused is not None else Leaves(own, first if own else frozenset())
+def _only_first(branch: Composite) -> Leaves:
+    names = {node.variable for node in branch.walk(Composite) if isinstance(node, Source)}
+    return Leaves(frozenset(), frozenset(names))

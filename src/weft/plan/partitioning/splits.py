@@ -54,6 +54,10 @@ class Split(Node):
         """How many lanes there are when so many are wanted."""
         return wanted
 
+    def dealt(self, queries: tuple[int, ...], wanted: int) -> list[tuple[int, ...]]:
+        """The queries of each lane, when so many lanes are wanted: all of them, as a rule."""
+        return [queries] * self.lanes(wanted)
+
     def rewritten(self, query: AnyQuery) -> AnyQuery:
         """The query as lanes run it."""
         return query

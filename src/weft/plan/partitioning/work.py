@@ -1,0 +1,68 @@
+"""What queries cost, as far as it is known before events come: work per second of each operator, and what is read.
+
+Composite patterns have the model of `optimizer/cost`; of other queries an event costs one, and one more for each thing
+it is compared with. Numbers are for comparing, never for predicting seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from weft.algebra.analysis.renaming import canonical
+from weft.algebra.composites import CompositeQuery, Source
+from weft.algebra.query import AnyQuery
+from weft.algebra.rules import Rule
+from weft.algebra.situations import SituationQuery
+from weft.optimizer.cost import Costs
+from weft.plan.partitioning.splits import Family
+
+
+@dataclass(frozen=True)
+class Work:
+    """`operators` by a text that equal ones share, with the work of each; `sources`: the rates of the types read."""
+
+    operators: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """All of it: each event is looked at once, besides."""
+        return sum(self.operators.values()) + sum(self.sources.values())
+
+
+def work_of(family: Family, costs: Costs) -> Work:
+    """What the queries of a family cost together."""
+    defined = {query.defines for query in family.queries}
+    operators: dict[str, float] = {}
+    sources: dict[str, float] = {}
+    for query in family.queries:
+        operators |= _operators(query, costs)
+        sources |= {type_: costs.statistics.rate(type_).value for type_ in query.reads if type_ not in defined}
+    return Work(operators, sources)
+
+
+def _operators(query: AnyQuery, costs: Costs) -> dict[str, float]:
+    if isinstance(query, CompositeQuery):
+        found = costs.operators([query.pattern])
+        return {repr(canonical(node)[0]): profile.work for node, profile in found if not isinstance(node, Source)}
+    known = costs.statistics.rate
+    rates = [known(type_).value for type_ in query.reads]
+    match query:
+        case Rule():
+            compared = known(query.terminator.events.type).value * len(query.lookbacks)
+        case SituationQuery(situation=situation):
+            compared = sum(rates) * (len(situation.participants) - 1)
+        case _:
+            compared = 0.0
+    return {f"{query.name} {query.origin}": sum(rates) + compared}
+
+
+def total_of(works: Iterable[Work]) -> float:
+    """What all of it costs in one place: an operator, and a type that is read, counts once."""
+    operators: dict[str, float] = {}
+    sources: dict[str, float] = {}
+    for work in works:
+        operators |= work.operators
+        sources |= work.sources
+    return Work(operators, sources).total
