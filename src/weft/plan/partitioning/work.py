@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import CompositeQuery, Source
 from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
@@ -44,8 +43,8 @@ def work_of(family: Family, costs: Costs) -> Work:
 
 def _operators(query: AnyQuery, costs: Costs) -> dict[str, float]:
     if isinstance(query, CompositeQuery):
-        found = costs.operators([query.pattern])
-        return {repr(canonical(node)[0]): profile.work for node, profile in found if not isinstance(node, Source)}
+        found = costs.operators([query.pattern]).items()
+        return {text: profile.work for text, (node, profile) in found if not isinstance(node, Source)}
     known = costs.statistics.rate
     rates = [known(type_).value for type_ in query.reads]
     match query:
