@@ -25,6 +25,8 @@ from weft.plan.atoms import IsType
 
 MISSING = "\0"  # an attribute that no event has
 Reads = tuple[int, str]  # a slot and an attribute
+Told = tuple[frozenset[int], Predicate]  # a clause, and the slots that it tells about
+_MOST_ORDERED = 24  # slots; to find a good order of more takes longer than it saves
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,18 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> Search:
         ways: dict[int | None, tuple[Step, ...]] = {}
         runs: tuple[Block, ...] = ()
     else:
-        parts = clauses(situation.assertion)
-        own = [[_of_the_event(part) for part in parts if mentioned(part) == {slot.variable}] for slot in slots]
-        shared = [part for part in parts if len(mentioned(part)) != 1]
+        at = {name: number for number, name in enumerate(situation.variables)}
+        told = [(frozenset(at[name] for name in mentioned(part)), part) for part in clauses(situation.assertion)]
+        own = [[] for _ in slots]
+        for about, part in told:
+            if len(about) == 1:
+                own[min(about)].append(_of_the_event(part))
+        shared = [(about, part) for about, part in told if len(about) != 1]
+        equal = equal_attributes([part for _, part in shared], at)
         blocks = dependencies(situation).blocks if in_blocks else (tuple(range(len(slots))),)
-        ways = {first: _steps(situation, shared, first, blocks) for first in _firsts(situation)}
+        ways = {first: _steps(situation, shared, equal, first, blocks) for first in _firsts(situation)}
         in_sequence = situation.kind == "sequence" and len(blocks) > 1
-        runs = tuple(_block(situation, shared, block) for block in blocks) if in_sequence else ()
+        runs = tuple(_block(shared, equal, block) for block in blocks) if in_sequence else ()
     fills = tuple(And((seen, *parts)) for seen, parts in zip(exists, own, strict=True))
     return Search(exists, fills, ways, runs)
 
@@ -139,17 +146,17 @@ def _firsts(situation: Situation) -> list[int | None]:
 
 
 def _steps(
-    situation: Situation, shared: list[Predicate], first: int | None, blocks: Sequence[Slots]
+    situation: Situation, shared: list[Told], equal: list[set[Reads]], first: int | None, blocks: Sequence[Slots]
 ) -> tuple[Step, ...]:
     """The steps of a way: the new event's slot, then the others, in `all` block by block."""
-    slots = {name: at for at, name in enumerate(situation.variables)}
-    todo = [(frozenset(slots[name] for name in mentioned(part)), part) for part in shared]
-    equal = equal_attributes(shared, slots)
-    free = situation.cardinality is Cardinality.UNRESTRICTED and not any(
-        slot.repeated in (Repeated.FIRST, Repeated.LAST) for slot in situation.participants
+    count = len(situation.participants)
+    free = (
+        count <= _MOST_ORDERED
+        and situation.cardinality is Cardinality.UNRESTRICTED
+        and not any(slot.repeated in (Repeated.FIRST, Repeated.LAST) for slot in situation.participants)
     )
     if situation.kind == "sequence":
-        blocks = [tuple(range(len(slots)))]
+        blocks = [tuple(range(count))]
     order: list[int] = [] if first is None else [first]
     opening: set[int] = set()
     for block in sorted(blocks, key=lambda block: first not in block):
@@ -157,23 +164,24 @@ def _steps(
         if first not in block and order:
             opening.add(len(order))
         while left:
-            slot = max(left, key=lambda one: _worth(situation, one, set(order), todo, equal)) if free else left[0]
+            slot = left[0]
+            if free:
+                slot = max(left, key=lambda one: _worth(situation, one, set(order), shared, equal))
             left.remove(slot)
             order.append(slot)
-    return tuple(_bound_in_order(order, todo, equal, first, opening))
+    return tuple(_bound_in_order(order, shared, equal, first, opening))
 
 
-def _block(situation: Situation, shared: list[Predicate], block: Slots) -> Block:
+def _block(shared: list[Told], equal: list[set[Reads]], block: Slots) -> Block:
     """A block of a sequence, bound from its last slot to its first."""
-    slots = {name: at for at, name in enumerate(situation.variables)}
-    todo = [(frozenset(slots[name] for name in mentioned(part)), part) for part in shared if mentioned(part)]
-    steps = _bound_in_order(block[::-1], todo, equal_attributes(shared, slots), None, ())
-    return Block(block, tuple(steps))
+    own = [(about, part) for about, part in shared if about & set(block)]
+    ties = [group for group in equal if any(slot in block for slot, _ in group)]
+    return Block(block, tuple(_bound_in_order(block[::-1], own, ties, None, ())))
 
 
 def _bound_in_order(
     order: Sequence[int],
-    todo: list[tuple[frozenset[int], Predicate]],
+    todo: list[Told],
     equal: list[set[Reads]],
     first: int | None,
     opening: Collection[int],
@@ -190,7 +198,7 @@ def _worth(
     situation: Situation,
     slot: int,
     bound: set[int],
-    todo: list[tuple[frozenset[int], Predicate]],
+    todo: list[Told],
     equal: list[set[Reads]],
 ) -> tuple[object, ...]:
     """How much it narrows the search to bind a slot next: the greatest is best."""
@@ -216,16 +224,15 @@ def _lookup(slot: int, bound: set[int], equal: list[set[Reads]], first: int | No
 
 def equal_attributes(shared: Iterable[Predicate], slots: dict[str, int]) -> list[set[Reads]]:
     """Groups of attributes that must all be equal: equality of values is transitive."""
-    groups: list[set[Reads]] = []
+    groups: dict[Reads, set[Reads]] = {}
     for part in shared:
         equality = equality_of(part)
         if equality is not None:
-            merged = {(slots[str(side.variable)], side.name) for side in equality}
-            for group in [group for group in groups if group & merged]:
-                merged |= group
-                groups.remove(group)
-            groups.append(merged)
-    return groups
+            one, other = ((slots[str(side.variable)], side.name) for side in equality)
+            merged = groups.setdefault(one, {one})
+            merged |= groups.get(other, {other})
+            groups |= dict.fromkeys(groups.get(other, {other}), merged)
+    return list({id(group): group for group in groups.values()}.values())
 
 
 def _of_the_event(part: Predicate) -> Predicate:

@@ -9,7 +9,7 @@ from weft.languages.epn.scope import Scope
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 
-_MANY = 10_000  # partitions of one event that take more room than most machines have
+_MANY, _MOST = 10_000, 100_000  # partitions of one event: they take much room; more than most machines have
 
 
 class ContextLowering:
@@ -43,7 +43,10 @@ class ContextLowering:
 
     def _warn_of_many(self, sliding: contexts.Windows, step: syntax.Duration) -> None:
         partitions = -(-sliding.length // sliding.step)
-        if partitions > _MANY:
+        if partitions > _MOST:
+            message = f"every event would be in {partitions} partitions at once; {_MOST} is the limit"
+            self._findings.error("many-partitions", message, step.span, "begin less often, or make them shorter")
+        elif partitions > _MANY:
             message = f"every event is in {partitions} partitions at once, each of which is looked at"
             self._findings.warning("many-partitions", message, step.span, "begin less often")
 

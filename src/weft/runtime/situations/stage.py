@@ -45,6 +45,8 @@ class Stage:
             columns.number(name)
         self.members = Members(columns.names, self.tables.code, shown)
         self.is_absence = situation.kind == "absence"
+        # Of a key that was seen, windows without any event of it are absences.
+        self._remembers_keys = self.is_absence and isinstance(situation.context, Windows)
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # all further events end then or later
         self.memory = Memory(self.tables, self.members.arena.width)
@@ -159,9 +161,9 @@ class Stage:
         """Keep an event of each new key, when its values are shown."""
         if self._coder is None or not self.members.arena.columns:
             return
-        more = self._coder.capacity - len(self._key_members)
-        if more > 0:
-            self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
+        more = max(self._coder.capacity - len(self._key_members), 0)
+        self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
+        if len(keys) and self._key_members[keys].min() < 0:
             new, rows = np.unique(keys, return_index=True)
             rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
             first = self.members.add(batch, chosen[rows])
@@ -180,9 +182,10 @@ class Stage:
             self._key_members[known] = numbers[self._key_members[known]]
             self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
         coder = self._coder
-        if coder is not None and not self.is_absence and coder.capacity > self._sweep_keys_at:
+        if coder is not None and not self._remembers_keys and coder.capacity > self._sweep_keys_at:
             live = self.memory.keys()[: coder.capacity, partitions.OPEN_PARTS] > 0
             coder.release(np.flatnonzero(~live))
+            self._key_members[np.flatnonzero(~live[: len(self._key_members)])] = -1
             self._sweep_keys_at = max(LEAST_KEYS, 2 * int(live.sum()))
 
     # -- state ----------------------------------------------------------------------------------
