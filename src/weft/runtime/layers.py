@@ -37,7 +37,7 @@ def runs_of(layer: Layer, lane: Lane | None = None) -> Iterator[tuple[str, Run, 
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
     if automata:
-        yield "regular", RegularRun(automata, predicates), tuple(op.number for op in automata)
+        yield "regular", RegularRun(automata, predicates, lane), tuple(op.number for op in automata)
     if situations:
         yield "situations", SituationRun(situations, predicates, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:

@@ -13,6 +13,7 @@ from weft.kernels.automaton.counting import Counts, count_paths
 from weft.kernels.automaton.enumerate import OPEN, enumerate_matches
 from weft.kernels.automaton.filtered import enumerate_filtered
 from weft.kernels.automaton.maximal import begin_again, keep_maximal
+from weft.kernels.automaton.ranks import Ranks, begin_share, end_share
 from weft.kernels.automaton.tecs import (
     COUNTED,
     CURRENT,
@@ -99,19 +100,24 @@ def advance_all(
     cuts: Cuts,
     path: Path,
     maximal: bool,
+    ranks: Ranks,
 ) -> int:
-    """All matches, or of those of each event the maximal ones."""
+    """All matches, or of those of each event the maximal ones, or the share of a lane."""
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, False, 0)
+        answer = begin_share(state, control, ranks, horizon)
+        if answer != DONE:
+            return answer
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, False, 0, ranks)
         if maximal:
             _choose(answer, output, control)
         if answer != DONE:
             return answer
+        end_share(control, ranks)
         _finish(tables, state, batch, control, event)
 
 
@@ -126,6 +132,7 @@ def advance_counted(
     path: Path,
     counts: Counts,
     few: int,
+    ranks: Ranks,
 ) -> int:
     """Only count matches: few by walking, as that is fastest, many by the numbers of paths."""
     while True:
@@ -134,7 +141,7 @@ def advance_counted(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
-        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, True, few)
+        answer = enumerate_matches(state, batch, output, control, path.words, event, horizon, True, few, ranks)
         if answer == PAUSE:
             control[COUNTED] -= control[EMITTED]
             _begin_walk(control)
@@ -159,8 +166,9 @@ def advance_filtered(
     counting: bool,
     maximal: bool,
     most: int,
+    ranks: Ranks,
 ) -> int:
-    """All matches that satisfy conditions over several events, or of those of each event the maximal ones."""
+    """All matches that satisfy conditions over several events, or the maximal ones of each event, or a lane's share."""
     lend(conditions.room, 0, machine)
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
@@ -168,13 +176,17 @@ def advance_filtered(
             return answer
         event = control[EVENT] - 1
         horizon = batch.horizons[event]
+        answer = begin_share(state, control, ranks, horizon)
+        if answer != DONE:
+            return answer
         answer = enumerate_filtered(
-            state, batch, output, control, conditions, path, event, horizon, counting, maximal, most
+            state, batch, output, control, conditions, path, event, horizon, counting, maximal, most, ranks
         )
         if maximal:
             _choose(answer, output, control)
         if answer != DONE:
             return answer
+        end_share(control, ranks)
         _finish(tables, state, batch, control, event)
 
 

@@ -9,7 +9,7 @@ paths inside are counted for this event, each node once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _set(to: Words, at: int, value: int, size: int) -> None:
 
 
 @bare
-def fill_paths(state: State, control: Int64s, counts: Counts) -> int:
+def fill_paths(state: State, control: Int64s, counts: Any) -> int:
     """Give all new nodes their numbers of paths; DONE, or WIDER when one does not fit."""
     nodes, mask, size = state.nodes, state.starts.size - 1, counts.size
     tail = control[TAIL]
@@ -118,7 +118,7 @@ def _is_open(state: State, counts: Counts, tail: int, horizon: int, node: int) -
 
 
 @bare
-def count_inside(state: State, counts: Counts, tail: int, horizon: int, node: int) -> int:
+def count_inside(state: State, counts: Any, tail: int, horizon: int, node: int) -> int:
     """Find out how many paths of a node, and of all it leads to, are inside the window; DONE or DEEPER."""
     nodes, mask, size, stack = state.nodes, state.starts.size - 1, counts.size, state.stack
     top = 0

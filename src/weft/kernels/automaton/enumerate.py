@@ -6,6 +6,7 @@ current node are in the state and the control words.
 
 from __future__ import annotations
 
+from weft.kernels.automaton.ranks import LEFT, SKIP, Ranks, weight
 from weft.kernels.automaton.tecs import (
     BARE,
     BOTTOM,
@@ -50,10 +51,11 @@ def enumerate_matches(
     horizon: int,
     counting: bool,
     most: int,
+    ranks: Ranks,
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
 
-    Where matches are counted, it pauses after `most` nodes.
+    Where matches are counted, it pauses after `most` nodes. Of a share, only its `ranks` are walked.
     """
     # Arrays are locals and writing a match is spelt out here: calls and attributes in the loop cost
     # reference counting, several times the work itself.
@@ -68,6 +70,8 @@ def enumerate_matches(
     final, emitted = control[FINAL], 0
     room = min(stack.size >> 1, words.size) - 1
     last = visits + most
+    shared = ranks.shares > 0
+    skip, left = ranks.marks[SKIP], ranks.marks[LEFT]
     answer = DONE
     while True:
         if current == POP:
@@ -84,6 +88,12 @@ def enumerate_matches(
                 break
             label, current = finals[2 * final], finals[2 * final + 1]
             final += 1
+            if shared:
+                before = weight(state, ranks, horizon, current)
+                if skip >= before or left == 0:
+                    skip -= int(before)
+                    current = OPEN
+                    continue
             depth = 0
             if label >= 0:
                 words[0] = here << LABEL_BITS | label
@@ -98,6 +108,12 @@ def enumerate_matches(
             visits += 1
             at = (current & mask) << 2
             word, next_, branch = nodes[at], nodes[at + 1], nodes[at + 2]
+            if skip > 0:
+                before = 1.0 if word & LABEL_MASK == BARE else weight(state, ranks, horizon, next_)
+                if skip >= before:
+                    skip -= int(before)
+                    current = branch
+                    continue
             if branch >= tail and nodes[((branch & mask) << 2) + 3] >= horizon:
                 stack[2 * top], stack[2 * top + 1] = branch, depth
                 top += 1
@@ -128,6 +144,12 @@ def enumerate_matches(
             out_offsets[matches] = used
         emitted += 1
         current = POP
+        if shared:
+            left -= 1
+            if left == 0:
+                top, final, current = 0, control[FINALS], OPEN
+    if shared:
+        ranks.marks[SKIP], ranks.marks[LEFT] = skip, left
     control[STACK], control[DEPTH], control[CURRENT], control[FINAL] = top, depth, current, final
     control[OUT_MATCHES], control[OUT_POSITIONS] = matches, used
     control[EMITTED] += emitted

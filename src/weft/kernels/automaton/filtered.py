@@ -16,6 +16,7 @@ from weft.kernels.automaton.conditions import (
     test_combinations,
 )
 from weft.kernels.automaton.enumerate import OPEN, POP, PUT_OFF
+from weft.kernels.automaton.ranks import BASE, Ranks, deal, weight
 from weft.kernels.automaton.tecs import (
     BARE,
     BOTTOM,
@@ -96,11 +97,12 @@ def enumerate_filtered(
     counting: bool,
     maximal: bool,
     most: int,
+    ranks: Ranks,
 ) -> int:
     """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
 
     It pauses after `most` nodes. `maximal`: a match is left out when there is one that goes on from its first event to
-    earlier ones.
+    earlier ones. Of a share, only the parts that it is dealt are walked.
     """
     nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
     words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
@@ -118,9 +120,12 @@ def enumerate_filtered(
     deepest = min(stack.size >> 1, words.size) - 4
     alone = False  # the branch of the current node is on the stack already
     last = visits + most
+    shared, base = ranks.shares > 0, ranks.marks[BASE]
     answer = DONE
     while True:
         if current == POP:
+            if top == base:  # the part is walked
+                base = -1
             if visits > last:
                 answer = PAUSE
                 break
@@ -149,6 +154,13 @@ def enumerate_filtered(
         if not alone and (top >= deepest or depth >= deepest):
             answer = DEEPER
             break
+        if shared and base < 0 and not own and current != BOTTOM:
+            size = weight(state, ranks, horizon, current)
+            if size <= ranks.loads[ranks.shares]:
+                base = top
+                if not deal(ranks, size):
+                    current = POP
+                    continue
         entered, below = depth, top  # to come back to this node when a buffer is full
         here_alone, alone = alone, False
         marked = own
@@ -226,6 +238,11 @@ def enumerate_filtered(
             if next_ != BOTTOM:
                 current = next_
                 continue
+        if shared and base < 0:
+            base = top
+            if not deal(ranks, 1.0):
+                current = POP
+                continue
         if depth < fewest or (whole and not _complete(conditions, path, depth)):
             current = POP
             continue
@@ -247,6 +264,8 @@ def enumerate_filtered(
             output.offsets[matches] = used
         emitted += 1
         current = POP
+    if shared:
+        ranks.marks[BASE] = base
     control[STACK], control[DEPTH], control[CURRENT], control[FINAL] = top, depth, current, final
     control[OUT_MATCHES], control[OUT_POSITIONS] = matches, used
     control[EMITTED] += emitted

@@ -10,13 +10,19 @@ import numpy.typing as npt
 
 from weft.algebra.query import Query, Strategy
 from weft.kernels.automaton import tecs
-from weft.kernels.automaton.advance import advance_all, advance_best, advance_counted, advance_filtered
+from weft.kernels.automaton.advance import (
+    advance_all,
+    advance_best,
+    advance_counted,
+    advance_filtered,
+)
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.conditions import compile_conditions
 from weft.runtime.automaton.conditions import ConditionTables
 from weft.runtime.automaton.counts import MatchCounts
 from weft.runtime.automaton.found import Found, empty_output, take_output
+from weft.runtime.automaton.shares import RankShare
 from weft.runtime.automaton.tables import AutomatonTables, extended
 from weft.runtime.events import Int64s
 
@@ -28,7 +34,16 @@ _MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; lar
 class AutomatonRun:
     """The tables and the state of one query."""
 
-    def __init__(self, query: Query, automaton: Automaton, *, ring: int = 1024, matches: int = 1024) -> None:
+    def __init__(
+        self,
+        query: Query,
+        automaton: Automaton,
+        share: RankShare | None = None,
+        *,
+        ring: int = 1024,
+        matches: int = 1024,
+    ) -> None:
+        """`share`: only these matches are listed; None: all."""
         self.query = query
         self.tables = AutomatonTables(query, automaton)
         self.automaton = self.tables.automaton
@@ -41,6 +56,8 @@ class AutomatonRun:
         self._best = self._empty_best(ring)
         self._output = empty_output(matches)
         self._counts = MatchCounts(query.name, self.conditions)
+        self._whole = RankShare()
+        self.share = share or self._whole
 
     # -- running ------------------------------------------------------------------------------
 
@@ -83,6 +100,8 @@ class AutomatonRun:
         given = self.tables.arrays, self.state, batch, self._output, self.control, self.conditions.cuts
         if self.keeps_best:
             return advance_best(*given, self._best)
+        share = self._whole if counting else self.share
+        ranks = share.fit(len(self.state.starts))
         if self.conditions:
             return advance_filtered(
                 *given,
@@ -92,11 +111,12 @@ class AutomatonRun:
                 counting,
                 self.keeps_maximal,
                 self._counts.most,
+                ranks,
             )
         if counting:
             counts = self._counts.paths.fit(len(self.state.starts))
-            return advance_counted(*given, self._path, counts, self._counts.most)
-        return advance_all(*given, self._path, self.keeps_maximal)
+            return advance_counted(*given, self._path, counts, self._counts.most, ranks)
+        return advance_all(*given, self._path, self.keeps_maximal, ranks)
 
     def free_expired(self, horizon: int) -> None:
         """Let the ring forget the nodes that no match can use any more."""
@@ -152,6 +172,7 @@ class AutomatonRun:
             "capacity": self.tables.states,
             "states": self.automaton.state_keys(),
             "texts": self.conditions.texts.texts(),
+            "outputs": self.share.outputs,
         }
 
     def load_summary(self, kept: Mapping[str, Any]) -> None:
@@ -162,6 +183,7 @@ class AutomatonRun:
         self._best = self._empty_best(kept["ring"])
         self.reserve_slots(kept["slots"])
         self.conditions.restore_texts(kept["texts"])
+        self.share.outputs = kept.get("outputs", 0)
 
     def node_slices(self, low: int, high: int) -> Iterator[npt.NDArray[Any]]:
         """Nodes `low` to `high` (not included), their start times and payload, in order of ids."""
@@ -233,6 +255,7 @@ class AutomatonRun:
         )
         tecs.move_live(old, tail, head, live, places, self.state)
         self._counts.forget()
+        self.share.forget()
         heads = self.state.rows[::2]
         heads[:] = np.where(heads >= tail, places[heads & (len(live) - 1)], heads)
         if self.keeps_best:

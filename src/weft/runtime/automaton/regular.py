@@ -13,12 +13,15 @@ from weft.algebra.query import Query
 from weft.kernels.automaton import tecs
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp
+from weft.plan.partitioning.by_rank import ByRank
+from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.found import Found, joined
 from weft.runtime.automaton.held import HeldMatches
 from weft.runtime.automaton.history import History, selected_fields
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.sessions import SessionTracker
+from weft.runtime.automaton.shares import RankShare
 from weft.runtime.automaton.windows import WindowKeys
 from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
@@ -46,9 +49,9 @@ LEAST_PARTITIONS = 4096
 class QueryRun:
     """One query at work: from classified events to reported matches."""
 
-    def __init__(self, op: AutomatonOp) -> None:
+    def __init__(self, op: AutomatonOp, share: RankShare | None = None) -> None:
         self.query = query = op.query
-        self.run = AutomatonRun(query, op.automaton)
+        self.run = AutomatonRun(query, op.automaton, share)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
@@ -96,7 +99,9 @@ class QueryRun:
         return iter(()) if self.held is None else self.held.release(None, None)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
-        """How many matches end in the batch."""
+        """How many matches end in the batch. Where each lane lists its share, the first one counts all."""
+        if not self.run.share.is_first:
+            return 0
         if self.held is not None:
             return sum(map(len, self.push(batch, letters, slots)))
         prepared = self._prepare(batch, letters, slots)
@@ -193,9 +198,14 @@ class RegularRun(Run):
 
     spans = True
 
-    def __init__(self, operators: Sequence[AutomatonOp], predicates: Predicates | None = None) -> None:
+    def __init__(
+        self, operators: Sequence[AutomatonOp], predicates: Predicates | None = None, lane: Lane | None = None
+    ) -> None:
+        ranked = lane is not None and isinstance(lane.split, ByRank)
+        shares = [RankShare(lane.share, lane.shares) if ranked and lane is not None else None for _ in operators]
         self._queries = tuple(op.query for op in operators)
-        made = {place: QueryRun(op) for place, op in enumerate(operators) if op.query.limit != 0}
+        both = enumerate(zip(operators, shares, strict=True))
+        made = {place: QueryRun(op, share) for place, (op, share) in both if op.query.limit != 0}
         self._runs = list(made.values())
         self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier

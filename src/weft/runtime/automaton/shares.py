@@ -1,0 +1,55 @@
+"""A lane's share of the matches of a query: the arrays that the kernel keeps ranks in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.automaton.counting import FILLED
+from weft.kernels.automaton.ranks import MARKS, OUTPUTS, Ranks
+
+
+class RankShare:
+    """Share `share` of `shares`; of none: all. All but the number of output events follows from the nodes."""
+
+    def __init__(self, share: int = 0, shares: int = 0) -> None:
+        self._share, self._shares = share, shares
+        self._arrays = self._empty(0)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this lane does what one is enough for."""
+        return self._share == 0
+
+    @property
+    def outputs(self) -> int:
+        """At how many events matches ended."""
+        return int(self._arrays.marks[OUTPUTS])
+
+    @outputs.setter
+    def outputs(self, number: int) -> None:
+        self._arrays.marks[OUTPUTS] = number
+
+    def fit(self, ring: int) -> Ranks:
+        """The arrays, for a ring of so many nodes."""
+        if self._shares and len(self._arrays.known) != ring:
+            self._arrays = self._empty(ring)._replace(marks=self._arrays.marks)
+            self.forget()
+        return self._arrays
+
+    def forget(self) -> None:
+        """The nodes have other ids now."""
+        self._arrays.marks[FILLED] = 0
+        self._arrays.known[:] = 0
+
+    def _empty(self, ring: int) -> Ranks:
+        return Ranks(
+            paths=np.zeros(ring),
+            eldest=np.zeros(ring, np.int64),
+            inside=np.zeros(ring),
+            known=np.zeros(ring, np.int64),
+            marks=np.zeros(MARKS, np.int64),
+            loads=np.zeros(self._shares + 1),
+            size=1,
+            share=self._share,
+            shares=self._shares,
+        )
