@@ -26,8 +26,9 @@ from weft.runtime.writing.match_rows import rows_to_matches
 Event = dict[str, object]
 
 
-def job_for(program: Program, lanes: int, *, streaming: bool = False) -> Job:
-    return job_of(plan(program), Reading(time_unit=program.time_unit), lanes, streaming=streaming)
+def job_for(program: Program, lanes: int, *, strategy: str | None = None, streaming: bool = False) -> Job:
+    chosen = plan(program, strategy=strategy)
+    return job_of(chosen, Reading(time_unit=program.time_unit), lanes, streaming=streaming)
 
 
 def packed(part: Sequence[Event], number: int, job: Job, source: int = 0) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,6 +33,12 @@ class Job:
     def query_names(self) -> list[str]:
         """The names of the queries in their order."""
         return [query.name for query in self.plan.queries]
+
+    @cached_property
+    def shared(self) -> str:
+        """How the work is shared out, as a short text: state of lanes is for one way only."""
+        ways = repr([(lane.split, lane.queries, lane.share, lane.shares) for lane in self.lanes])
+        return hashlib.blake2b(ways.encode(), digest_size=8).hexdigest()
 
     @property
     def finds(self) -> tuple[object, ...]:

@@ -61,6 +61,7 @@ class Head:
     used: dict[str, int] = field(default_factory=dict)  # how many events of a stored run have gone on
     stamp: str = ""  # made new at every trigger
     lanes: int = 0  # how many there were when the stream began
+    shared: str = ""  # how the work was shared out then
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -85,12 +86,17 @@ class LaneState:
         lane = job.lane_named(lane_id)
         stored = pages.get(HEAD)
         if stored is None:
-            return cls(job, Head(lanes=len(job.lanes)), Sequencer(), Matcher(job.plan, lane))
+            return cls(job, Head(lanes=len(job.lanes), shared=job.shared), Sequencer(), Matcher(job.plan, lane))
         head = _head(stored)
         if head.lanes not in (0, len(job.lanes)):
             raise UsageError(
                 f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {len(job.lanes)}: "
                 "pass the `lanes` that it began with, or use a new checkpoint"
+            )
+        if head.shared not in ("", job.shared):
+            raise UsageError(
+                "the checkpoint is of a stream whose work was shared out by another strategy, which cannot change: "
+                "pass the `strategy` that it began with, or use a new checkpoint"
             )
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:

@@ -1,0 +1,117 @@
+"""Every strategy on Spark: the lanes of a batch and of a stream, with restarts, give what is meant; so does Spark."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from tests.harness import some
+from tests.property.test_composites_equal_meaning import programs as composite_programs
+from tests.property.test_strategies_equal_meaning import REFUSED, bounded, eased_program
+from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_in, reasons_in
+from tests.spark.test_streaming import outcome, read_stream, write_files
+from tests.strategies_composite import composite_streams
+from tests.strategies_mixed import mixed_examples
+
+import weft
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.plan.partitioning import by_slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRATEGIES = ("slice", "replicate", "query")
+SOME = some(12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def meant(program: Program, events: list[Event]) -> list[weft.Match]:
+    return sorted(weft.detect(events, program, engine="meaning"), key=repr)
+
+
+def check(cases: Any) -> Counter[str]:
+    """Compare, for random cases; how many matches each strategy had to find."""
+    counted: Counter[str] = Counter()
+
+    @SOME
+    @given(cases, st.integers(1, 4), st.integers(1, 3), st.randoms(use_true_random=False))
+    def compare(case: tuple[Program, list[Event]], lanes: int, usual: int, rng: random.Random) -> None:
+        program, events = case
+        wanted = meant(program, events)
+        parts = cut(events, (rng.randint(0, len(events)) for _ in range(2)))
+        for strategy in STRATEGIES:
+            with patch.object(by_slice, "USUAL", usual):
+                try:
+                    batch = job_for(program, lanes, strategy=strategy)
+                except UsageError as error:
+                    if REFUSED not in str(error):
+                        raise
+                    continue
+                stream = Stream(job_for(program, lanes, strategy=strategy, streaming=True), delay=0)
+            assert matches_in(in_batch(parts, batch)) == wanted
+            for part in parts:
+                stream.trigger([part])
+                if rng.random() < 0.5:
+                    stream.forget()
+            stream.end()
+            assert matches_in(stream.table()) == wanted
+            counted[strategy] += len(wanted)
+
+    compare()
+    return counted
+
+
+def test_composite_queries_in_batch_and_stream() -> None:
+    drawn = st.tuples(composite_programs, st.integers(2, 5), composite_streams())
+    counted = check(drawn.map(lambda d: (bounded(d[0], d[1]), d[2])))
+    assert min(counted[strategy] for strategy in STRATEGIES) > 0
+
+
+def test_mixed_programs_in_batch_and_stream() -> None:
+    counted = check(mixed_examples().map(lambda e: (replace(eased_program(e.program), inputs=()), e.events)))
+    assert min(counted["slice"], counted["query"]) > 0
+
+
+PROGRAM = "SELECT * WHERE A AS a ; B AS b FILTER a[x] < b[x] WITHIN 8 MILLISECONDS"
+EVENTS: list[dict[str, Any]] = [
+    {"type": "ABC"[i * 5 % 7 % 3], "ts": 2 * i, "k": "u", "x": i * 3 % 8} for i in range(90)
+]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_late_event_is_told_once(strategy: str) -> None:
+    program = weft.compile("SELECT a.x FROM A a ; B b WHERE (a, b) OCCURS WITHIN 5", language="eql")
+    stream = Stream(job_for(program, 3, strategy=strategy, streaming=True), delay=0)
+    stream.trigger([EVENTS[:40]])
+    stream.trigger([[{"type": "A", "ts": 1, "x": 0}, {"type": "C", "ts": 1, "x": 0}, *EVENTS[40:]]])
+    stream.end()
+    assert len(reasons_in(stream.table())) == 2
+
+
+def test_another_way_to_share_out_is_refused_by_what_a_stream_has_kept() -> None:
+    program = weft.compile(PROGRAM)
+    stream = Stream(job_for(program, 2, strategy="slice", streaming=True), delay=0)
+    stream.trigger([EVENTS[:40]])
+    stream.job = replace(job_for(program, 2, strategy="one", streaming=True), lanes=stream.job.lanes)
+    stream.job = replace(stream.job, lanes=tuple(replace(lane, share=1 - lane.share) for lane in stream.job.lanes))
+    with pytest.raises(UsageError, match="another strategy, which cannot change"):
+        stream.trigger([EVENTS[40:]])
+
+
+@pytest.mark.spark
+def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", EVENTS, 3)
+    program = weft.compile(PROGRAM)
+    wanted = list(weft.detect(EVENTS, program))
+    assert list(weft.detect(EVENTS, program, engine="spark", strategy="slice", lanes=3)) == wanted
+    frame = weft.match(read_stream(spark, tmp_path / "in"), program, delay=0, strategy="slice", lanes=2)
+    found = outcome(frame, tmp_path, availableNow=True)
+    last = max(int(event["ts"]) for event in EVENTS)
+    assert sorted(row.id for row in found) == sorted(match.id for match in wanted if match.end < last)
