@@ -31,9 +31,9 @@ def trace_text(trace: Trace) -> str:
     """The rewritten program, and how it came about."""
     parts = [
         to_text(trace.program).rstrip(),
-        _section("rules applied", _rewrite_lines(trace)) or "rules applied:\nno rule applies",
+        _section("rules applied", rewrite_lines(trace)) or "rules applied:\nno rule applies",
         _section("cost, in occurrences looked at per second", _cost_lines(trace)),
-        _section("left as written", _refusal_lines(trace)),
+        _section("left as written", refusal_lines(trace)),
         _section("statistics", _statistics_lines(trace)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -109,7 +109,8 @@ def _section(title: str, lines: Iterator[str]) -> str:
     return "\n".join([f"{title}:", *found]) if found else ""
 
 
-def _rewrite_lines(trace: Trace) -> Iterator[str]:
+def rewrite_lines(trace: Trace) -> Iterator[str]:
+    """What was done, with costs."""
     for one in trace.queries:
         for rewrite in one.rewrites:
             if rewrite.cost_before is None or rewrite.cost_after is None:
@@ -130,7 +131,8 @@ def _cost_lines(trace: Trace) -> Iterator[str]:
                 yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
 
 
-def _refusal_lines(trace: Trace) -> Iterator[str]:
+def refusal_lines(trace: Trace) -> Iterator[str]:
+    """What was left as it was written, and why."""
     source = SourceText(trace.program.text)
     for one in trace.queries:
         for refusal in one.refusals:

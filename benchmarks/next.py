@@ -1,0 +1,217 @@
+"""NEXT's experiments with rewriting (Figures 9 and 10), on the local engine: what the model says, and what is measured.
+
+Eight Poisson sources of 1 to 128 events a second; random queries over them: of next, of union, and mixed. A ratio is
+the cost, or the CPU time, of a query as it was written over that of its rewritten form.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import process_time
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.measure import Row, row
+
+import weft
+from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Union
+from weft.optimizer.chains import Shape
+from weft.optimizer.chooser import choose
+from weft.optimizer.cost import Costs, profiles
+from weft.optimizer.cost.brackets import best_brackets, plain_brackets
+
+RATES = {f"S{number}": float(2**number) for number in range(8)}
+KNOWN = weft.Statistics(RATES)
+WORKLOADS = ("next", "union", "mix")
+GOALS = {"next": ">= 2.0", "union": ">= 1.15", "mix": "between"}
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """All cases; `scale` multiplies the number of events and of queries."""
+    stream = poisson(max(20_000, int(200_000 * scale)))
+    queries = max(5, int(50 * scale))
+    rows: list[Row] = []
+    for workload in WORKLOADS:
+        rows += _of_five_operators(workload, stream, queries)
+    rows += _by_size(stream, max(3, queries // 5))
+    rows += _many_queries(stream, queries)
+    return [*rows, *_optimising(queries * 20), *_exactness(queries * 20)]
+
+
+def poisson(count: int, seed: int = 7) -> pa.Table:
+    """Events of all sources in order, about so many; times are in milliseconds."""
+    seconds = count / sum(RATES.values())
+    dice = np.random.default_rng(seed)
+    times, types = [], []
+    for name, rate in RATES.items():
+        own = np.cumsum(dice.exponential(1000 / rate, int(rate * seconds * 1.2) + 8))
+        times.append(own[own < seconds * 1000].astype(np.int64))
+        types += [name] * len(times[-1])
+    order = np.argsort(np.concatenate(times), kind="stable")
+    return pa.table({"type": pa.array(types).take(pa.array(order)), "ts": np.concatenate(times)[order]})
+
+
+# ---------------------------------------------------------------- random queries
+
+
+def random_pattern(workload: str, operators: int, dice: random.Random) -> Composite:
+    """A random tree with so many operators, every shape equally likely, leaves drawn with replacement."""
+    names = iter(range(operators + 1))
+
+    def leaf() -> Composite:
+        return Source(dice.choice(list(RATES)), f"v{next(names)}")
+
+    def tree(shape: Shape, join: Callable[[Composite, Composite], Composite]) -> Composite:
+        return leaf() if isinstance(shape, int) else join(tree(shape[0], join), tree(shape[1], join))
+
+    if workload != "mix":
+        return tree(random_shape(operators, dice), Union if workload == "union" else _next)
+    return _mixed(operators, dice, leaf)
+
+
+def _next(left: Composite, right: Composite) -> Composite:
+    return Follow(left, right, "next")
+
+
+def _mixed(operators: int, dice: random.Random, leaf: Callable[[], Composite]) -> Composite:
+    """Nested sub-trees of two operators, each all next or all union."""
+    if operators <= 0:
+        return leaf()
+    join = dice.choice([_next, Union])
+    inner = _mixed(operators - 2, dice, leaf)
+    if operators == 1:
+        return join(inner, leaf())
+    return join(join(inner, leaf()), leaf()) if dice.random() < 0.5 else join(inner, join(leaf(), leaf()))
+
+
+def random_shape(operators: int, dice: random.Random) -> Shape:
+    """Brackets, each with the same probability."""
+    counts = [1]
+    for size in range(1, operators + 1):
+        counts.append(sum(counts[left] * counts[size - 1 - left] for left in range(size)))
+    if operators == 0:
+        return 0
+    ways = [counts[left] * counts[operators - 1 - left] for left in range(operators)]
+    left = dice.choices(range(operators), ways)[0]
+    return random_shape(left, dice), random_shape(operators - 1 - left, dice)
+
+
+def program_of(patterns: Sequence[Composite]) -> weft.Program:
+    """The patterns as one program."""
+    return weft.Program("eql", tuple(CompositeQuery(f"q{n}", pattern) for n, pattern in enumerate(patterns)))
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _ratios(patterns: Sequence[Composite], stream: pa.Table, repeats: int = 3) -> tuple[float, float]:
+    """Model and measured: written over rewritten. Both forms are run in turns, and must find the same."""
+    costs, program = Costs(KNOWN), program_of(patterns)
+    chosen = [choose(pattern, costs).pattern for pattern in patterns]
+    forms = (program, program_of(chosen))
+    seconds = [[], []]  # type: list[list[float]]
+    found = []
+    for turn in range(repeats + 1):
+        for form, own in zip(forms, seconds, strict=True):
+            start = process_time()
+            found.append(weft.count(stream, form, optimize=False))
+            if turn:
+                own.append(process_time() - start)
+    if any(counts != found[0] for counts in found):
+        raise RuntimeError(f"a rewritten form finds something else: {patterns}")
+    return costs.total(*patterns) / costs.total(*chosen), min(seconds[0]) / min(seconds[1])
+
+
+def _of_five_operators(workload: str, stream: pa.Table, queries: int) -> list[Row]:
+    dice = random.Random(5)
+    found = [_ratios([random_pattern(workload, 5, dice)], stream) for _ in range(queries)]
+    model, measured = median(one for one, _ in found), median(one for _, one in found)
+    slowest = min(one for _, one in found)
+    case = f"{workload}, 5 operators, {queries} queries"
+    return [
+        row(f"{case}: model", model, "times", "as written", model),
+        row(f"{case}: measured CPU", measured, "times", "as written", measured, GOALS[workload]),
+        row(f"{case}: least of all", slowest, "times", "as written", slowest, ">= 0.95"),
+    ]
+
+
+def _by_size(stream: pa.Table, queries: int) -> list[Row]:
+    """Figure 9: the gain grows with the number of operators, next >> mix > union."""
+    rows: list[Row] = []
+    for workload in WORKLOADS:
+        for operators in (2, 3, 5, 7, 10):
+            dice = random.Random(operators)
+            found = [_ratios([random_pattern(workload, operators, dice)], stream, repeats=1) for _ in range(queries)]
+            model, measured = median(one for one, _ in found), median(one for _, one in found)
+            rows.append(row(f"{workload}, {operators} operators: measured", measured, "times", "model", model))
+    return rows
+
+
+def _many_queries(stream: pa.Table, queries: int) -> list[Row]:
+    """Figure 10: several queries of five operators together, which share what they have in common."""
+    rows: list[Row] = []
+    few = stream.slice(0, len(stream) // 4)
+    for workload in WORKLOADS:
+        dice = random.Random(10)
+        patterns = [random_pattern(workload, 5, dice) for _ in range(max(4, queries // 3))]
+        model, measured = _ratios(patterns, few, repeats=1)
+        rows.append(row(f"{workload}, {len(patterns)} queries at once: measured", measured, "times", "model", model))
+    return rows
+
+
+def _optimising(queries: int) -> list[Row]:
+    dice = random.Random(3)
+    program = program_of([random_pattern("next", 5, dice) for _ in range(queries)])
+    start = process_time()
+    weft.explain(program, "optimized", "dot", statistics=KNOWN)
+    shown = process_time() - start
+    chain = [profiles.leaf(dice.uniform(1, 128)) for _ in range(20)]
+    start = process_time()
+    best_brackets(chain)
+    return [
+        row(f"optimising {queries} queries of 5 operators", shown, "s", goal="< 3 s for 1,000"),
+        row("optimising a chain of 20 operands", process_time() - start, "s", goal="< 1.5 s"),
+    ]
+
+
+def _exactness(chains: int) -> list[Row]:
+    """How often each algorithm misses the best brackets of its model, by trying all of them."""
+    dice = random.Random(1)
+    exact = plain = worst = 0.0
+    for _ in range(chains):
+        operands = [profiles.leaf(float(2 ** dice.randint(0, 7))) for _ in range(dice.randint(3, 7))]
+        best = min(cost_of_shape(shape, operands) for shape in all_shapes(0, len(operands) - 1))
+        exact += cost_of_shape(best_brackets(operands), operands) > best * (1 + 1e-9)
+        found = cost_of_shape(plain_brackets(operands), operands) / best
+        plain, worst = plain + (found > 1 + 1e-9), max(worst, found)
+    return [
+        row(f"misses of the exact algorithm in {chains} chains", exact, "chains", goal="0"),
+        row(f"misses of the document's algorithm in {chains} chains", plain, "chains", "the best", worst),
+    ]
+
+
+def all_shapes(first: int, last: int) -> list[Shape]:
+    """All brackets of a stretch."""
+    if first == last:
+        return [first]
+    return [
+        (left, right)
+        for cut in range(first, last)
+        for left in all_shapes(first, cut)
+        for right in all_shapes(cut + 1, last)
+    ]
+
+
+def cost_of_shape(shape: Shape, operands: Sequence[profiles.Profile]) -> float:
+    """What the operators of a chain do with these brackets."""
+
+    def cost(part: Shape) -> tuple[float, profiles.Profile]:
+        if isinstance(part, int):
+            return 0.0, operands[part]
+        (one, left), (other, right) = cost(part[0]), cost(part[1])
+        joined = profiles.follow(left, right)
+        return one + other + joined.work, joined
+
+    return cost(shape)[0]
