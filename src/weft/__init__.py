@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weft.algebra.query import Program
-    from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, rows
+    from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, measure, rows
     from weft.detection import Detection, timeline
     from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
@@ -51,6 +51,7 @@ __all__ = [
     "explain",
     "live",
     "match",
+    "measure",
     "rows",
     "timeline",
     "why",
@@ -60,7 +61,17 @@ __all__ = [
 # whoever imports one of our modules imports this one first.
 _MODULES = {
     "weft.algebra.query": ("Program",),
-    "weft.api": ("ProgramWarning", "RejectedWarning", "compile", "count", "detect", "explain", "match", "rows"),
+    "weft.api": (
+        "ProgramWarning",
+        "RejectedWarning",
+        "compile",
+        "count",
+        "detect",
+        "explain",
+        "match",
+        "measure",
+        "rows",
+    ),
     "weft.detection": ("Detection", "timeline"),
     "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),

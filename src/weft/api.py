@@ -233,6 +233,21 @@ def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | No
     return None if delay is None and idle_after is None else inputs.Arrival(delay or 0, idle_after)
 
 
+def measure(
+    events: Any,
+    program: Programs,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    sample: int | None = None,
+) -> Statistics:
+    """The statistics of events that a program's optimisation rests on: rates by type, and how often conditions hold.
+
+    With `sample`, of the first so many events. Give them to `detect` and the others as `statistics`.
+    """
+    return engines.measure(events, together(program), most=sample, time=time, type=type)
+
+
 def explain(
     program: Programs,
     stage: str = "plan",

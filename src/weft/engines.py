@@ -19,15 +19,18 @@ from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
+from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
+from weft.runtime.measuring import Measure
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import shaped
 from weft.runtime.writing.match_rows import to_record_batches
+from weft.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,6 +117,20 @@ def start(
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
     return LocalRun(chosen, source, lanes, sharing.threads_here)
+
+
+def measure(events: Any, program: Program, *, most: int | None, **names: Any) -> Statistics:
+    """The statistics of events, or of the first so many of them."""
+    if is_spark_frame(events):
+        events = (events if most is None else events.limit(most)).toArrow()
+    measure = Measure(program)
+    left = most
+    for batch in open_input(events, program, **names, columns=plan(program).columns):
+        measure.look(batch if left is None else blocks.slice(batch, 0, min(left, len(batch))))
+        left = None if left is None else left - len(batch)
+        if left is not None and left <= 0:
+            break
+    return measure.statistics()
 
 
 def events_here(events: Any, program: Program, **names: Any) -> Events | None:

@@ -18,6 +18,7 @@ from weft.cli.explain import explain
 from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
+from weft.cli.stats import stats
 from weft.cli.test import run_tests
 from weft.cli.warm import warm
 from weft.cli.why import why
@@ -94,6 +95,7 @@ app.command()(explain)
 app.command(cls=MatchCommand)(why)
 app.command("test")(run_tests)
 app.command()(run)
+app.command(cls=MatchCommand)(stats)
 app.command()(bench)
 app.command()(warm)
 

@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from weft.algebra.analysis.binding import always_bound
 from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Source, Without
-from weft.algebra.predicates import (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Matches,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-)
-from weft.algebra.terms import Contains, Previous, conjuncts
+from weft.algebra.predicates import And, Attribute, Comparison, Expression, Predicate
+from weft.algebra.terms import Previous, conjuncts
 from weft.plan.atoms import IsType
 from weft.plan.graph import Graph, GraphNode, links_members
+from weft.runtime.classify.conditions import at_hand, is_of_one_event
 from weft.runtime.joins.code import Compiler, View
-
-_OF_ONE_EVENT = (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Contains,
-    In,
-    Like,
-    Literal,
-    Matches,
-    Negative,
-    Not,
-    Or,
-)
 
 
 def operands_of(pattern: Composite) -> tuple[Composite, ...]:
@@ -67,47 +36,20 @@ def start_view(view: View) -> View:
 def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:
     """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
     parts = conjuncts(source.where)
-    easy = [part for part in parts if _is_of_one_event(part)]
-    rest = tuple(part for part in parts if not _is_of_one_event(part))
-    return And((IsType(source.type), *map(_at_hand, easy))), rest
+    easy = [part for part in parts if is_of_one_event(part)]
+    rest = tuple(part for part in parts if not is_of_one_event(part))
+    return And((IsType(source.type), *map(at_hand, easy))), rest
 
 
 def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
     """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
-    if not isinstance(operand, Source) or not _is_of_one_event(test) or _variables(test) != {operand.variable}:
+    if not isinstance(operand, Source) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
         return None
-    return _at_hand(test)
+    return at_hand(test)
 
 
 def _variables(predicate: Predicate) -> set[str | None]:
     return {node.variable for node in predicate.walk() if isinstance(node, Attribute)}
-
-
-def _is_of_one_event(predicate: Predicate) -> bool:
-    for node in predicate.walk():
-        if not isinstance(node, _OF_ONE_EVENT):
-            return False
-        if isinstance(node, Contains) and not (isinstance(node.operand, Attribute) and _is_text(node.part)):
-            return False
-    return True
-
-
-def _is_text(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and isinstance(expression.value, str)
-
-
-def _at_hand(predicate: Predicate) -> Predicate:
-    """A condition on a variable as one on the event at hand."""
-
-    def rewrite(node: object) -> object:
-        match node:
-            case Attribute(name):
-                return Attribute(name)
-            case Contains(operand, Literal(part)):
-                return Matches(operand, re.escape(str(part)))
-        return node
-
-    return predicate.transform(rewrite)  # type: ignore[arg-type, return-value]
 
 
 def order_matters(graph: Graph) -> list[bool]:
