@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from weft.source import SourceText, Span
+from weft.source import SourceText, Span, printable
 
 Severity = Literal["error", "warning"]
+_MOST_SHOWN = 50  # findings in one text; `diagnostics` has all
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Diagnostic:
     def render(self) -> str:
         """The finding as text: place and message, the line with a caret, the hint."""
         head = f"{self.source.name}:{self.line}:{self.column}: {self.severity}[{self.code}]: {self.message}"
-        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        head = "\n".join(map(printable, head.split("\n")))
+        hint = f"\n  hint: {printable(self.hint)}" if self.hint else ""
         return f"{head}\n{self.source.caret(self.span)}{hint}"
 
     def to_json(self) -> dict[str, object]:
@@ -61,7 +63,9 @@ class ProgramError(WeftError, ValueError):
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+        shown = [finding.render() for finding in self.diagnostics[:_MOST_SHOWN]]
+        more = len(self.diagnostics) - len(shown)
+        super().__init__("\n\n".join([*shown, f"and {more:,} more like these"] if more else shown))
 
 
 class InputError(WeftError, ValueError):

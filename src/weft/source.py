@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+
+_AROUND = 100  # characters of a long line that are shown before and after a place
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """A text with the characters that a terminal would obey (or turn the line by) as they are written in Python."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +56,19 @@ class SourceText:
         return self.text[start:] if end < 0 else self.text[start:end]
 
     def caret(self, span: Span) -> str:
-        """The span's first line with carets under the part of the span that is on it."""
-        line_number, column = self.location(min(span.start, len(self.text)))
-        line = self.line(line_number)
-        width = max(1, min(span.end - span.start, len(line) - column + 1))
-        lead = "".join(char if char == "\t" else " " for char in line[: column - 1])
-        gutter = f"{line_number:>4} | "
+        """The span's first line with carets under the part of the span that is on it; of a long line, the part around.
+
+        Characters that a terminal would obey are shown as they are written in Python.
+        """
+        number, column = self.location(min(span.start, len(self.text)))
+        line, place = self.line(number), column - 1
+        is_long = len(line) > 2 * _AROUND
+        begin = max(0, place - _AROUND) if is_long else 0
+        end = place + _AROUND if is_long else len(line)
+        before = "…" * (begin > 0) + printable(line[begin:place])
+        marked = printable(line[place : min(place + span.end - span.start, end)])
+        lead = "".join(char if char == "\t" else " " for char in before)
+        gutter = f"{number:>4} | "
         blank = " " * (len(gutter) - 2) + "| "
-        return f"{gutter}{line}\n{blank}{lead}{'^' * width}"
+        after = printable(line[place:end]) + "…" * (end < len(line))
+        return f"{gutter}{before}{after}\n{blank}{lead}{'^' * max(1, len(marked))}"

@@ -19,7 +19,7 @@ from weft.pattern.builder import BUILT
 from weft.plan.planner import plan
 from weft.plan.text import plan_dot, plan_text, tables_text
 from weft.source import SourceText
-from weft.tree import Node
+from weft.tree import Node, deep
 
 Stage = Literal["syntax", "algebra", "optimized", "plan", "tables"]
 Format = Literal["text", "json", "dot"]
@@ -27,6 +27,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
+@deep
 def show(program: Program, stage: str, form: str, choices: Choices = DEFAULT) -> str:
     """The program at a stage, in a format."""
     if stage not in STAGES:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
+from threading import Lock
 from typing import Self
 
 
@@ -19,6 +21,33 @@ def growing() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+class _Deep(ContextDecorator):
+    """Lets calls go deeper while at least one thread is inside; the limit is the interpreter's, not a thread's."""
+
+    def __init__(self, calls: int) -> None:
+        self._calls = calls
+        self._inside = 0
+        self._usual = 0
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._usual, self._calls))
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                sys.setrecursionlimit(self._usual)
+
+
+# Around what walks trees by functions that call themselves: trees may be as high as `languages/limits.py` lets them.
+deep = _Deep(calls=10_000)
 
 
 @dataclasses.dataclass(frozen=True)

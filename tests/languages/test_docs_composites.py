@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = ("eql", "step")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EVENT = re.compile(r"(\w+)(?:\(([^)]*)\))?(?:@(\d+)|\[(\d+),(\d+)\])?")
-SHARED_CODES = {"syntax", "too-deep"}  # made where all languages meet
+SHARED_CODES = {"syntax", "too-large"}  # made where all languages meet
 
 
 @dataclass(frozen=True)

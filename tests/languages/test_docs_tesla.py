@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "tesla.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EVENT = re.compile(r"(\w+)(?:@(\d+))?(?:\(([^)]*)\))?")
-SHARED_CODES = {"syntax", "too-deep"}  # made where all languages meet
+SHARED_CODES = {"syntax", "too-large"}  # made where all languages meet
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def test_rules_that_fire_for_ever_are_refused_without_the_language_too() -> None
 
 def test_a_program_nested_too_deeply_is_refused() -> None:
     deep = "1 - (" * 3000 + "1" + ")" * 3000
-    assert codes(f"define X(a: int) from A() where a = {deep}") == ["too-deep"]
+    assert codes(f"define X(a: int) from A() where a = {deep}") == ["too-large"]
 
 
 def test_the_time_and_the_type_of_a_defined_event_are_readable() -> None:

@@ -13,8 +13,10 @@ bound to the variable, and is missing when there is none.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
@@ -33,7 +35,7 @@ When = OneOf["before", "between", "during"]
 class Composite(Node):
     """A set of occurrences over a stream."""
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The variables its occurrences bind, in the order of the pattern."""
         return tuple(name for child in self.children() if isinstance(child, Composite) for name in child.variables)
@@ -201,7 +203,7 @@ class Without(Composite):
         _require_distinct(everything)
         _require_known(self.where, everything)
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """Those of the pattern."""
         return self.pattern.variables
@@ -263,8 +265,8 @@ class CompositeQuery(Definition):
 
 
 def _require_distinct(names: tuple[str, ...]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"used twice: {', '.join(repeated)}")
 
 

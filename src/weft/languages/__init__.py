@@ -22,6 +22,8 @@ from weft.languages.epn.printer import to_source as print_epn
 from weft.languages.eql.lower import lower as lower_eql
 from weft.languages.eql.parser import parse as parse_eql
 from weft.languages.eql.printer import to_source as print_eql
+from weft.languages.expressions import SyntaxNode
+from weft.languages.limits import TooLarge, within_limits
 from weft.languages.step.lower import lower as lower_step
 from weft.languages.step.parser import parse as parse_step
 from weft.languages.step.printer import to_source as print_step
@@ -29,7 +31,7 @@ from weft.languages.tesla.lower import lower as lower_tesla
 from weft.languages.tesla.parser import parse as parse_tesla
 from weft.languages.tesla.printer import to_source as print_tesla
 from weft.source import SourceText, Span
-from weft.tree import Node, growing
+from weft.tree import Node, deep, growing
 
 __all__ = ["LANGUAGES", "Language", "compile_text", "language_of", "parse_syntax"]
 
@@ -44,7 +46,7 @@ class Language:
     name: str
     ending: str
     keywords: frozenset[str]  # one of which, in capitals, starts every text
-    parse: Callable[[SourceText], Node]
+    parse: Callable[[SourceText], SyntaxNode]
     lower: Lower
     print: Callable[..., str]
     joins: bool = False  # its queries see what queries deployed before define, and are checked together with them
@@ -119,8 +121,8 @@ def compile_text(
     source = SourceText(text, name, stem)
     context = {"running": running.queries} if running is not None and chosen.joins else {}
     try:
-        with growing():
-            tree = chosen.parse(source)
+        with growing(), deep:
+            tree = within_limits(chosen.parse, source)
             lower = partial(chosen.lower, tree, source, schema=schema, time_unit=time_unit, **context)
             if defined is None:
                 known = NOTHING_DEFINED if running is None else defined_by([running])
@@ -129,10 +131,11 @@ def compile_text(
                 known = defined
                 program, warnings = lower(defined=defined)
             return program, (*warnings, *doubts_about(program, given_catalog(schema), known, source))
+    except TooLarge as found:
+        raise found.in_text(source) from None
     except RecursionError:
-        message = "this program is nested too deeply"
         hint = "split it into several queries, or write fewer operators in one formula"
-        raise ProgramError([Diagnostic("too-deep", message, source, Span(0, 0), hint)]) from None
+        raise TooLarge("this program is nested too deeply", Span(0, 0), hint).in_text(source) from None
 
 
 def _lowered(lower: Lower, known: Defined, source: SourceText) -> tuple[Program, tuple[Diagnostic, ...]]:
@@ -166,7 +169,8 @@ def _refuse_cycles(program: Program, source: SourceText) -> None:
 
 def parse_syntax(text: str, *, language: str | None = None, name: str = "<text>", stem: str = "q") -> Node:
     """The syntax tree of a program, unchecked; raises ProgramError when the text does not parse."""
-    return language_of(text, language=language, name=name).parse(SourceText(text, name, stem))
+    with deep:
+        return within_limits(language_of(text, language=language, name=name).parse, SourceText(text, name, stem))
 
 
 def language_of(text: str, *, language: str | None = None, name: str = "<text>") -> Language:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.source import Span
@@ -15,6 +16,8 @@ NOWHERE = Span(0, 0)
 @dataclass(frozen=True)
 class SyntaxNode(Node):
     """A piece of a program, with its place in the text."""
+
+    many: ClassVar[bool] = False  # whether it lists parts of which there may be any number
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -119,6 +122,16 @@ class Computed(Expression):
 
     value: Expression
     name: Name
+
+
+def chain(node: And | Or) -> list[Expression]:
+    """The operands of connectives that are written one after the other, without brackets, left to right."""
+    found = []
+    left: Expression = node
+    while type(left) is type(node):
+        found.append(left.right)
+        left = left.left
+    return [left, *reversed(found)]
 
 
 def parts_of(node: Expression, kind: type[And] | type[Or]) -> Iterator[Expression]:

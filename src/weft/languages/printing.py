@@ -46,10 +46,10 @@ class ExpressionPrinter:
 
     def _shown(self, node: syntax.Expression) -> tuple[str, int]:
         match node:
-            case syntax.Or(left, right):
-                return f"{self._at(left, OR)} {self.connectives[OR]} {self._at(right, AND)}", OR
-            case syntax.And(left, right):
-                return f"{self._at(left, AND)} {self.connectives[AND]} {self._at(right, NOT)}", AND
+            case syntax.Or():
+                return f" {self.connectives[OR]} ".join(self._at(part, AND) for part in syntax.chain(node)), OR
+            case syntax.And():
+                return f" {self.connectives[AND]} ".join(self._at(part, NOT) for part in syntax.chain(node)), AND
             case syntax.Not(operand):
                 return f"{self.negation}{self._at(operand, self.negation_level)}", self.negation_level
             case syntax.Comparison(operator, left, right):

@@ -9,6 +9,7 @@ from lark import Token
 from lark.visitors import Transformer
 
 from weft.languages import expressions as syntax
+from weft.languages.limits import require_digits
 from weft.source import Span
 
 Child = Any  # what the grammar's rules hand on: tokens, nodes, tuples of nodes, or None for an absent option
@@ -33,6 +34,7 @@ def from_to(first: Child, last: Child) -> Span:
 def number_of(token: Token) -> int | float:
     """The number a token stands for; whole unless it has a fraction or an exponent."""
     text: str = token.value
+    require_digits(text, place(token))
     return int(text) if text.isdigit() else float(text)
 
 

@@ -19,7 +19,7 @@ from weft.optimizer.rules.push_where_into_events import push_where_into_events
 from weft.optimizer.sharing import keep_shared
 from weft.optimizer.trace import QueryTrace, Rewrite, Trace
 from weft.statistics import Statistics
-from weft.tree import Node
+from weft.tree import Node, deep
 
 Rule = Callable[[Node], Node]
 
@@ -56,6 +56,7 @@ def optimize(program: Program, statistics: Statistics | None = None) -> Program:
     return trace(program, statistics).program
 
 
+@deep
 def trace(program: Program, statistics: Statistics | None = None) -> Trace:
     """The rewritten program, and every step that led to it."""
     costs = Costs(known_of(program, statistics))
@@ -64,6 +65,7 @@ def trace(program: Program, statistics: Statistics | None = None) -> Trace:
     return Trace(rewritten, tuple(traced), costs.statistics, tuple(costs.remarks))
 
 
+@deep
 def as_written(program: Program, statistics: Statistics | None = None) -> Trace:
     """The program as it is, with what it costs."""
     costs = Costs(known_of(program, statistics))

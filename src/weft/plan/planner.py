@@ -12,10 +12,12 @@ from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import share_out
 from weft.plan.properties import columns, seen_types
 from weft.statistics import Statistics
+from weft.tree import deep
 
 NOTHING: Mapping[int, AnyQuery] = {}
 
 
+@deep
 def plan(
     program: Program,
     running: Mapping[int, AnyQuery] = NOTHING,

@@ -18,6 +18,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
+from weft.tree import deep
 
 
 class Matcher:
@@ -26,6 +27,7 @@ class Matcher:
     Of a lane: its queries, over the events that it is given, with the matches that it is to tell.
     """
 
+    @deep
     def __init__(self, plan: Plan, lane: Lane | None = None) -> None:
         self.plan = plan if lane is None else plan.only(lane.queries)
         self.lane = lane
@@ -43,6 +45,7 @@ class Matcher:
         """What runs, layer by layer."""
         return (run for layer in self.layers for run in layer.runs.values())
 
+    @deep
     def extend(self, plan: Plan) -> None:
         """Add queries, which see the events from now on, and what those define that are here, by number."""
         layers = list(plan.layers)

@@ -39,8 +39,9 @@ def canonical(pattern: Composite) -> tuple[Composite, tuple[str, ...]]:
     Two patterns have equal canonical forms iff they are the same up to the names of variables and the order of
     conditions; the occurrences of one are then those of the other, renamed.
     """
-    names = tuple(node.variable for node in pattern.walk() if isinstance(node, Source))
-    numbered = rename(pattern, {name: str(number) for number, name in enumerate(names)})
+    names = tuple(node.variable for node in pattern.walk(Composite) if isinstance(node, Source))
+    numbers = {name: str(number) for number, name in enumerate(names)}
+    numbered = pattern if all(name == number for name, number in numbers.items()) else rename(pattern, numbers)
     return cast(Composite, numbered.transform(_sort_conditions)), names
 
 
@@ -70,4 +71,4 @@ def _sort_conditions(node: Node) -> Node:
         name: tuple(part for _, part in sorted({repr(part): part for part in conjuncts(conditions)}.items()))
         for name, conditions in found.items()
     }
-    return replace(node, **kept) if kept else node
+    return node if kept == found else replace(node, **kept)

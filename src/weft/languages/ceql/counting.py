@@ -5,8 +5,7 @@ from __future__ import annotations
 from weft.algebra.patterns import Event, Maybe, Other, Pattern, Repeat, Sequence
 from weft.languages.ceql import syntax
 from weft.languages.findings import Findings
-
-MOST_EVENTS = 200  # of one pattern, when all is written out
+from weft.languages.limits import MOST_EVENTS
 
 
 def counted(node: syntax.Counted, pattern: Pattern, findings: Findings) -> Pattern:

@@ -14,6 +14,7 @@ from weft.languages.ceql.cooccurrence import bound_together
 from weft.languages.ceql.expressions import MONOTONE, Expressions, Outside, Owner
 from weft.languages.ceql.scope import Bindings, Occurrence, Scope
 from weft.languages.findings import Findings
+from weft.languages.limits import require_alternatives
 
 Test = syntax.Comparison | syntax.Like | syntax.In | syntax.InRange | syntax.IsNull
 
@@ -40,11 +41,15 @@ class Filters:
 
     def apply(self, pattern: patterns.Pattern, bound: Bindings, condition: syntax.Expression) -> patterns.Pattern:
         """The pattern filtered: AND filters one after the other, OR is the union of the two filtered patterns."""
+        require_alternatives(condition)
+        return self._applied(pattern, bound, condition)
+
+    def _applied(self, pattern: patterns.Pattern, bound: Bindings, condition: syntax.Expression) -> patterns.Pattern:
         match condition:
             case syntax.And(left, right):
-                return self.apply(self.apply(pattern, bound, left), bound, right)
+                return self._applied(self._applied(pattern, bound, left), bound, right)
             case syntax.Or(left, right):
-                filtered = patterns.Either(self.apply(pattern, bound, left), self.apply(pattern, bound, right))
+                filtered = patterns.Either(self._applied(pattern, bound, left), self._applied(pattern, bound, right))
                 self._warn_without_effect(filtered, pattern, condition)
                 return filtered
             case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():

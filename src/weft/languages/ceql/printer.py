@@ -6,6 +6,7 @@ import re
 
 from weft.languages.ceql import syntax
 from weft.languages.ceql.clause_words import KEYWORDS
+from weft.languages.expressions import chain
 
 # How tightly things bind; an operand that binds less tightly is put in parentheses.
 _FILTER, _EITHER, _ADJACENT, _SEQUENCE, _POSTFIX = range(5)
@@ -155,10 +156,10 @@ def expression_text(node: syntax.Expression) -> str:
 def _expression(node: syntax.Expression) -> tuple[str, int]:
     """The text, and how tightly its outermost operator binds."""
     match node:
-        case syntax.Or(left, right):
-            return f"{_at(left, _OR)} OR {_at(right, _AND)}", _OR
-        case syntax.And(left, right):
-            return f"{_at(left, _AND)} AND {_at(right, _NOT)}", _AND
+        case syntax.Or():
+            return " OR ".join(_at(part, _AND) for part in chain(node)), _OR
+        case syntax.And():
+            return " AND ".join(_at(part, _NOT) for part in chain(node)), _AND
         case syntax.Not(operand):
             return f"NOT {_at(operand, _NOT)}", _NOT
         case syntax.Comparison(operator, left, right):

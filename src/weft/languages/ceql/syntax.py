@@ -6,6 +6,7 @@ Places do not count when nodes are compared, so two texts that differ in layout 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.languages.expressions import NOWHERE
@@ -77,6 +78,8 @@ class Like(Expression):
 @dataclass(frozen=True)
 class In(Expression):
     """`operand [NOT] IN {values}`."""
+
+    many: ClassVar[bool] = True
 
     operand: Expression
     values: tuple[Literal, ...]
@@ -306,6 +309,8 @@ class AttributeDeclaration(SyntaxNode):
 class EventDeclaration(Statement):
     """`EVENT name { … }` in a stream, or `DECLARE EVENT name(…)`."""
 
+    many: ClassVar[bool] = True
+
     name: Name
     attributes: tuple[AttributeDeclaration, ...] = ()
 
@@ -314,6 +319,8 @@ class EventDeclaration(Statement):
 class CreateStream(Statement):
     """`CREATE STREAM name { EVENT …, … }`."""
 
+    many: ClassVar[bool] = True
+
     name: Name
     events: tuple[EventDeclaration, ...] = ()
 
@@ -321,6 +328,8 @@ class CreateStream(Statement):
 @dataclass(frozen=True)
 class DeclareStream(Statement):
     """`DECLARE STREAM name(types)`."""
+
+    many: ClassVar[bool] = True
 
     name: Name
     types: tuple[Name, ...] = ()
@@ -336,6 +345,8 @@ class Quarantine(Statement):
 @dataclass(frozen=True)
 class Program(SyntaxNode):
     """A file: declarations and queries, in order."""
+
+    many: ClassVar[bool] = True
 
     statements: tuple[Statement, ...]
 

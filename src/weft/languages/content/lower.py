@@ -11,8 +11,10 @@ from weft.languages import expressions as syntax
 from weft.languages.conditions import UNKNOWN, Conditions, Typed
 from weft.languages.content.parser import parse
 from weft.languages.findings import Findings
+from weft.languages.limits import within_limits
 from weft.schema import Kind
 from weft.source import SourceText
+from weft.tree import deep
 
 # What every composite event has, unless it has a field of that name: its type, and its interval.
 IMPLICIT = {"type": Kind.TEXT, "ts": Kind.INT, "start": Kind.INT, "end": Kind.INT}
@@ -27,8 +29,9 @@ def compile_filter(text: str, fields: Fields | None = None) -> algebra.Predicate
     """
     source = SourceText(text, "<where>")
     findings = Findings(source)
-    condition = parse(source)
-    lowered = FieldConditions(fields, findings).condition(condition)
+    with deep:
+        condition = within_limits(parse, source)
+        lowered = FieldConditions(fields, findings).condition(condition)
     findings.conclude()
     return lowered
 

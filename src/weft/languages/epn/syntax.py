@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from weft.languages.expressions import Expression, Name, SyntaxNode
 
@@ -143,5 +144,7 @@ class Pattern(SyntaxNode):
 @dataclass(frozen=True)
 class Program(SyntaxNode):
     """A file: patterns, each of which may use the events that those before it derive."""
+
+    many: ClassVar[bool] = True
 
     patterns: tuple[Pattern, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.languages.counts import Count
@@ -121,6 +122,8 @@ class Attribute(SyntaxNode):
 class Source(SyntaxNode):
     """`SOURCE type (attributes) FROM 'uri' RATE events per second`."""
 
+    many: ClassVar[bool] = True
+
     type: Name
     attributes: tuple[Attribute, ...] = ()
     uri: str | None = None
@@ -138,6 +141,8 @@ class Sink(SyntaxNode):
 @dataclass(frozen=True)
 class Program(SyntaxNode):
     """A file: sources and sinks, then queries."""
+
+    many: ClassVar[bool] = True
 
     definitions: tuple[Source | Sink, ...]
     queries: tuple[Query, ...]

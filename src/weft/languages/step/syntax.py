@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from weft.languages.counts import Count
 from weft.languages.expressions import Expression, Name, SyntaxNode
@@ -108,6 +109,8 @@ class Declared(SyntaxNode):
 class External(SyntaxNode):
     """`external type(fields) < "uri" [rate]`."""
 
+    many: ClassVar[bool] = True
+
     type: Name
     fields: tuple[Declared, ...] = ()
     uri: str | None = None
@@ -127,6 +130,8 @@ class Query(SyntaxNode):
 @dataclass(frozen=True)
 class Program(SyntaxNode):
     """A file: its topology's name, externals, queries."""
+
+    many: ClassVar[bool] = True
 
     topology: str | None
     externals: tuple[External, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.languages.expressions import Expression, Name, SyntaxNode
@@ -187,5 +188,7 @@ class Rule(SyntaxNode):
 @dataclass(frozen=True)
 class Program(SyntaxNode):
     """A file of rules."""
+
+    many: ClassVar[bool] = True
 
     rules: tuple[Rule, ...]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -27,6 +26,7 @@ from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
@@ -98,7 +98,7 @@ class ContinuousRun:
         stream = FileStream(
             self._folders,
             dict(self._formats),
-            cloudpickle.dumps(FileWork(job, dict(self._readers))),
+            packed_up(FileWork(job, dict(self._readers))),
             str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl"),
             options.files_per_trigger,
             options.until == "complete",

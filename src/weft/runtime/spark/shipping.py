@@ -7,13 +7,21 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from pyspark import cloudpickle
 
+from weft.tree import deep
+
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 MISSING = "weft is not installed on an executor"
 
 
+def packed_up(value: object) -> bytes:
+    """A value as bytes to be sent: pickle calls itself for what is inside of what."""
+    with deep:
+        return bytes(cloudpickle.dumps(value))
+
+
 def shipped(work: Work) -> Work:
     """The same work, which needs weft only when it begins: the function itself is sent by value."""
-    packed, missing = cloudpickle.dumps(work), MISSING
+    packed, missing = packed_up(work), MISSING
 
     def begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle
