@@ -10,7 +10,7 @@ from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, Follow, Repeat, Union, Without
 from weft.algebra.terms import mentioned
 from weft.optimizer.chains import Chain, Refusal, chain_of, is_next
-from weft.optimizer.cost.brackets import best_brackets
+from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
 from weft.optimizer.cost.branches import best_union, best_union_in_order
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.selectivity import Selectivity
@@ -79,6 +79,8 @@ class _Choosing:
             return self._operands(node, ordered)
         operands = tuple(self.best(operand, ordered) for operand in chain.operands)
         chain = chain.with_operands(operands)
+        if len(operands) > MOST_SEARCHED:
+            return chain.as_written()
         spread = chain.spread()
         profiles = [self._costs.profile(operand) for operand in operands]
         shape = best_brackets(profiles, self._ties(spread))

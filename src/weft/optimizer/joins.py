@@ -11,6 +11,8 @@ from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.chains import Shape, leaves_of, numbered
 from weft.optimizer.cost.model import Costs
 
+MOST_SEARCHED = 12  # operands: the search takes time that grows by the fourth power, and longer chains stay as written
+
 
 @dataclass(frozen=True)
 class Joins:
@@ -76,6 +78,8 @@ def _speaks_of_the_whole(test: Predicate) -> bool:
 def best_joins(joins: Joins, costs: Costs) -> Shape:
     """The cheapest brackets. How many pairs a stretch has does not depend on its brackets, so one tree each will do."""
     count = len(joins.operands)
+    if count > MOST_SEARCHED:
+        return joins.shape
     best: dict[tuple[int, int], Shape] = {(i, i): i for i in range(count)}
     for length in range(2, count + 1):
         for i in range(count - length + 1):

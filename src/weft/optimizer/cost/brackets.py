@@ -13,6 +13,7 @@ from weft.optimizer.chains import Shape
 from weft.optimizer.cost.profiles import Profile, follow
 
 MOST_EXACT = 24  # operands of a chain that is searched exactly
+MOST_SEARCHED = 64  # operands of a chain that is searched at all
 
 Keys = Sequence[float]  # for each operand but the last, how many values tie it to the next one
 
