@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.kernels.matches.order import is_ordered, match_order
+from weft.kernels.matches.order import is_ordered, match_order, merged_order
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
 from weft.runtime.writing.match_lines import json_lines
 from weft.runtime.writing.match_rows import match_ids, to_arrow, to_matches, to_record_batches
@@ -139,7 +139,10 @@ def test_order_is_by_end_start_and_positions(times: list[tuple[int, int, int]], 
     ends, starts, positions = np.array(times, np.int64).reshape(-1, 3).T.copy()
     words, ranks = np.arange(len(times), dtype=np.uint64), np.zeros(len(times), np.int32)
     columns = ends, starts, np.arange(len(times) + 1), positions, ranks, words, words
-    assert match_order(*columns).tolist() == sorted(range(len(times)), key=times.__getitem__)
+    expected = sorted(range(len(times)), key=times.__getitem__)
+    assert match_order(0, len(times), *columns).tolist() == expected
+    parts = [match_order(0, len(times) // 2, *columns), match_order(len(times) // 2, len(times), *columns)]
+    assert merged_order(*parts, *columns).tolist() == expected
     assert is_ordered(*columns) == (times == sorted(times))
 
 

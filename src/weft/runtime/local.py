@@ -24,6 +24,7 @@ from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import shaped
 from weft.runtime.stopwatch import Stopwatch
+from weft.runtime.threads import ALONE, Threads
 from weft.runtime.writing.match_rows import to_record_batches
 
 ROUND = 1 << 21  # events that lanes share out at a time
@@ -73,6 +74,7 @@ class LocalRun:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA."""
         matcher, keys = self._matcher(), EventKeys(self._source.reading.key)
+        threads = Threads(self._threads) if self._lanes else ALONE
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._batches()):
@@ -81,13 +83,13 @@ class LocalRun:
             keys.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
                 ready, held = settle([*held, *fresh], time)
-                for rows in self._watch.around("order", to_record_batches(ready, self._order, keys.words)):
+                for rows in self._watch.around("order", to_record_batches(ready, self._order, keys.words, threads)):
                     found += len(rows)
                     yield rows
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
-        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words):
+        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words, threads):
             found += len(rows)
             yield rows
         self._note(matcher, found)

@@ -163,7 +163,7 @@ def _order(events: Derived) -> Int64s:
     none = np.zeros(len(events.batch), np.int64)
     ends, (high, low) = np.asarray(events.batch.ends, np.int64), events.ids
     columns = (ends, none, *events.ranks, none.astype(np.int32), high, low)
-    return match_order(*map(fixed, columns))
+    return match_order(0, len(columns[0]), *map(fixed, columns))
 
 
 def _shared(

@@ -69,6 +69,8 @@ def is_ordered(
 
 @kernel
 def match_order(
+    begin: int,
+    end: int,
     ends: Read[Int64s],
     starts: Read[Int64s],
     offsets: Read[Int64s],
@@ -77,12 +79,12 @@ def match_order(
     high: Read[UInt64s],
     low: Read[UInt64s],
 ) -> Int64s:
-    """The permutation that puts matches into match order: short stretches by insertion, then merged bottom-up.
+    """Matches `begin` to `end` (not included) in match order: short stretches by insertion, then merged bottom-up.
 
     Matches arrive almost sorted by end, so most stretches are in order and most merges have nothing to do.
     """
-    count = len(ends)
-    order = np.arange(count)
+    count = end - begin
+    order = np.arange(begin, end)
     for left in range(0, count, STRETCH):
         for at in range(left + 1, min(left + STRETCH, count)):
             match, to = order[at], at
@@ -115,4 +117,31 @@ def match_order(
                     a += 1
                 at += 1
         width *= 2
+    return order
+
+
+@kernel
+def merged_order(
+    one: Int64s,
+    other: Int64s,
+    ends: Read[Int64s],
+    starts: Read[Int64s],
+    offsets: Read[Int64s],
+    positions: Read[Int64s],
+    ranks: Read[Int32s],
+    high: Read[UInt64s],
+    low: Read[UInt64s],
+) -> Int64s:
+    """Two orders of different matches as one; of equal ones those of the first come first."""
+    order = np.empty(len(one) + len(other), np.int64)
+    a = b = 0
+    for at in range(len(order)):
+        if b == len(other) or (
+            a < len(one) and not _after(one[a], other[b], ends, starts, offsets, positions, ranks, high, low)
+        ):
+            order[at] = one[a]
+            a += 1
+        else:
+            order[at] = other[b]
+            b += 1
     return order

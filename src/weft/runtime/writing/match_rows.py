@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.identify import identify, write_hex
-from weft.kernels.matches.order import is_ordered, match_order
+from weft.kernels.matches.order import is_ordered, match_order, merged_order
 from weft.runtime.buffers import fixed, names_by_number, room, strings
 from weft.runtime.exact import real
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
 from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.threads import ALONE, Threads
 from weft.runtime.writing.json_texts import json_objects
 from weft.runtime.writing.keyed_ids import keyed_words
 
@@ -44,24 +45,42 @@ def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = 
 
 
 def to_record_batches(
-    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None, keys: KeyWords | None = None
+    batches: Iterable[MatchBatch],
+    query_order: Sequence[str] | None = None,
+    keys: KeyWords | None = None,
+    threads: Threads = ALONE,
 ) -> Iterator[pa.RecordBatch]:
     """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions."""
     present = [batch for batch in batches if len(batch)]
     if not present:
         return
-    words = [id_words(batch) if keys is None else _keyed_words(batch, keys) for batch in present]
+    words = threads.each(lambda batch: id_words(batch) if keys is None else _keyed_words(batch, keys), present)
     high, low = _one([high for high, _ in words]), _one([low for _, low in words])
     whole = _joined(present)
     ranks = _ranks(whole.query_names, tuple(query_order or whole.query_names)).take(whole.query_codes)
     columns: list[Any] = [whole.ends, whole.starts, whole.offsets, whole.positions, ranks, high, low]
     columns = list(map(fixed, columns))
-    if not is_ordered(*columns):
-        order = match_order(*columns)
-        whole, high, low = whole.take(order), high[order], low[order]
-    for begin in range(0, len(whole), ROWS):
+    order = None if is_ordered(*columns) else _order(columns, threads)
+
+    def rows(begin: int) -> pa.RecordBatch:
         end = min(begin + ROWS, len(whole))
-        yield _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
+        if order is None:
+            return _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
+        chosen = order[begin:end]
+        return _rows(whole.take(chosen), high[chosen], low[chosen])
+
+    begins = range(0, len(whole), ROWS)
+    for at in range(0, len(begins), threads.count):
+        yield from threads.each(rows, begins[at : at + threads.count])
+
+
+def _order(columns: Sequence[Any], threads: Threads) -> Int64s:
+    """The permutation that puts matches into match order: part by part, merged."""
+    count = len(columns[0])
+    parts = threads.count if count > ROWS else 1
+    bounds = [count * part // parts for part in range(parts + 1)]
+    orders = threads.each(lambda part: match_order(*part, *columns), list(pairwise(bounds)))
+    return reduce(lambda one, other: merged_order(one, other, *columns), orders)
 
 
 def to_matches(batches: MatchBatch | Iterable[MatchBatch]) -> Iterator[Match]:

@@ -22,6 +22,8 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str], time_unit: str
     ranks = np.array([query_names.index(name) for name in names.dictionary.to_pylist()], np.int32)
     high, low = _words(rows.column("id"))
     order = match_order(
+        0,
+        len(rows),
         values_of(_ticks(rows.column("end"), time_unit)),
         values_of(_ticks(rows.column("start"), time_unit)),
         fixed(positions.offsets.to_numpy().astype(np.int64)),
