@@ -55,6 +55,9 @@ class Situation(Node):
     such that the assertion holds: all its conditions. The policies select among them; in `any` each of `FIRST` and
     `LAST` takes the earliest or latest of all candidates in slots that have it. A set selected in several partitions
     is one match. `absence` matches a partition that closes without a candidate of `any`, whatever the policies.
+
+    `split` says how it is worked out, not what is found: of so many blocks of a sequence, from the first on, candidates
+    are looked for when an event ends one, and of the others when a set may be complete.
     """
 
     kind: Kind
@@ -63,6 +66,7 @@ class Situation(Node):
     evaluation: Evaluation = Evaluation.IMMEDIATE
     cardinality: Cardinality = Cardinality.UNRESTRICTED
     context: Context = WHOLE
+    split: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

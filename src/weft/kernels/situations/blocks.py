@@ -13,6 +13,7 @@ from weft.kernels.situations.clauses import holds
 from weft.kernels.situations.participants import (
     BACK,
     BLOCK_STEPS,
+    BLOCKS,
     BOUND,
     EVENT,
     EVENT_END,
@@ -20,6 +21,7 @@ from weft.kernels.situations.participants import (
     HELD,
     LOOKED,
     NEVER,
+    PART,
     STARTS_BY,
     WALK,
     WIDTH,
@@ -76,6 +78,14 @@ def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Num
                 depth += 1
                 m[m[WALK] + depth] = _newest(m, room, part, step + STEPPED, m[entry + EVENT_START])
     return best
+
+
+@bare
+def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bool:
+    """Whether a candidate of a block ends with a new entry; when the latest of them starts is noted."""
+    m[entry + STARTS_BY] = _latest_with(m, room, m[entry + PART], m[BLOCKS] + number * BLOCK, entry, np.int64(-NEVER))
+    found: bool = m[entry + STARTS_BY] != -NEVER
+    return found
 
 
 @bare

@@ -36,9 +36,9 @@ ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP,
 CURRENT, SOME, HOLDS_NEW, BOUND, HELD, LOW, HIGH, NEEDED_CHAINS, LAST_NUMBER = range(47, 56)
 WALK, BLOCK_STEPS, BLOCK_COUNT, LOOKED, LASTING_EVENTS, FREE_SHELF, SHELVES_FREE = range(56, 63)
 HEADER = 63
-# Fields of a slot of the situation.
-REPEATED, CONSUMES, INDEX, INDEXES = range(4)
-PARTICIPANT = 4
+# Fields of a slot of the situation. EAGER: 1 + the number of the block that is worked out when an event ends it here.
+REPEATED, CONSUMES, INDEX, INDEXES, EAGER = range(5)
+PARTICIPANT = 5
 EVERY, FIRST, LAST, OVERRIDE = range(4)
 # Fields of an entry. STARTS_BY: no candidate of its block that ends with it starts later. After them, for each
 # attribute of the slot that is looked up: its chain, next and previous.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.kernels.jit import bare, kernel
+from weft.kernels.situations.blocks import ends_candidate
 from weft.kernels.situations.participants import (
     ARRIVED,
     CHAIN,
@@ -20,6 +21,7 @@ from weft.kernels.situations.participants import (
     COUNT,
     COUNTS_EMPTY,
     DEFERRED,
+    EAGER,
     EARLIER,
     END,
     ENTRIES_FREE,
@@ -71,6 +73,7 @@ from weft.kernels.situations.participants import (
     Number,
     add_entry,
     clear_slots,
+    remove_entry,
 )
 
 # Fields of a key: its open partitions; of windows that may be empty the first that has not closed, and the origin.
@@ -168,7 +171,12 @@ def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) 
         # In a sequence nothing that arrives later is before this event: without anything before it now it is no use.
         useful = m[KIND] != SEQUENCE or slot == 0 or m[part + PARTITION + (slot - 1) * SIDE + LEAST_END] < start
         if fills != 0 and useful:
-            twin = add_entry(m, room, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
+            entry = add_entry(m, room, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
+            eager = m[m[SLOTS] + slot * PARTICIPANT + EAGER]
+            if eager != 0 and not ends_candidate(m, room, entry, eager - 1):
+                remove_entry(m, entry)
+            else:
+                twin = entry
     if twin != 0:
         if m[part + FIRST_END] == NEVER:
             m[part + FIRST_END], m[part + FIRST_PLACE] = end, arriving[at + PLACED]

@@ -16,7 +16,7 @@ from weft.languages.epn import syntax
 from weft.languages.epn.conditions import Derivations, EpnConditions, Filters
 from weft.languages.epn.contexts import ContextLowering
 from weft.languages.epn.doubts import warn
-from weft.languages.epn.policies import Settings, lower_policies
+from weft.languages.epn.policies import Settings, lower_policies, lowered_split
 from weft.languages.epn.scope import Types, scope_of
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
@@ -90,6 +90,8 @@ class _PatternLowering:
         assert isinstance(evaluation, Evaluation)
         assert isinstance(cardinality, Cardinality)
         situation = Situation(kind, participants, assertion, evaluation, cardinality, context)
+        if settings.split is not None:
+            situation = lowered_split(settings.split, situation, self._findings)
         warn(self._node, situation, self._findings)
         return SituationQuery(self._node.name.text, situation, fields)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from weft.algebra.analysis.dependencies import dependencies
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+from weft.algebra.situations import Situation
 from weft.errors import did_you_mean
 from weft.languages.epn import syntax
 from weft.languages.expressions import Name
@@ -25,6 +27,7 @@ DEFAULTS: dict[str, Enum] = {
     "consumption": Consumption.REUSE,
 }
 OF_PARTICIPANTS = ("repeated", "consumption")
+SPLIT = "split"  # how a pattern is worked out: its value is numbers of blocks
 
 
 def values_of(policy: str) -> tuple[str, ...]:
@@ -38,6 +41,7 @@ class Settings:
 
     chosen: dict[str, Enum] = field(default_factory=dict)
     of_variable: dict[str, dict[str, Enum]] = field(default_factory=dict)
+    split: Name | None = None
 
     def value(self, policy: str, variable: str | None = None) -> Enum:
         """The value of a policy, for the pattern or for a participant."""
@@ -51,6 +55,9 @@ def lower_policies(clause: syntax.Policies | None, variables: Iterable[str], fin
     known = list(variables)
     for group in clause.groups if clause is not None else ():
         pairs = [pair for setting in group.settings if (pair := _setting(setting, findings)) is not None]
+        for setting in group.settings:
+            if setting.policy.text.lower() == SPLIT:
+                _put_split(setting, group, settings, findings)
         if not group.variables:
             _put(pairs, settings.chosen, "the pattern", findings)
         for variable in group.variables:
@@ -64,9 +71,11 @@ def lower_policies(clause: syntax.Policies | None, variables: Iterable[str], fin
 
 def _setting(node: syntax.Setting, findings: Findings) -> tuple[Name, Enum] | None:
     policy, value = node.policy.text.lower(), node.value.text.lower()
+    if policy == SPLIT:
+        return None
     if policy not in POLICIES:
         owner = next((name for name in POLICIES if policy in values_of(name)), None)
-        hint = f"write {owner} {policy}" if owner else did_you_mean(policy, POLICIES)
+        hint = f"write {owner} {policy}" if owner else did_you_mean(policy, [*POLICIES, SPLIT])
         findings.error("unknown-policy", f"there is no policy {node.policy.text!r}", node.policy.span, hint)
         return None
     if value not in values_of(policy):
@@ -78,6 +87,32 @@ def _setting(node: syntax.Setting, findings: Findings) -> tuple[Name, Enum] | No
         findings.error("unknown-policy", message, node.value.span, hint)
         return None
     return node.policy, POLICIES[policy](value)
+
+
+def _put_split(node: syntax.Setting, group: syntax.Group, settings: Settings, findings: Findings) -> None:
+    if group.variables:
+        _is_own(node.policy, findings)
+    elif settings.split is not None:
+        findings.error("policy-twice", "the pattern is split a second time", node.span, "remove one of the two")
+    else:
+        settings.split = node.value
+
+
+def lowered_split(value: Name, situation: Situation, findings: Findings) -> Situation:
+    """The situation with the split that was chosen; one that it does not have is reported."""
+    graph = dependencies(situation)
+    parts = [int(part) for part in value.text.split(":") if part.isdigit()]
+    most = len(graph.blocks)
+    if situation.kind != "sequence" or most < 2:
+        why = "only sequences are split" if situation.kind != "sequence" else "its conditions tie all participants"
+        findings.error("no-such-split", f"this pattern cannot be split: {why}", value.span, "remove the policy")
+    elif len(parts) < 2 or sum(parts) != most or parts[-1] < 1:
+        message = f"{value.text!r} does not divide the {most} blocks of this pattern: {graph.to_text()}"
+        hint = f"write one of {', '.join(f'{first}:{most - first}' for first in range(most))}"
+        findings.error("no-such-split", message, value.span, hint)
+    else:
+        return replace(situation, split=sum(parts[:-1]))
+    return situation
 
 
 def _is_own(policy: Name, findings: Findings) -> bool:

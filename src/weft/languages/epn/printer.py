@@ -55,7 +55,7 @@ def _group(node: syntax.Group) -> str:
 
 
 def _value(name: Name) -> str:
-    return name.text if _is_plain(name) else _back_quoted(name)
+    return name.text if _is_plain(name) or name.text[:1].isdigit() else _back_quoted(name)
 
 
 def _interval(node: syntax.Interval) -> str:

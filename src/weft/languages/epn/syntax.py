@@ -38,7 +38,7 @@ class Where(Clause):
 
 @dataclass(frozen=True)
 class Setting(SyntaxNode):
-    """`policy value`."""
+    """`policy value`; the value of `split` is numbers: `2:2`."""
 
     policy: Name
     value: Name

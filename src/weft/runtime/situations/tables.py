@@ -108,11 +108,13 @@ class SituationTables:
         self._class_at.append(len(self._class_slots))
         return self._class_at[-1] > self._class_at[-2]
 
-    def _slot(self, slot: int) -> tuple[int, int, int, int]:
+    def _slot(self, slot: int) -> tuple[int, int, int, int, int]:
         participant = self.situation.participants[slot]
         consumes = int(participant.consumption is Consumption.CONSUME)
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
-        return _REPEATED[participant.repeated], consumes, first, after - first
+        ends = [block.slots[-1] for block in self._search.blocks[: self.situation.split]]
+        eager = 1 + ends.index(slot) if slot in ends else 0
+        return _REPEATED[participant.repeated], consumes, first, after - first, eager
 
     def _steps(self) -> list[int]:
         """All steps: by the slot that a new event takes, after those for no slot in particular."""
