@@ -9,6 +9,8 @@ from typing import NamedTuple
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.patterns import Bind, Event, Pattern
 from weft.algebra.query import AnyQuery, Program, Query
+from weft.algebra.situations import SituationQuery
+from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import known_of
 from weft.optimizer.cost.model import Costs
@@ -16,7 +18,9 @@ from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
+from weft.optimizer.rules.split_sequence import split_sequence
 from weft.optimizer.sharing import keep_shared
+from weft.optimizer.splits import late_work, quick_split
 from weft.optimizer.trace import QueryTrace, Rewrite, Trace
 from weft.statistics import Statistics
 from weft.tree import Node, deep
@@ -82,6 +86,8 @@ def _optimized(query: AnyQuery, costs: Costs) -> QueryTrace:
             return _composite(query, costs)
         case Query():
             return _regular(query, _rate_read(query, costs))
+        case SituationQuery():
+            return _situation(query, costs)
     cost = _rate_read(query, costs)
     return QueryTrace(query, query, cost, cost)
 
@@ -101,6 +107,21 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
         return QueryTrace(query, query, before, before, (), choice.refusals)
     after = replace(query, pattern=choice.pattern, order=query.variables)
     return QueryTrace(query, after, before, costs.total(choice.pattern), choice.rewrites, choice.refusals)
+
+
+# ---------------------------------------------------------------- situations: split by what is known of rates
+
+
+def _situation(query: SituationQuery, costs: Costs) -> QueryTrace:
+    cost, situation = _rate_read(query, costs), query.situation
+    choice = quick_split(situation, costs.statistics)
+    if choice.split == situation.split:
+        refusals = () if choice.reason is None else (Refusal(choice.reason),)
+        return QueryTrace(query, query, cost, cost, (), refusals)
+    split = split_sequence(situation, choice.split)
+    late, less = (late_work(situation, early, costs.statistics) for early in (0, choice.split))
+    rewrite = Rewrite(split_sequence.__name__, situation, split, late, less)
+    return QueryTrace(query, replace(query, situation=split), cost, cost, (rewrite,))
 
 
 # ---------------------------------------------------------------- regular patterns: by rules that always pay

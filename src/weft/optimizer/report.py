@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weft.algebra.analysis.dependencies import dependencies
 from weft.algebra.composites import Composite, CompositeQuery, Source
 from weft.algebra.query import Query
+from weft.algebra.situations import Situation
 from weft.algebra.text.composites import in_one_line
 from weft.algebra.text.program import to_text
 from weft.optimizer.cost.model import costs_of
@@ -82,6 +84,9 @@ def _query_json(one: QueryTrace, trace: Trace) -> Json:
 
 def shown(node: Node) -> str:
     """A pattern in one line where that can be, else as indented text."""
+    if isinstance(node, Situation):
+        early = f", {node.split} worked out early" if node.split else ""
+        return f"{node.kind}({dependencies(node).to_text()}){early}"
     return in_one_line(node, to_text) if isinstance(node, Composite) else to_text(node).rstrip()
 
 

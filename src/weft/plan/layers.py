@@ -69,7 +69,7 @@ class Layering:
                 case Query() as query:
                     yield AutomatonOp(number, query, build_automaton(query))
                 case SituationQuery() as query:
-                    keyed = None if fed or query.situation.split else keyed_sequence(query.situation)
+                    keyed = None if fed else keyed_sequence(query.situation)
                     yield SituationOp(number, query, search_of(query.situation) if keyed is None else keyed)
                 case CompositeQuery() as query:
                     composites[number] = query
