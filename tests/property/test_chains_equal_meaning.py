@@ -6,8 +6,9 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches, run, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches, meant, rows_of, run
+from tests.property.test_engines_equal_meaning import meant, rows_of
 from tests.property.test_time_passes import with_time
 from tests.strategies_chain import EventDict, patterns, streams
 
@@ -15,8 +16,6 @@ import weft
 from weft import Pattern
 from weft.algebra.meaning import matches
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 
 SOME = some(150)
 
@@ -41,15 +40,7 @@ def test_time_may_pass(pattern: Pattern, events: list[EventDict], rng: random.Ra
 @given(patterns(), streams())
 def test_restarts(pattern: Pattern, events: list[EventDict]) -> None:
     chosen = plan(pattern.program())
-    matcher = Matcher(chosen)
-    pages: dict[str, bytes] = {}
-    found: list[MatchBatch] = []
-    for batch in event_batches([[event] for event in events], chosen):
-        found += matcher.push(batch)
-        for name, page in matcher.snapshot().items():
-            pages.pop(name, None) if page is None else pages.update({name: page})
-        matcher = Matcher.restore(chosen, dict(pages))
-    found += matcher.finish()
+    found = run_with_restarts(chosen, event_batches([[event] for event in events], chosen))
     assert rows_of(found) == meant(pattern.program(), events)
 
 

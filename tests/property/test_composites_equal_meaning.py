@@ -9,8 +9,9 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import run, run_in_lanes, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import key_of, row_of, rows_of
+from tests.property.test_engines_equal_meaning import row_of, rows_of
 from tests.strategies_composite import EventDict, composite_streams, eql_programs, step_programs
 
 from weft import api
@@ -24,7 +25,6 @@ from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import read_events
 from weft.runtime.state import paging
 
@@ -67,12 +67,6 @@ def batches_of(events: list[EventDict], chosen: Plan, sizes: Iterable[int] = ())
     return [part for part in parts if len(part)]
 
 
-def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
-    matcher = Matcher(chosen if queries is None else chosen.only(queries))
-    found = [found for batch in batches for found in matcher.push(batch)]
-    return [*found, *matcher.finish()]
-
-
 sizes = st.lists(st.integers(1, 4), max_size=6)
 
 
@@ -96,41 +90,25 @@ def test_queries_that_share_operators(program: Program, events: list[EventDict],
 def test_restarts_and_sweeps(
     program: Program, events: list[EventDict], parts: list[int], every: int, sweeps: bool
 ) -> None:
-    """After each batch the state is kept as pages, and every now and then a new matcher goes on from them."""
     chosen = plan(program)
-    matcher = Matcher(chosen)
-    pages: dict[str, bytes] = {}
-    found: list[MatchBatch] = []
-    for number, batch in enumerate(batches_of(events, chosen, parts)):
-        found += matcher.push(batch)
-        (graph,) = matcher.runs
-        assert isinstance(graph, GraphRun)
-        if sweeps:
-            graph.sweep_at = 0
-            graph.sweep()
-        for name, page in matcher.snapshot().items():
-            if page is None:
-                pages.pop(name, None)
-            else:
-                pages[name] = page
-        if number % every == 0:
-            matcher = Matcher.restore(chosen, dict(pages))
-    found += matcher.finish()
+    batches = batches_of(events, chosen, parts)
+    found = run_with_restarts(chosen, batches, every, sweep if sweeps else id)
     assert rows_of(found) == meant(program, events)
+
+
+def sweep(matcher: Matcher) -> None:
+    """Give up all that can be given up, though there is little."""
+    (graph,) = matcher.runs
+    assert isinstance(graph, GraphRun)
+    graph.sweep_at = 0
+    graph.sweep()
 
 
 @SOME
 @given(programs, streams, st.integers(2, 3))
 def test_lanes_may_be_split_by_key(program: Program, events: list[EventDict], lanes: int) -> None:
     chosen = plan(program)
-    batches = batches_of(events, chosen)
-    found: list[MatchBatch] = []
-    for group in chosen.lanes:
-        keys = list(dict.fromkeys(key_of(event, group.key) for event in events))
-        lane_of = [keys.index(key_of(event, group.key)) % lanes for event in events]
-        for lane in range(lanes):
-            mine = [blocks.take(batch, np.flatnonzero(np.array(lane_of) == lane)) for batch in batches]
-            found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
+    found = run_in_lanes(chosen, batches_of(events, chosen), events, lanes)
     assert rows_of(found) == meant(program, events)
 
 

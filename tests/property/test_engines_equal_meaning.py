@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches, run, run_in_lanes, run_with_restarts
 from tests.harness import some
 from tests.strategies import EventDict, Example, examples
 
 from weft import api
 from weft.algebra.meaning import Match, matches
 from weft.algebra.query import Program
-from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime import blocks
-from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.reading.order import read_events
 
 SOME = some(60)
 
@@ -57,23 +54,6 @@ def _rows(batch: MatchBatch) -> Iterator[Row]:
         first = own[0] if batch.firsts is None else int(batch.firsts[i])
         last = own[-1] if batch.lasts is None else int(batch.lasts[i])
         yield batch.query, int(batch.starts[i]), int(batch.ends[i]), first, last, tuple(sorted(bound.items()))
-
-
-def event_batches(parts: list[list[EventDict]], chosen: Plan) -> list[EventBatch]:
-    """Each part read by itself, so that the kinds of a column may differ from batch to batch."""
-    position = 0
-    batches: list[EventBatch] = []
-    for part in parts:
-        read = read_events(part, columns=chosen.columns)
-        batches += [replace(batch, positions=batch.positions + position) for batch in read]
-        position += len(part)
-    return batches
-
-
-def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
-    matcher = Matcher(chosen if queries is None else chosen.only(queries))
-    found = [found for batch in batches for found in matcher.push(batch)]
-    return [*found, *matcher.finish()]
 
 
 # ---------------------------------------------------------------- the matcher
@@ -121,49 +101,19 @@ def test_counting(example: Example) -> None:
 @SOME
 @given(examples(), st.integers(1, 3))
 def test_restarts(example: Example, every: int) -> None:
-    """After each batch the state is kept as pages, and every now and then a new matcher goes on from them."""
     chosen = plan(example.program)
-    matcher = Matcher(chosen)
-    pages: dict[str, bytes] = {}
-    found: list[MatchBatch] = []
-    for number, batch in enumerate(event_batches(example.batches, chosen)):
-        found += matcher.push(batch)
-        for name, page in matcher.snapshot().items():
-            if page is None:
-                pages.pop(name, None)
-            else:
-                pages[name] = page
-        if number % every == 0:
-            matcher = Matcher.restore(chosen, dict(pages))
-    found += matcher.finish()
+    found = run_with_restarts(chosen, event_batches(example.batches, chosen), every)
     assert rows_of(found) == meant(example.program, example.events)
 
 
 # ---------------------------------------------------------------- splitting the work
 
 
-def key_of(event: EventDict, parts: tuple[tuple[str, ...], ...]) -> tuple[object, ...]:
-    """The partition key, written out once more: kinds and values of the first attributes present."""
-    first = [next((event[n] for n in part if n in event and is_value(event[n])), None) for part in parts]
-    return tuple((isinstance(value, bool), isinstance(value, str), value) for value in first)
-
-
-def is_value(value: object) -> bool:
-    return value is not None and value == value
-
-
 @SOME
 @given(examples(), st.integers(2, 3))
 def test_lanes_may_be_split_by_key(example: Example, lanes: int) -> None:
     chosen = plan(example.program)
-    batches = event_batches([example.events], chosen)
-    found: list[MatchBatch] = []
-    for group in chosen.lanes:
-        keys = list(dict.fromkeys(key_of(event, group.key) for event in example.events))
-        lane_of = [keys.index(key_of(event, group.key)) % lanes for event in example.events]
-        for lane in range(lanes):
-            mine = [blocks.take(batch, np.flatnonzero(np.array(lane_of) == lane)) for batch in batches]
-            found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
+    found = run_in_lanes(chosen, event_batches([example.events], chosen), example.events, lanes)
     assert rows_of(found) == meant(example.program, example.events)
 
 

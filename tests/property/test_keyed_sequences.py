@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches, rows_of
+from tests.property.test_engines_equal_meaning import rows_of
 from tests.property.test_situations_equal_meaning import Case, _filled, _floats, meant, run
 
 import weft

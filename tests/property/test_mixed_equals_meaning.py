@@ -6,24 +6,18 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 
-import numpy as np
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.driving import event_batches, run, run_in_lanes, run_with_restarts
 from tests.harness import some
-from tests.strategies_mixed import EventDict, Mixed, mixed_examples
+from tests.strategies_mixed import Mixed, mixed_examples
 
 from weft import api
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
-from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import to_arrow
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -67,23 +61,6 @@ def check(found: list[Row], example: Mixed) -> None:
     assert [(r[3], r[2], r[4], r[0]) for r in found] == [(r[3], r[2], r[4], r[0]) for r in expected]
 
 
-def event_batches(parts: list[list[EventDict]], chosen: Plan) -> list[EventBatch]:
-    """Each part read by itself, so that the kinds of a column may differ from batch to batch."""
-    position = 0
-    batches: list[EventBatch] = []
-    for part in parts:
-        read = read_events(part, columns=chosen.columns)
-        batches += [replace(batch, positions=batch.positions + position) for batch in read]
-        position += len(part)
-    return batches
-
-
-def run(chosen: Plan, batches: Iterable[EventBatch], queries: tuple[int, ...] | None = None) -> list[MatchBatch]:
-    matcher = Matcher(chosen if queries is None else chosen.only(queries))
-    found = [found for batch in batches for found in matcher.push(batch)]
-    return [*found, *matcher.finish()]
-
-
 @SOME
 @given(mixed_examples())
 def test_detect(example: Mixed) -> None:
@@ -112,19 +89,8 @@ def test_any_batches(example: Mixed) -> None:
 @given(mixed_examples(), st.integers(1, 3))
 def test_restarts(example: Mixed, every: int) -> None:
     chosen = plan(example.program)
-    matcher = Matcher(chosen)
-    pages: dict[str, bytes] = {}
-    found: list[MatchBatch] = []
-    for number, batch in enumerate(event_batches(example.batches, chosen)):
-        found += matcher.push(batch)
-        for name, page in matcher.snapshot().items():
-            if page is None:
-                pages.pop(name, None)
-            else:
-                pages[name] = page
-        if number % every == 0:
-            matcher = Matcher.restore(chosen, dict(pages))
-    check(rows_of([*found, *matcher.finish()], example.program), example)
+    found = run_with_restarts(chosen, event_batches(example.batches, chosen), every)
+    check(rows_of(found, example.program), example)
 
 
 @SOME
@@ -132,12 +98,4 @@ def test_restarts(example: Mixed, every: int) -> None:
 def test_lanes(example: Mixed, lanes: int) -> None:
     chosen = plan(example.program)
     batches = event_batches([example.events], chosen) if example.events else []
-    found: list[MatchBatch] = []
-    for group in chosen.lanes:
-        keys = [tuple(event.get(name) for part in group.key for name in part) for event in example.events]
-        known = list(dict.fromkeys(keys))
-        lane_of = np.array([known.index(key) % lanes for key in keys])
-        for lane in range(lanes):
-            mine = [blocks.take(batch, np.flatnonzero(lane_of == lane)) for batch in batches]
-            found += run(chosen, [batch for batch in mine if len(batch)], group.queries)
-    check(rows_of(found, example.program), example)
+    check(rows_of(run_in_lanes(chosen, batches, example.events, lanes), example.program), example)

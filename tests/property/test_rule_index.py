@@ -7,8 +7,8 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches
 
 from weft.algebra.meaning import matches
 from weft.algebra.predicates import Attribute, Comparison, ComparisonOperator, Literal, Value

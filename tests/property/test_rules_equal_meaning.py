@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches
 from tests.strategies_tesla import EventDict, alike, flat_rules, rule_sets, rule_streams, texts
 
 import weft

@@ -7,8 +7,9 @@ import warnings
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driving import event_batches, run
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches, meant, rows_of, run
+from tests.property.test_engines_equal_meaning import meant, rows_of
 from tests.property.test_time_passes import with_time
 from tests.strategies_chain import EventDict, streams
 

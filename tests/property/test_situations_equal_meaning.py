@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches, row_of, rows_of
+from tests.property.test_engines_equal_meaning import row_of, rows_of
 from tests.strategies_epn import EventDict, Example, examples, streams
 
 import weft

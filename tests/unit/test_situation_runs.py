@@ -6,8 +6,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from tests.driving import event_batches
 from tests.harness import event
-from tests.property.test_engines_equal_meaning import event_batches
 
 import weft
 from weft.errors import InputError

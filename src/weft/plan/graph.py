@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source
@@ -12,13 +13,20 @@ from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.terms import Previous
 from weft.tree import Node
 
+if TYPE_CHECKING:
+    from weft.plan.chains import Chain
+
 
 @dataclass(frozen=True)
 class GraphNode(Node):
-    """An operator: a canonical pattern (its variables are numbers) and the nodes its operands come from."""
+    """An operator: a canonical pattern (its variables are numbers) and the nodes its operands come from.
+
+    With a chain, it finds the events itself and has no inputs.
+    """
 
     pattern: Composite
     inputs: tuple[int, ...]
+    chain: Chain | None = None
 
     @property
     def operator(self) -> str:
@@ -74,7 +82,7 @@ class Graph(Node):
                 needed.add(number)
                 waiting += self.nodes[number].inputs
         places = {number: place for place, number in enumerate(sorted(needed))}
-        nodes = (GraphNode(self.nodes[n].pattern, tuple(places[i] for i in self.nodes[n].inputs)) for n in places)
+        nodes = (replace(self.nodes[n], inputs=tuple(places[i] for i in self.nodes[n].inputs)) for n in places)
         kept = (self.outputs[place] for place in outputs)
         return Graph(tuple(nodes), tuple(GraphOutput(out.query, places[out.node], out.variables) for out in kept))
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weft.algebra.predicates import Predicate
+from weft.algebra.terms import conjuncts
 from weft.algebra.text.composites import pattern_lines
 from weft.algebra.text.program import to_text
+from weft.plan.atoms import IsType
+from weft.plan.chains import Step
 from weft.plan.graph import Graph
 
 FEW = 3  # queries that are named where there are many
@@ -46,7 +50,24 @@ def _sharing(graph: Graph, number: int) -> str:
 
 def node_text(graph: Graph, number: int) -> str:
     """What a node does, in one line."""
+    node = graph.nodes[number]
+    if node.chain is not None:
+        by = f" by [{', '.join(node.chain.key)}]" if node.chain.key else ""
+        unwanted = "" if node.chain.unwanted is None else f", without {_takes_text(node.chain.unwanted)} between"
+        return f"chain{by}: {' ; '.join(map(_step_text, node.chain.steps))}{unwanted}"
     return next(pattern_lines(graph.nodes[number].pattern, lambda part: to_text(part).strip()))
+
+
+def _step_text(step: Step) -> str:
+    """What a step takes, and what it then asks for."""
+    needed = f" where [{to_text(step.needed).strip()}]" if conjuncts([step.needed]) else ""
+    within = "" if step.within is None else f" within {step.within}"
+    return f"{_takes_text(step.takes)}{needed}{within}"
+
+
+def _takes_text(predicate: Predicate) -> str:
+    parts = conjuncts([predicate])
+    return " AND ".join(part.type if isinstance(part, IsType) else to_text(part).strip() for part in parts)
 
 
 def _escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError
 from weft.plan.automaton.cea import build_automaton
+from weft.plan.chains import with_chains
 from weft.plan.graph import build_graph
 from weft.plan.keyed import keyed_sequence
 from weft.plan.operators import AutomatonOp, Definer, GraphOp, Layer, Operator, RulesOp, SituationOp
@@ -76,7 +77,8 @@ class Layering:
                 case Rule() as query:
                     rules[number] = query
         if composites:
-            yield GraphOp(tuple(composites), build_graph(list(composites.values())))
+            graph = build_graph(list(composites.values()))
+            yield GraphOp(tuple(composites), graph if fed else with_chains(graph))
         if rules:
             silent = (self._numbers[place] for place in places if place not in told)
             yield RulesOp(tuple(rules), tuple(rules.values()), frozenset(silent))

@@ -27,6 +27,8 @@ def greatest_spans(graph: Graph) -> list[Span]:
     for node in graph.nodes:
         inputs = [spans[number] for number in node.inputs]
         match node.pattern:
+            case Without(pattern) if node.chain is not None:
+                spans.append(span_limit(pattern.where, pattern) if isinstance(pattern, Follow) else None)
             case Source(where=where):
                 spans.append(span_limit(where, node.pattern))
             case Follow(where=where, among=among):
@@ -79,17 +81,18 @@ def _asked_of(pattern: Composite, side: int, span: Span) -> Span:
 
 def span_limit(tests: Iterable[Predicate], pattern: Composite) -> Span:
     """The most ticks from the start to the end of a composite that satisfies the tests."""
-    return least(*(most for test in conjuncts(tests) for most in [_span_of(test, pattern)]))
+    return least(*(most for test in conjuncts(tests) for most in [span_of(test, pattern)]))
 
 
 def is_implied(test: Predicate, pattern: Composite, limit: Span) -> bool:
     """Whether a test says no more than that the span is at most the limit."""
-    most = _span_of(test, pattern)
+    most = span_of(test, pattern)
     exact = isinstance(test, Comparison) and test.operator != "="
     return limit is not None and most is not None and exact and limit <= most
 
 
-def _span_of(test: Predicate, pattern: Composite) -> Span:
+def span_of(test: Predicate, pattern: Composite) -> Span:
+    """The most ticks from start to end that a test allows; None: it says nothing of them."""
     term, most = at_most(test)
     whole = term in (Elapsed(), Elapsed(first_variable(pattern), last_variable(pattern)))
     return most if term is not None and whole else None

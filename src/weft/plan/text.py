@@ -62,7 +62,9 @@ def _predicates(plan: Plan) -> set[Node]:
             case AutomatonOp():
                 found.update(Determinizer(operator.query, operator.automaton).predicates[1:])
             case GraphOp():
-                found.update(node.pattern for node in operator.graph.nodes if isinstance(node.pattern, Source))
+                nodes = operator.graph.nodes
+                found.update(node.pattern for node in nodes if isinstance(node.pattern, Source))
+                found.update(part for node in nodes if node.chain is not None for part in node.chain.predicates)
             case SituationOp(way=KeyedSequence(guards=guards)):
                 found.update(guards)
             case SituationOp(way=Search(fills=fills)):

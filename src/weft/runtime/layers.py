@@ -14,6 +14,7 @@ from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationO
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.classify.classifier import Predicates
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.derived import Derived, derived, slots_of
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.run import GraphRun
@@ -28,8 +29,8 @@ RULES = "rules"
 LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
 
-def runs_of(layer: Layer, lane: Lane | None = None) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
-    """What runs the operators of a layer, by kind, and the numbers of their queries. Predicates are shared by all.
+def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
+    """What runs the operators of a layer, by kind, and the numbers of their queries. All share predicates and keys.
 
     `lane`: the share of the work that is done here; None: all of it.
     """
@@ -37,12 +38,12 @@ def runs_of(layer: Layer, lane: Lane | None = None) -> Iterator[tuple[str, Run, 
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
     if automata:
-        yield "regular", RegularRun(automata, predicates, lane), tuple(op.number for op in automata)
+        yield "regular", RegularRun(automata, predicates, keys, lane), tuple(op.number for op in automata)
     if situations:
         yield "situations", SituationRun(situations, predicates, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
-            yield "graph", GraphRun(op.graph, predicates), op.numbers
+            yield "graph", GraphRun(op.graph, predicates, keys), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
 
@@ -56,7 +57,8 @@ class LayerRun:
         self.network = layer.network
         self.runs: dict[str, Run] = {}
         self.numbers: dict[str, list[int]] = {}  # of the queries of each run
-        for kind, run, numbers in runs_of(layer, lane):
+        self._keys = Keys()
+        for kind, run, numbers in runs_of(layer, self._keys, lane):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
         self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
@@ -153,6 +155,7 @@ class LayerRun:
 
     def _pass(self, time: int) -> None:
         self.clock = max(self.clock, time)
+        self._keys.sweep()
         if self._merge is not None and self._merge.known > self._forget_at:
             self.oldest()
             self._forget_at = max(LEAST_PLACES, 2 * self._merge.known)
@@ -245,19 +248,20 @@ class LayerRun:
         if self._merge is not None:
             small |= self._merge.small()
             arrays += self._merge.arrays()
-        pages = self._paging.changes(small, arrays)
+        pages = self._paging.changes(small, arrays) | pages_under("keys/", self._keys.snapshot())
         for kind, run in self.runs.items():
             pages |= pages_under(f"{kind}/", run.snapshot())
         return pages
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
-        kinds = tuple(f"{kind}/" for kind in self.runs)
+        kinds = ("keys/", *(f"{kind}/" for kind in self.runs))
         own = {name: page for name, page in pages.items() if not name.startswith(kinds)}
         self._paging.load(own)
         self.clock = json.loads(own["clock"])
         if self._merge is not None:
             self._merge.load(own)
+        self._keys.load(pages_below("keys/", pages))
         for kind, run in self.runs.items():
             run.load(pages_below(f"{kind}/", pages))
 

@@ -11,8 +11,8 @@ from weft.algebra.predicates import And, Predicate
 from weft.algebra.query import Program
 from weft.optimizer.atoms import conditions_of
 from weft.plan.atoms import IsType
+from weft.plan.one_event import at_hand, is_of_one_event
 from weft.runtime.classify.classifier import Classifier, Predicates
-from weft.runtime.classify.conditions import at_hand, is_of_one_event
 from weft.runtime.events import EventBatch
 from weft.statistics import TICKS_PER_SECOND, Statistics
 

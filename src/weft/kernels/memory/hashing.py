@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from weft.kernels.jit import inlined, kernel
+from weft.kernels.memory.prefetch import prefetch
 from weft.kernels.signatures import READ, Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -28,6 +29,7 @@ NUMBER, NUMBER_TOO = np.uint64(0x243F6A8885A308D3), np.uint64(0x452821E638D01377
 FRACTION, FRACTION_TOO = np.uint64(0x13198A2E03707344), np.uint64(0xBE5466CF34E90C6C)
 BOOLEAN, BOOLEAN_TOO = np.uint64(0xA4093822299F31D0), np.uint64(0xC0AC29B7C97C50DD)
 TEXT, TEXT_TOO = np.uint64(0x082EFA98EC4E6C89), np.uint64(0x3F84D5B5B5470917)
+AHEAD = np.uint64(12)  # rows whose places are fetched before it is their turn
 PAGE_BITS = 12  # slots per page of a snapshot, as a power of two
 NULL, UNKNOWN = -2, -1  # what stands for the id of a missing text and of one that is not in the table
 
@@ -326,6 +328,8 @@ def find_keys(
     """
     mask = np.uint64(len(table) // 2 - 1)
     for i in range(np.uint64(row), np.uint64(len(has))):
+        if i + AHEAD < np.uint64(len(has)):
+            prefetch(table, (first[i + AHEAD] & mask) << np.uint64(1))
         if not has[i]:
             slots[i] = -1
             continue

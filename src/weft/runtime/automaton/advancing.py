@@ -159,7 +159,8 @@ class AutomatonRun:
 
     def clear_slots(self, slots: Int32s) -> None:
         """Forget partitions, so that their slots can be given to others."""
-        self.state.active.reshape(-1, self.tables.words)[slots] = 0
+        rows = self.state.active.reshape(-1, self.tables.words)
+        rows[slots[slots < len(rows)]] = 0
 
     # -- state that survives a restart ------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from weft.runtime.automaton.windows import WindowKeys
 from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.functions import to_column
-from weft.runtime.classify.keys import KeyCoder
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
@@ -42,15 +42,15 @@ from weft.runtime.state.pages import (
 
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
-LEAST_TEXTS = 1024  # fewer texts, or partitions, are not worth a sweep
-LEAST_PARTITIONS = 4096
+LEAST_TEXTS = 1024  # fewer texts are not worth a sweep
 
 
 class QueryRun:
     """One query at work: from classified events to reported matches."""
 
-    def __init__(self, op: AutomatonOp, share: RankShare | None = None) -> None:
+    def __init__(self, op: AutomatonOp, keys: Keys, share: RankShare | None = None) -> None:
         self.query = query = op.query
+        self.key = keys.use(query.partition, self) if query.partition else None
         self.run = AutomatonRun(query, op.automaton, share)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
@@ -117,6 +117,21 @@ class QueryRun:
             conditions.drop_texts(self.run.state.payload, self.run.live_nodes())
             self._saved = 0
             self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
+
+    def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
+        """Which partitions have partial matches, or a session that may go on."""
+        live = np.zeros(capacity, bool)
+        own = self.run.live_slots(self.horizon)[:capacity]
+        live[: len(own)] = own
+        if self.sessions is not None:
+            live |= self.sessions.live(capacity, self.time)
+        return live
+
+    def clear_slots(self, slots: Int32s) -> None:
+        """Forget partitions."""
+        self.run.clear_slots(slots)
+        if self.sessions is not None:
+            self.sessions.clear(slots)
 
     def changes(self) -> tuple[dict[str, bytes], list[str]]:
         """Pages of the state that may have changed, and the names of pages that have not and still matter."""
@@ -199,20 +214,17 @@ class RegularRun(Run):
     spans = True
 
     def __init__(
-        self, operators: Sequence[AutomatonOp], predicates: Predicates | None = None, lane: Lane | None = None
+        self, operators: Sequence[AutomatonOp], predicates: Predicates, keys: Keys, lane: Lane | None = None
     ) -> None:
         ranked = lane is not None and isinstance(lane.split, ByRank)
         shares = [RankShare(lane.share, lane.shares) if ranked and lane is not None else None for _ in operators]
         self._queries = tuple(op.query for op in operators)
         both = enumerate(zip(operators, shares, strict=True))
-        made = {place: QueryRun(op, share) for place, (op, share) in both if op.query.limit != 0}
+        made = {place: QueryRun(op, keys, share) for place, (op, share) in both if op.query.limit != 0}
         self._runs = list(made.values())
         self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs], predicates)
-        partitions = dict.fromkeys(run.query.partition for run in self._runs if run.query.partition)
-        self._coders = {partition: KeyCoder(partition) for partition in partitions}
-        self._sweep_at = dict.fromkeys(partitions, LEAST_PARTITIONS)
         self._store = PageStore()
 
     @property
@@ -224,6 +236,9 @@ class RegularRun(Run):
         """Let some queries see nothing more."""
         gone = {self._queries[place].name for place in places}
         kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in gone]
+        for run in self._runs:
+            if run.query.name in gone and run.key is not None:
+                run.key.users.remove(run)
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
@@ -266,25 +281,9 @@ class RegularRun(Run):
         }
 
     def sweep(self) -> None:
-        """Give up what can no longer matter: expired nodes, texts, and partitions without partial matches."""
+        """Give up what can no longer matter: expired nodes and texts."""
         for run in self._runs:
             run.sweep()
-        for partition, coder in self._coders.items():
-            if coder.capacity <= self._sweep_at[partition]:
-                continue
-            runs = [run for run in self._runs if run.query.partition == partition]
-            live = np.zeros(coder.capacity, bool)
-            for run in runs:
-                live |= run.run.live_slots(run.horizon)[: coder.capacity]
-                if run.sessions is not None:
-                    live |= run.sessions.live(coder.capacity, run.time)
-            dead = np.flatnonzero(~live).astype(np.int32)
-            for run in runs:
-                run.run.clear_slots(dead)
-                if run.sessions is not None:
-                    run.sessions.clear(dead)
-            coder.release(dead)
-            self._sweep_at[partition] = max(LEAST_PARTITIONS, 2 * int(live.sum()))
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
@@ -294,35 +293,29 @@ class RegularRun(Run):
             changed, unchanged = run.changes()
             pages.update(pages_under(f"query/{number}/", changed))
             kept += (f"query/{number}/{name}" for name in unchanged)
-        changes = self._store.changes(pages.items(), kept)
-        for number, coder in enumerate(self._coders.values()):
-            changes.update(pages_under(f"keys/{number}/", coder.snapshot()))
-        return changes
+        return self._store.changes(pages.items(), kept)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
         for number, run in zip(self._numbers, self._runs, strict=True):
             run.load(pages_below(f"query/{number}/", pages))
-        for number, partition in enumerate(self._coders):
-            self._coders[partition] = KeyCoder.restore(partition, pages_below(f"keys/{number}/", pages))
         self._store.load(pages_under("query/", pages_below("query/", pages)))
 
     def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
         """Query by query, the letters and partitions of the events. Letters are good until the next query."""
         if not len(batch):
             return
-        slots = {partition: coder.code(batch) for partition, coder in self._coders.items()}
-        for run in self._runs:
+        slots = [_ONE_PARTITION if run.key is None else run.key.code(batch) for run in self._runs]
+        for run, own in zip(self._runs, slots, strict=True):
             if run.sessions is not None and run.sessions.column not in batch.columns:
-                batch = run.sessions.marked(batch, slots.get(run.query.partition, _ONE_PARTITION))
+                batch = run.sessions.marked(batch, own)
         coded = self._classifier.code(batch)
         letters = np.empty(len(batch), np.int32)
-        for number, run in zip(self._numbers, self._runs, strict=True):
+        for number, run, own in zip(self._numbers, self._runs, slots, strict=True):
             self._classifier.letters_of(number, coded, letters)
             known, count = run.run.tables.letters_known, self._classifier.letter_count(number)
             if count > known:
                 run.run.learn_letters([self._classifier.truths(number, letter) for letter in range(known, count)])
-            partition = run.query.partition
-            if partition:
-                run.run.reserve_slots(self._coders[partition].capacity)
-            yield run, letters, slots[partition] if partition else _ONE_PARTITION
+            if run.key is not None:
+                run.run.reserve_slots(run.key.capacity)
+            yield run, letters, own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
 from weft.plan.graph import reports_some_runs
+from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
 from weft.runtime.joins.operators import (
     AfterOperator,
@@ -32,7 +33,8 @@ def build_operators(build: Build) -> list[Operator]:
     """The operators of all nodes, in their order."""
     made: list[Operator] = []
     for number, node in enumerate(build.graph.nodes):
-        made.append(_operator_of(node.pattern)(build, number))
+        kind = ChainOperator if node.chain is not None else _operator_of(node.pattern)
+        made.append(kind(build, number))
     for operator in made:
         operator.link(build)
     return made

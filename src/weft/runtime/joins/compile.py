@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.algebra.analysis.binding import always_bound
-from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Source, Without
-from weft.algebra.predicates import And, Attribute, Comparison, Expression, Predicate
+from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Without
+from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
 from weft.algebra.terms import Previous, conjuncts
-from weft.plan.atoms import IsType
 from weft.plan.graph import Graph, GraphNode, links_members
-from weft.runtime.classify.conditions import at_hand, is_of_one_event
 from weft.runtime.joins.code import Compiler, View
 
 
@@ -33,25 +31,6 @@ def start_view(view: View) -> View:
     return View("start", view.nodes, view.variables, view.bound)
 
 
-def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:
-    """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
-    parts = conjuncts(source.where)
-    easy = [part for part in parts if is_of_one_event(part)]
-    rest = tuple(part for part in parts if not is_of_one_event(part))
-    return And((IsType(source.type), *map(at_hand, easy))), rest
-
-
-def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
-    """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
-    if not isinstance(operand, Source) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
-        return None
-    return at_hand(test)
-
-
-def _variables(predicate: Predicate) -> set[str | None]:
-    return {node.variable for node in predicate.walk() if isinstance(node, Attribute)}
-
-
 def order_matters(graph: Graph) -> list[bool]:
     """For each node whether someone depends on the order of occurrences that end at the same time.
 
@@ -67,7 +46,7 @@ def order_matters(graph: Graph) -> list[bool]:
             matters[inputs[1]] = True
         elif isinstance(pattern, Repeat):
             matters[inputs[0]] |= pattern.pick == "longest" or matters[number]
-        elif isinstance(pattern, Filter | After | Without):
+        elif inputs and isinstance(pattern, Filter | After | Without):
             matters[inputs[0]] |= matters[number]
     return matters
 

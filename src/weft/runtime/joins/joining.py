@@ -10,9 +10,10 @@ from weft.algebra.predicates import Predicate
 from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
 from weft.plan.graph import source_types
+from weft.plan.one_event import own_predicate
 from weft.plan.spans import Span, is_implied, waiting_limit
 from weft.runtime.events import Int64s
-from weft.runtime.joins.compile import key_columns, operands_of, own_predicate, start_view
+from weft.runtime.joins.compile import key_columns, operands_of, start_view
 from weft.runtime.joins.operators import NOTHING, Build, Operator, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}

@@ -42,7 +42,8 @@ class Layouts:
         return np.array([part for slot in self._ordered(node) for part in self._fill(node, slot, branch)], np.int64)
 
     def _owner(self, node: int) -> int:
-        while isinstance(self._graph.nodes[node].pattern, Filter | Without | Repeat | After):
+        passing = Filter | Without | Repeat | After
+        while self._graph.nodes[node].inputs and isinstance(self._graph.nodes[node].pattern, passing):
             node = self._graph.nodes[node].inputs[0]
         return node
 
@@ -59,6 +60,9 @@ class Layouts:
         pattern, inputs = self._graph.nodes[node].pattern, self._graph.nodes[node].inputs
         if isinstance(pattern, Source):
             return rows.THE_EVENT, 0, 0
+        if self._graph.nodes[node].chain is not None:  # all but the last of its events are on the left, by number
+            last = len(pattern.variables) - 1
+            return (rows.FROM_RIGHT, 0, 0) if variable == last else (rows.FROM_LEFT, variable, 0)
         if isinstance(pattern, Repeat | After):
             place = self.slot(inputs[0], what, variable)
             return (rows.FROM_LEFT if isinstance(pattern, After) else _MERGED[what]), place, place

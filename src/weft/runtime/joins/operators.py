@@ -16,11 +16,12 @@ from weft.algebra.composites import After, Filter, Repeat, Source
 from weft.algebra.predicates import Predicate
 from weft.kernels.joins import buckets, joining, occurrences
 from weft.plan.graph import Graph
+from weft.plan.one_event import source_predicates
 from weft.plan.spans import Span
 from weft.runtime.events import Int64s
 from weft.runtime.joins.arena import Arena, with_room
 from weft.runtime.joins.code import Compiler
-from weft.runtime.joins.compile import source_predicates, view_of
+from weft.runtime.joins.compile import view_of
 from weft.runtime.joins.layout import Layouts
 
 ENDLESS = int(occurrences.MOST)

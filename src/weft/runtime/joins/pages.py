@@ -15,7 +15,7 @@ from weft.runtime.events import Int64s
 from weft.runtime.joins.joining import SequencesOperator
 from weft.runtime.joins.operators import Operator, Store
 from weft.runtime.state import paging
-from weft.runtime.state.paging import Growing, Pages, growing_array
+from weft.runtime.state.paging import Array, Growing, Pages, growing_array
 
 if TYPE_CHECKING:
     from weft.runtime.joins.run import GraphRun
@@ -81,6 +81,14 @@ def load_store(run: GraphRun, operator: Operator, store: Store, kept: Int64s) ->
     )
 
 
+def chain_arrays(run: GraphRun) -> Iterator[tuple[str, Array]]:
+    """What waits in chains."""
+    for chain in run.chains:
+        yield f"node/{chain.number}/heads", chain.heads
+        yield f"node/{chain.number}/entries", chain.used().ravel()
+        yield f"node/{chain.number}/state", chain.state
+
+
 def growing_parts(run: GraphRun) -> Iterator[Growing]:
     """What is only added to, between sweeps."""
     arena, texts, remembered = run.arena, run.arena.texts, run.remembered
@@ -117,6 +125,10 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
             load_store(run, operator, store, pages.numbers(f"{name}/store/{side}").reshape(-1, 4))
         if isinstance(operator, SequencesOperator):
             operator.members, operator.reach = pages.numbers(f"{name}/members"), pages.numbers(f"{name}/reach")
+    for chain in run.chains:
+        chain.heads, chain.entries, chain.state = (
+            pages.numbers(f"node/{chain.number}/{part}") for part in ("heads", "entries", "state")
+        )
     for number, (output, taken) in enumerate(zip(run.outputs, summary["taken"], strict=True)):
         output.taken = taken
         if output.reported is not None:

@@ -17,15 +17,17 @@ from weft.plan.graph import Graph, GraphOutput
 from weft.plan.spans import useful_spans
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
+from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.code import Columns, Compiler
 from weft.runtime.joins.compile import order_matters
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
 from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
-from weft.runtime.joins.pages import growing_parts, load_graph, store_pages, summary_of
+from weft.runtime.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.machine.code import Code
 from weft.runtime.matches import Int32s, MatchBatch
@@ -63,7 +65,7 @@ def _binds_again(pattern: Composite) -> bool:
 class GraphRun(Run):
     """The composite queries of a layer, as one graph."""
 
-    def __init__(self, graph: Graph, predicates: Predicates | None = None) -> None:
+    def __init__(self, graph: Graph, predicates: Predicates, keys: Keys) -> None:
         self.graph = graph
         columns, layouts, code = Columns(), Layouts(self.graph), Code()
         compiler = Compiler(layouts, columns, code)
@@ -77,6 +79,9 @@ class GraphRun(Run):
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
+        self.chains = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
+        for chain in self.chains:
+            chain.read(predicates, keys)
         asked = [*(source.predicate for source in self._sources), *build.truths.predicates]
         self._classifier = Classifier([[predicate] for predicate in asked], predicates)
 
@@ -132,7 +137,8 @@ class GraphRun(Run):
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        return self.paging.changes({"summary": summary_of(self), **dict(store_pages(self))}, (), growing_parts(self))
+        small = {"summary": summary_of(self), **dict(store_pages(self))}
+        return self.paging.changes(small, chain_arrays(self), growing_parts(self))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
@@ -143,12 +149,14 @@ class GraphRun(Run):
 
     def _steps(self, batch: EventBatch) -> Iterator[None]:
         """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
-        at, truths = 0, self._truths(batch)
+        at, truths, seen = 0, self._truths(batch), [chain.seen(batch) for chain in self.chains]
         while at < len(batch):
             before = self.arena.row_count
             part = blocks.slice(batch, at, self._events_at_once)
-            self._take(part, [truth[at : at + len(part)] for truth in truths])
-            at += len(part)
+            end = at + len(part)
+            kept = self._looked(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
+            self._take(part, [truth[at:end] for truth in truths], kept)
+            at = end
             made = self.arena.row_count - before
             yield
             sweep_graph(self)
@@ -157,9 +165,16 @@ class GraphRun(Run):
             elif made < MOST_ROWS // 4:
                 self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
 
-    def _take(self, batch: EventBatch, truths: Sequence[npt.NDArray[np.bool_]]) -> None:
+    def _looked(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> npt.NDArray[np.bool_]:
+        """Let chains look at events, given their letters and keys; those that they keep."""
+        kept = np.zeros(len(batch), bool)
+        for chain, (letters, slots) in zip(self.chains, seen, strict=True):
+            chain.look(batch, letters, slots, self.arena.event_count, kept)
+        return kept
+
+    def _take(self, batch: EventBatch, truths: Sequence[npt.NDArray[np.bool_]], kept: npt.NDArray[np.bool_]) -> None:
         masks = truths[: len(self._sources)]
-        relevant = np.flatnonzero(np.logical_or.reduce(masks))
+        relevant = np.flatnonzero(np.logical_or.reduce([*masks, kept]))
         bits = np.zeros(len(relevant), np.int64)
         for number, truth in enumerate(truths[len(masks) :]):
             bits |= truth[relevant].astype(np.int64) << number
@@ -169,6 +184,8 @@ class GraphRun(Run):
         numbers[relevant] = np.arange(first, first + len(relevant))
         for source, mask in zip(self._sources, masks, strict=True):
             source.chosen = numbers[mask]
+        for chain in self.chains:
+            chain.number_kept(first, numbers)
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
     def _truths(self, batch: EventBatch) -> list[npt.NDArray[np.bool_]]:

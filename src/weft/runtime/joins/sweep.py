@@ -22,7 +22,7 @@ _FEW, _MUCH = 256, 6  # a store is made anew when it has room for so many, and s
 
 def sweep_graph(run: GraphRun) -> None:
     """Give up rows, events and texts that nothing waits for, when there are many."""
-    if run.arena.row_count <= run.sweep_at:
+    if max(run.arena.row_count, run.arena.event_count) <= run.sweep_at:
         return
     _trim(run)
     arena = run.arena
@@ -48,7 +48,7 @@ def sweep_graph(run: GraphRun) -> None:
             store.table,
             store.control,
         )
-    run.sweep_at = max(LEAST_ROWS, 3 * arena.row_count)
+    run.sweep_at = max(LEAST_ROWS, 3 * max(arena.row_count, arena.event_count))
     run.paging.renumbered()
 
 
@@ -66,6 +66,8 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
     """Move the rows and events that are needed down; the new ids of rows."""
     arena = run.arena
     live_events = np.zeros(arena.event_count, bool)
+    for chain in run.chains:
+        chain.repack(run.running.clock, live_events)
     held = [ids for operator in run.operators for ids in (operator.given(), *operator.roots())]
     for ids in held:
         live[ids[ids >= 0]] = True
@@ -76,6 +78,8 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
     arena.event_count = int(compact.slide_events(arena.events, arena.values, arena.width, live_events))
     for ids in held:
         ids[:] = places[ids]
+    for chain in run.chains:
+        chain.renumber(event_places)
     if arena.event_count:
         run.remembered.forget(int(arena.events[occurrences.POSITION]))
     else:

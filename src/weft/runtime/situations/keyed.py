@@ -206,7 +206,7 @@ class KeyedRun:
             rows[:] = self._members.keep(live)[rows]
             self._sweep_members_at = max(LEAST_ROWS, 2 * len(self._members))
         coder = self._coder
-        if coder is None or coder.capacity <= self._sweep_at:
+        if coder is None or coder.live <= self._sweep_at:
             return
         live = self._live_keys()[: coder.capacity]
         dead = np.flatnonzero(~live).astype(np.int32)

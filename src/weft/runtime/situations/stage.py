@@ -182,7 +182,7 @@ class Stage:
             self._key_members[known] = numbers[self._key_members[known]]
             self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
         coder = self._coder
-        if coder is not None and not self._remembers_keys and coder.capacity > self._sweep_keys_at:
+        if coder is not None and not self._remembers_keys and coder.live > self._sweep_keys_at:
             live = self.memory.keys()[: coder.capacity, partitions.OPEN_PARTS] > 0
             coder.release(np.flatnonzero(~live))
             self._key_members[np.flatnonzero(~live[: len(self._key_members)])] = -1

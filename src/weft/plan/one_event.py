@@ -1,9 +1,10 @@
-"""Conditions of composite patterns as predicates on the event at hand, which the classifier answers."""
+"""Conditions that read one event only: as predicates on the event at hand, which the classifier works out."""
 
 from __future__ import annotations
 
 import re
 
+from weft.algebra.composites import Composite, Source
 from weft.algebra.predicates import (
     Always,
     And,
@@ -20,7 +21,8 @@ from weft.algebra.predicates import (
     Or,
     Predicate,
 )
-from weft.algebra.terms import Contains
+from weft.algebra.terms import Contains, conjuncts
+from weft.plan.atoms import IsType
 
 _OF_ONE_EVENT = (
     Always,
@@ -37,6 +39,25 @@ _OF_ONE_EVENT = (
     Not,
     Or,
 )
+
+
+def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:
+    """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
+    parts = conjuncts(source.where)
+    easy = [part for part in parts if is_of_one_event(part)]
+    rest = tuple(part for part in parts if not is_of_one_event(part))
+    return And((IsType(source.type), *map(at_hand, easy))), rest
+
+
+def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
+    """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
+    if not isinstance(operand, Source) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
+        return None
+    return at_hand(test)
+
+
+def _variables(predicate: Predicate) -> set[str | None]:
+    return {node.variable for node in predicate.walk() if isinstance(node, Attribute)}
 
 
 def is_of_one_event(predicate: Predicate) -> bool:

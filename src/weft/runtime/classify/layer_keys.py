@@ -1,0 +1,105 @@
+"""Keys once: the keys that operators of a layer ask for, each worked out once for the batch at hand.
+
+A key keeps its slot as long as one of its users has something there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.runtime.buffers import values_of
+from weft.runtime.classify.keys import KeyCoder, Partition, Slots
+from weft.runtime.events import EventBatch
+from weft.runtime.running import pages_below, pages_under
+
+Mask = npt.NDArray[np.bool_]
+LEAST_SLOTS = 1 << 12  # fewer are not worth a sweep
+
+
+class KeyUser(Protocol):
+    """Who keeps something for each key."""
+
+    def live_slots(self, capacity: int) -> Mask:
+        """Which of so many slots it has something in."""
+
+    def clear_slots(self, slots: Slots) -> None:
+        """Forget what is in these slots: other keys will have them."""
+
+
+class SharedKey:
+    """The slots of one key, for all who ask for it."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.coder = KeyCoder(partition)
+        self.users: list[KeyUser] = []
+        self._batch: EventBatch | None = None
+        self._slots: Slots = np.empty(0, np.int32)
+        self._sweep_at = LEAST_SLOTS
+
+    @property
+    def capacity(self) -> int:
+        """Every slot is below it."""
+        return self.coder.capacity
+
+    def code(self, batch: EventBatch) -> Slots:
+        """The slot of each event's key, -1 for an event without one; not to be written to."""
+        if batch is not self._batch:
+            self._batch, self._slots = batch, self.coder.code(batch)
+        return self._slots
+
+    def code_equal(self, batch: EventBatch) -> Slots:
+        """The same where keys are compared by `=`: what is not a number equals nothing, so there is no key."""
+        slots = self.code(batch)
+        for (name,) in self.coder.partition:
+            numbers = batch.columns[name].numbers if name in batch.columns else None
+            if numbers is not None and len(numbers) and (values := values_of(numbers)).dtype == np.float64:
+                slots = np.where(np.isnan(values) & (slots >= 0), np.int32(-1), slots)
+        return slots
+
+    def sweep(self) -> None:
+        """Give up the keys that nobody needs, when there are many."""
+        if self.coder.live <= self._sweep_at:
+            return
+        live = np.zeros(self.capacity, bool)
+        for user in self.users:
+            live |= user.live_slots(self.capacity)
+        dead = np.flatnonzero(~live).astype(np.int32)
+        for user in self.users:
+            user.clear_slots(dead)
+        self.coder.release(dead)
+        self._batch = None
+        self._sweep_at = max(LEAST_SLOTS, 2 * int(live.sum()))
+
+
+class Keys:
+    """The keys of a layer."""
+
+    def __init__(self) -> None:
+        self._shared: dict[Partition, SharedKey] = {}
+
+    def use(self, partition: Partition, user: KeyUser) -> SharedKey:
+        """The key with these parts, which has one more user."""
+        shared = self._shared.setdefault(partition, SharedKey(partition))
+        shared.users.append(user)
+        return shared
+
+    def sweep(self) -> None:
+        """Give up the keys that nobody needs, when there are many."""
+        for shared in self._shared.values():
+            shared.sweep()
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages that changed since the last snapshot; None: the page is gone."""
+        pages: dict[str, bytes | None] = {}
+        for number, shared in enumerate(self._shared.values()):
+            pages |= pages_under(f"{number}/", shared.coder.snapshot())
+        return pages
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        for number, (partition, shared) in enumerate(self._shared.items()):
+            shared.coder = KeyCoder.restore(partition, pages_below(f"{number}/", pages))

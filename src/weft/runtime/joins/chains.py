@@ -1,0 +1,139 @@
+"""A chain by key at work: it looks at the events of a batch itself, and makes rows of its matches only."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.joins import chain, joining, occurrences
+from weft.plan.spans import least
+from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.joins.arena import with_room
+from weft.runtime.joins.operators import NOTHING, Build, Operator, Running
+
+Mask = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+
+
+class ChainOperator(Operator):
+    """A chain. Of a batch, `look` is to be called first, and `number` when the events that it keeps have numbers."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        found = build.graph.nodes[number].chain
+        assert found is not None
+        self.partition = tuple((name,) for name in found.key)
+        self.predicates = found.predicates
+        withins = [step.within for step in found.steps]
+        worths = [least(build.spans[number], *withins[place:]) for place in range(len(withins))]
+        limits = [limit for pair in zip(withins, worths, strict=True) for limit in pair]
+        self.steps = np.array([-1 if limit is None else limit for limit in limits], np.int64)
+        self.waits = len(found.steps) - 1
+        self.width = chain.EVENTS + self.waits
+        self.state = np.zeros(chain.CONTROL, np.int64)
+        self.state[chain.STAMP] = 1
+        self.heads: Int64s = np.zeros(0, np.int64)  # for each key and step, the first entry
+        self.entries: Int64s = np.empty(64 * self.width, np.int64)
+        self._bits: Int64s = NOTHING
+        self._found: Int64s = np.empty(64 * (self.waits + 1), np.int64)
+
+    def read(self, predicates: Predicates, keys: Keys) -> None:
+        """Share what is known of a batch with all that look at it."""
+        self._classifier = Classifier([self.predicates], predicates)
+        self._keys = keys.use(self.partition, self)
+
+    def seen(self, batch: EventBatch) -> tuple[Int32s, Int32s]:
+        """The letter and the key of each event."""
+        (letters,) = self._classifier.letters(batch)
+        known = self._classifier.letter_count(0)
+        truths = [self._classifier.truths(0, letter) for letter in range(len(self._bits), known)]
+        bits = [sum(1 << place for place, truth in enumerate(truth) if truth) for truth in truths]
+        of_use = (1 << (self.waits + 1)) - 1 | 1 << (2 * self.waits + 2)
+        self._bits = np.append(self._bits, np.array([word if word & of_use else 0 for word in bits], np.int64))
+        slots = self._keys.code_equal(batch)
+        if len(self.heads) < self._keys.capacity * self.waits:
+            more = 2 * self._keys.capacity * self.waits - len(self.heads)
+            self.heads = np.append(self.heads, np.zeros(more, np.int64))
+        return letters, slots
+
+    def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int, kept: Mask) -> None:
+        """Take events, which have numbers from `first` on for now, and mark those that it keeps."""
+        at, state = 0, self.state
+        while True:
+            at = chain.follow_keys(
+                self.steps,
+                self._bits,
+                letters,
+                slots,
+                batch.starts,
+                batch.ends,
+                at,
+                first,
+                self.heads,
+                self.entries,
+                state,
+                kept,
+                self._found,
+            )
+            if at == len(batch):
+                return
+            self.entries = with_room(self.entries, len(self.entries), 64 * self.width)
+            self._found = with_room(self._found, len(self._found), 64 * (self.waits + 1))
+
+    def number_kept(self, first: int, numbers: Int64s) -> None:
+        """Give the events of the last batch, which were numbered from `first` on, the numbers they have now."""
+        chain.number(self.used().ravel(), self.width, chain.EVENTS, first, numbers)
+        chain.number(self.matches().ravel(), self.waits + 1, 0, first, numbers)
+
+    def matches(self) -> Int64s:
+        """The events of the matches that have no rows yet, one match per row."""
+        return self._found[: self.state[chain.OUT] * (self.waits + 1)].reshape(-1, self.waits + 1)
+
+    def link(self, build: Build) -> None:
+        """The slots of rows: each of the chain's variables is one event."""
+        self.spec = build.layouts.spec(self.number)
+        sides = [(occurrences.FROM_LEFT, place, 0) for place in range(self.waits)]
+        self._inner = np.array([*sides, (occurrences.FROM_RIGHT, 0, 0)], np.int64)
+
+    def advance(self, run: Running) -> None:
+        """Make rows of the matches."""
+        found, arena = self.matches(), run.arena
+        if len(found):
+            rows = arena.add_sources(np.ascontiguousarray(found[:, 0]), 1)
+            for place in range(1, self.waits + 1):
+                spec = self.spec if place == self.waits else np.delete(self._inner, range(place, self.waits), 0).ravel()
+                rights = arena.add_sources(np.ascontiguousarray(found[:, place]), 1)
+                rows = arena.join(rows, rights, occurrences.PAIR, place, spec)
+            begin = int(self.control[joining.OUT])
+            self.give(rows)
+            self.state[chain.OUT] = 0
+            self.put_in_order(arena, begin)
+        self.safe = run.clock
+
+    # -- giving up ------------------------------------------------------------------------------
+
+    def repack(self, clock: int, live: Mask) -> None:
+        """Give up what waits in vain, and mark the events of the rest."""
+        fresh = np.empty(max(64, 2 * int(self.state[chain.USED])) * self.width, np.int64)
+        chain.repack(self.steps, clock, self.heads, self.entries, self.state, fresh, live)
+        self.entries = fresh
+
+    def renumber(self, places: Int64s) -> None:
+        """Take the new numbers of events."""
+        chain.number(self.used().ravel(), self.width, chain.EVENTS, 0, places)
+
+    def used(self) -> Int64s:
+        """The entries, one per row."""
+        return self.entries[: self.state[chain.USED] * self.width].reshape(-1, self.width)
+
+    def live_slots(self, capacity: int) -> Mask:
+        """See `KeyUser`."""
+        live = np.zeros(capacity, bool)
+        known = self.heads.reshape(-1, self.waits)[:capacity]
+        live[: len(known)] = known.any(axis=1)
+        return live
+
+    def clear_slots(self, slots: Int32s) -> None:
+        """See `KeyUser`: nothing waits there."""
