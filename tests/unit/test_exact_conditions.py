@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.harness import event, run_engine
 
+import weft
+
 MOST, LEAST = 2**63 - 1, -(2**63)
 EDGES = (2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, MOST, MOST - 1, LEAST, LEAST + 1, 0, 1, 7, -3)
 FLOATS = (2.0**53, 2.0**60, 2.0**63, -(2.0**63), 0.0, -0.0, 0.5, 1e300, math.inf)
@@ -219,3 +221,19 @@ def test_output_fields_keep_integers(engine: str, language: str) -> None:
     found = [list(match["event"].values()) for match in run_engine(engine, FIELDS[language], events, language)]
     assert found == [[a, b, a + b][: len(found[0])] for a, b in pairs]
     assert all(type(value) is int for values in found for value in values)
+
+
+COMPUTED = {
+    "ceql": "SELECT a[x] + 1 AS w, b[x] * 2 AS y WHERE A AS a ; A AS b WITHIN 9 EVENTS",
+    "eql": "SELECT a.x + 1 AS w, b.x * 2 AS y FROM A a ; A b",
+    "epn": "pattern P sequence(A a, A b) derive w = a.x + 1, y = b.x * 2",
+}
+
+
+@pytest.mark.parametrize("language", COMPUTED)
+def test_what_is_calculated_of_integers_is_one_also_among_floats(language: str) -> None:
+    program = weft.compile(COMPUTED[language], language=language)
+    events = [{"type": "A", "ts": at, "x": x} for at, x in enumerate([1, 2, 2.5])]
+    found = [repr(match.event) for match in weft.detect(events, program)]
+    assert found == [repr(match.event) for match in weft.detect(events, program, engine="meaning")]
+    assert found[0] == "{'w': 2, 'y': 4}"

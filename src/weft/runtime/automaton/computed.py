@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weft.algebra.predicates import Aggregate, Attribute, Expression
 from weft.runtime.classify import vectors
 from weft.runtime.classify.functions import Numbers, Vector, to_column
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown, unnamed_rows, worth
+from weft.runtime.exact import shown, worth
 from weft.tree import Node
 
 # The values of an attribute for all events bound to its variable, and where those of each match begin.
@@ -41,17 +40,7 @@ def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
     batch = EventBatch(pa.nulls(matches), places, places, places, columns=columns)
     if isinstance(plain, Attribute):  # the value of one event: it has the digits that it came with
         return shown(columns[plain.name], matches)
-    return shown(_named(to_column(vectors.evaluate(plain, batch), matches)), matches)
-
-
-def _named(column: Column) -> Column:
-    """The column with the digits of those numbers only that no float stands for."""
-    rows = unnamed_rows(column)
-    if column.exact is None:
-        return column
-    unnamed = np.zeros(len(column.exact), bool)
-    unnamed[rows] = True
-    return replace(column, exact=pc.if_else(pa.array(unnamed), column.exact, pa.scalar(None, pa.string())))
+    return shown(vectors.shown_column(plain, batch), matches)
 
 
 def _aggregate(function: str, column: Column, begins: Int64s, *, whole: bool) -> Column:

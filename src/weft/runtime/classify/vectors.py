@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -33,9 +34,9 @@ from weft.algebra.predicates import (
     Predicate,
     Value,
 )
-from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths
+from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import EXACT, Number, digits_at, unnamed_rows, worth
+from weft.runtime.exact import EXACT, Number, digits_at, unnamed_rows, whole_numbers, worth
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -91,19 +92,24 @@ def constant_of(expression: Expression) -> tuple[bool, Value | None]:
     return True, found.numbers.values.item()
 
 
-def evaluate(expression: Expression, batch: EventBatch) -> Vector:
-    """The values of an expression for the events of a batch."""
+def shown_column(expression: Expression, batch: EventBatch) -> Column:
+    """The values of an expression as they are shown: what is calculated of integers is one, also among floats."""
+    return to_column(evaluate(expression, batch, _attribute_by_kind), len(batch))
+
+
+def evaluate(expression: Expression, batch: EventBatch, read: Callable[[Column], Vector] | None = None) -> Vector:
+    """The values of an expression for the events of a batch; `read` gives those of an attribute."""
     match expression:
         case Literal(value):
             return _literal(value)
         case Attribute(name, None):
-            return attribute(batch.columns.get(name, Column()))
+            return (read or attribute)(batch.columns.get(name, Column()))
         case Negative(operand):
-            return arithmetic("-", _literal(0), evaluate(operand, batch))
+            return arithmetic("-", _literal(0), evaluate(operand, batch, read))
         case Arithmetic(symbol, left, right):
-            return arithmetic(symbol, evaluate(left, batch), evaluate(right, batch))
+            return arithmetic(symbol, evaluate(left, batch, read), evaluate(right, batch, read))
         case Call(function, operands, tick):
-            return call(function, [evaluate(operand, batch) for operand in operands], tick)
+            return call(function, [evaluate(operand, batch, read) for operand in operands], tick)
     raise TypeError(f"not an expression over the event at hand: {expression!r}")
 
 
@@ -138,6 +144,17 @@ def attribute(column: Column) -> Vector:
             flags.is_valid().to_numpy(zero_copy_only=False),
         )
     return Vector(numbers, texts, booleans)
+
+
+def _attribute_by_kind(column: Column) -> Vector:
+    """The values of an attribute, with integers among floats as such."""
+    vector = attribute(column)
+    if vector.numbers is None or column.exact is None:
+        return vector
+    is_whole, wholes = whole_numbers(column)
+    values = vector.numbers.objects()
+    values[is_whole] = wholes[is_whole].astype(object)
+    return replace(vector, numbers=Numbers(values, vector.numbers.valid))
 
 
 def compare(symbol: str, left: Vector, right: Vector) -> Mask:

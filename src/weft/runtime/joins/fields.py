@@ -14,7 +14,6 @@ from weft.plan.graph import GraphOutput
 from weft.runtime import blocks
 from weft.runtime.blocks import concat, take
 from weft.runtime.classify import vectors
-from weft.runtime.classify.functions import to_column
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown
 from weft.tree import Node
@@ -119,4 +118,4 @@ def column_of(value: Node, batch: EventBatch) -> Column:
     assert isinstance(value, Expression)
     if isinstance(value, Attribute):
         return batch.columns.get(value.name, Column())
-    return to_column(vectors.evaluate(value, batch), len(batch))
+    return vectors.shown_column(value, batch)
