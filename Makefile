@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo test lint mutants format bench wheel clean
+.PHONY: help setup demo test soak lint mutants format bench wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -27,6 +27,9 @@ demo: $(READY) ## find card fraud and a fire on an embedded Spark
 
 test: $(READY) ## run all tests, in two processes
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+soak: $(READY) ## feed every kind of pattern for long and count the bytes it holds
+	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/test_soak.py
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -48,9 +48,31 @@ def greatest_spans(graph: Graph) -> list[Span]:
     return spans
 
 
+def greatest_tails(graph: Graph) -> list[Span]:
+    """For each node, the most ticks from the end of an occurrence's first constituent to its own end.
+
+    An event by itself may be of any length, but nothing comes after it.
+    """
+    tails: list[Span] = []
+    for node, span in zip(graph.nodes, greatest_spans(graph), strict=True):
+        inputs = [tails[number] for number in node.inputs]
+        match node.pattern:
+            case Source():
+                tails.append(0)
+            case Filter() | Without():
+                tails.append(least(inputs[0], span))
+            case After(ticks=ticks):
+                tails.append(None if inputs[0] is None else inputs[0] + ticks)
+            case Union():
+                tails.append(None if None in inputs else max(tail for tail in inputs if tail is not None))
+            case _:
+                tails.append(span)
+    return tails
+
+
 def useful_spans(graph: Graph) -> list[Span]:
     """For each node, the greatest span with which an occurrence can be of use to anyone."""
-    greatest = greatest_spans(graph)
+    greatest, tails = greatest_spans(graph), greatest_tails(graph)
     wanted: list[list[Span]] = [[] for _ in graph.nodes]
     for output in graph.outputs:
         wanted[output.node].append(None)
@@ -60,7 +82,10 @@ def useful_spans(graph: Graph) -> list[Span]:
         own = None if None in asked else max(span for span in asked if span is not None)
         useful[number] = least(own, greatest[number])
         for side, place in enumerate(graph.nodes[number].inputs):
-            wanted[place].append(_asked_of(graph.nodes[number].pattern, side, useful[number]))
+            pattern = graph.nodes[number].pattern
+            is_between = side == 1 and isinstance(pattern, Without) and pattern.when == "between"
+            most = least(useful[number], tails[number]) if is_between else useful[number]
+            wanted[place].append(_asked_of(pattern, side, most))
     return useful
 
 

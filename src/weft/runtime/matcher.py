@@ -18,6 +18,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
+from weft.runtime.state.size import bytes_of
 from weft.tree import deep
 
 
@@ -163,6 +164,11 @@ class Matcher:
         return min((time for time in known if time is not None), default=None)
 
     # -- state ----------------------------------------------------------------------------------
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted."""
+        return bytes_of(self.layers)
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""

@@ -11,7 +11,7 @@ from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
 from weft.plan.graph import source_types
 from weft.plan.one_event import own_predicate
-from weft.plan.spans import Span, is_implied, waiting_limit
+from weft.plan.spans import Span, is_implied, least, waiting_limit
 from weft.runtime.events import Int64s
 from weft.runtime.joins.compile import key_columns, operands_of, start_view
 from weft.runtime.joins.operators import NOTHING, Build, Operator, Running, Store
@@ -261,7 +261,9 @@ class WithoutOperator(JoinOperator):
         assert isinstance(pattern, Without)
         before = pattern.when == "before"
         self.where = self.compile(build, pattern.where)
-        store = Store(1, -1 if before or self.span is None else self.span)
+        # What stands between constituents starts after the first of them has ended.
+        limit = least(self.span, build.tails[number]) if pattern.when == "between" else self.span
+        store = Store(1, -1 if before or limit is None else limit)
         self.parameters = np.array([_WHEN[pattern.when], before and not pattern.where, store.limit], np.int64)
         self.stores = [store]
 

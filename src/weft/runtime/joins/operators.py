@@ -130,6 +130,7 @@ class Build:
     compiler: Compiler
     ordered: Sequence[bool]  # for each node, whether the order of what it gives out at one time matters
     spans: Sequence[Span]  # for each node, the greatest span with which an occurrence is of use
+    tails: Sequence[Span]  # for each node, the most ticks from the end of the first constituent to the end of all
     truths: Truths = field(default_factory=Truths)
 
 

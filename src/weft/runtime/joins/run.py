@@ -14,7 +14,7 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import occurrences
 from weft.plan.graph import Graph, GraphOutput
-from weft.plan.spans import useful_spans
+from weft.plan.spans import greatest_tails, useful_spans
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -69,7 +69,14 @@ class GraphRun(Run):
         self.graph = graph
         columns, layouts, code = Columns(), Layouts(self.graph), Code()
         compiler = Compiler(layouts, columns, code)
-        build = Build(self.graph, layouts, compiler, order_matters(self.graph), useful_spans(self.graph))
+        build = Build(
+            self.graph,
+            layouts,
+            compiler,
+            order_matters(self.graph),
+            useful_spans(self.graph),
+            greatest_tails(self.graph),
+        )
         self.operators = build_operators(build)
         self.arena = Arena(columns.names, code)
         self.running = Running(self.arena, self.operators, BEGINNING)

@@ -1,0 +1,51 @@
+"""How many bytes a matcher holds: its arrays, texts and tables, counted one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Mapping
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from weft.tree import Node
+
+# What a program is made of, and code: it does not grow with events.
+_NOT_STATE = (Node, type, FunctionType, MethodType, ModuleType)
+
+
+def bytes_of(*things: Any) -> int:
+    """The bytes of some things and of all they hold, each once; arrays with the room they keep for more."""
+    seen: set[int] = set()
+    waiting = list(things)
+    total = 0
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or isinstance(thing, _NOT_STATE):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, np.ndarray):
+            if thing.base is None or not isinstance(thing.base, np.ndarray):
+                total += thing.nbytes
+            else:
+                waiting.append(thing.base)
+        elif isinstance(thing, pa.Array | pa.ChunkedArray | pa.RecordBatch | pa.Table | pa.Buffer):
+            total += thing.size if isinstance(thing, pa.Buffer) else thing.get_total_buffer_size()
+        else:
+            total += sys.getsizeof(thing, 0)
+            waiting += _held(thing)
+    return total
+
+
+def _held(thing: Any) -> Iterable[Any]:
+    """What a thing holds."""
+    if isinstance(thing, Mapping):
+        return [*thing.keys(), *thing.values()]
+    if isinstance(thing, list | tuple | set | frozenset | deque):
+        return list(thing)
+    own = getattr(thing, "__dict__", None)
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ()) if name != "__weakref__"]
+    return [*(own.values() if isinstance(own, dict) else ()), *(getattr(thing, name, None) for name in slots)]
