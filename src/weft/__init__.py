@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weft.runtime.reading.arrivals import Heartbeat
     from weft.runtime.subscriptions import Subscription
     from weft.statistics import Statistics
+    from weft.tuning.tune import Tuning, tune
 
 __all__ = [
     "AfterMatch",
@@ -41,6 +42,7 @@ __all__ = [
     "RejectedWarning",
     "Statistics",
     "Subscription",
+    "Tuning",
     "UsageError",
     "WeftError",
     "coalesce",
@@ -54,6 +56,7 @@ __all__ = [
     "measure",
     "rows",
     "timeline",
+    "tune",
     "why",
 ]
 
@@ -76,6 +79,7 @@ _MODULES = {
     "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
+    "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "why"),
     "weft.runtime.events": ("Rejected",),
     "weft.runtime.matches": ("Match",),

@@ -20,6 +20,7 @@ from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.stats import stats
 from weft.cli.test import run_tests
+from weft.cli.tune import tune
 from weft.cli.warm import warm
 from weft.cli.why import why
 from weft.errors import UsageError, WeftError
@@ -96,6 +97,7 @@ app.command(cls=MatchCommand)(why)
 app.command("test")(run_tests)
 app.command()(run)
 app.command(cls=MatchCommand)(stats)
+app.command()(tune)
 app.command()(bench)
 app.command()(warm)
 

@@ -44,6 +44,11 @@ class SituationRun(Run):
         return self._queries
 
     @property
+    def looked(self) -> int:
+        """How many events its searches have looked at."""
+        return sum(stage.looked for stage, _ in self._stages)
+
+    @property
     def looks_back(self) -> bool:
         """Whether an event may open a partition that ended before it came."""
         return any(slack is not None for slack in self._slack)

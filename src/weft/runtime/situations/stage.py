@@ -91,6 +91,11 @@ class Stage:
             return None if self.is_absence and isinstance(self.query.situation.context, Whole) else self.time
         return min(self.time, self.memory.oldest()[0])
 
+    @property
+    def looked(self) -> int:
+        """How many events its searches have looked at."""
+        return int(self.memory.m[participants.LOOKED])
+
     def key_members(self, keys: Int64s) -> Int64s:
         """An event with the values of each key."""
         found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)

@@ -1,0 +1,125 @@
+"""`weft tune`: which split of a pattern is best for latency and for throughput."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli import options
+from weft.cli.render import compile_all
+from weft.errors import UsageError
+from weft.tuning.goal import Estimate
+from weft.tuning.plotting import check_plot, plot
+from weft.tuning.streams import Domain
+from weft.tuning.tune import EVENTS, RUNS, Tuning
+from weft.tuning.tune import tune as try_splits
+from weft.tuning.writing import with_split
+
+
+def tune(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file of patterns (.epn).")],
+    pattern: Annotated[str | None, typer.Option(metavar="NAME", help="The pattern, if there are several.")] = None,
+    alpha: Annotated[float, typer.Option(help="The weight of latency: 1 latency only, 0 throughput only.")] = 0.5,
+    rates: Annotated[
+        str | None, typer.Option(metavar="TYPE=N,…", help="Events per second of each type; 50 where not given.")
+    ] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A..B", help="Values of an attribute; 0..100. Repeatable.")
+    ] = None,
+    distribution: Annotated[str, typer.Option(help="How events come: poisson or uniform.")] = "poisson",
+    events: Annotated[int, typer.Option(min=1, help="Events of a run.")] = EVENTS,
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each split.")] = RUNS,
+    coefficient: Annotated[
+        float | None, typer.Option("--coefficient", "-C", help="What throughput is scaled by; told by pilot runs.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Where random numbers begin.")] = 0,
+    plot_to: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="A picture of all splits, .png or .svg.")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the split that is chosen into the program.")] = False,
+    time_unit: options.TimeUnit = "ms",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Try all splits of a sequence on simulated events, and choose one.
+
+    A split says how many blocks of participants, which no condition ties to others, are worked out as events come,
+    and how many when a set may be complete. It changes speed, never what is found:
+
+        weft tune pairs.epn --alpha 0.8 --rates E1=50,E2=25 --domain ID=0..10 --plot pairs.svg --write
+    """
+    if plot_to is not None:
+        check_plot(plot_to)
+    (compiled,) = compile_all([program], None, "epn", time_unit)
+    found = try_splits(
+        compiled,
+        pattern,
+        alpha=alpha,
+        rates=rates_in(rates),
+        domains=dict(map(domain_in, domain or ())),
+        distribution=distribution,
+        events=events,
+        runs=runs,
+        coefficient=coefficient,
+        seed=seed,
+        progress=_progress,
+    )
+    typer.echo(json.dumps(found.to_json(), indent=2) if as_json else "\n".join(_lines(found)))
+    if plot_to is not None:
+        plot(found, plot_to)
+    if write:
+        path = Path(program)
+        path.write_text(with_split(path.read_text("utf-8"), found.pattern, found.chosen), "utf-8")
+        typer.echo(f"wrote split {found.chosen} into {path}", err=True)
+
+
+def rates_in(text: str | None) -> dict[str, float]:
+    """`E1=50,E2=25` as numbers."""
+    try:
+        pairs = [part.split("=") for part in (text or "").split(",") if part.strip()]
+        return {name.strip(): float(rate) for name, rate in pairs}
+    except ValueError:
+        raise UsageError(f"--rates takes events per second of types, as in E1=50,E2=25, not {text!r}") from None
+
+
+def domain_in(text: str) -> tuple[str, Domain]:
+    """`ID=0..100` as a name with the least and greatest value."""
+    name, _, span = text.partition("=")
+    low, dots, high = span.partition("..")
+    try:
+        if not dots:
+            raise ValueError
+        return name.strip(), (int(low), int(high))
+    except ValueError:
+        raise UsageError(f"--domain takes values of an attribute, as in ID=0..100, not {text!r}") from None
+
+
+def _lines(found: Tuning) -> Iterator[str]:
+    yield f"pattern {found.pattern}, alpha {found.alpha:g}, C {found.coefficient:,.4g}; 95 % intervals"
+    yield ""
+    yield f"{'split':<8}{'throughput, events/s':>26}{'latency, ms':>24}{'g':>24}{'looked at: event':>18}{'set':>8}"
+    for one in found.alternatives:
+        mark = "*" if one.split == found.chosen else " "
+        yield (
+            f"{mark} {one.split:<6}{_shown(one.throughput, ',.0f'):>26}{_shown(one.latency, '.4f'):>24}"
+            f"{_shown(one.goal, '.4f'):>24}{one.looked:>18.1f}{one.looked_late:>8.1f}"
+        )
+    yield ""
+    yield f"not beaten in both   {', '.join(found.pareto)}"
+    yield "best by alpha        " + ", ".join(f"{alpha:g}: {split}" for alpha, split in found.by_alpha.items())
+    yield f"by rates alone       {found.quick}"
+    doubt = "" if found.clear else " (not certain: its interval overlaps that of the next one)"
+    yield f"chosen               {found.chosen}{doubt}"
+
+
+def _shown(value: Estimate, form: str) -> str:
+    return f"{value.mean:{form}} ± {value.high - value.mean:{form}}"
+
+
+def _progress(done: int, of: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\rrun {done} of {of}" + ("\n" if done == of else ""))

@@ -1,0 +1,96 @@
+"""Runs of one program over simulated streams: how long sets take, how fast events go, and what was looked at.
+
+Latency is the time from handing over the event that completes sets to having them, of events given one by one; what
+came before is in state. Throughput is of events given in batches. Both are CPU time: other work on the machine is not
+counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.algebra.query import Program
+from weft.plan.planner import plan
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.matcher import Matcher
+from weft.runtime.reading.order import read_events
+from weft.runtime.situations.run import SituationRun
+from weft.tuning.streams import Seed, Simulated
+
+SAMPLED = 24  # events with sets whose latency is measured in a run
+BATCH = 1 << 12
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run; `found` are the positions of its sets."""
+
+    latency: float  # ms; nan when nothing was found
+    throughput: float
+    looked: float  # events looked at, for each event of the stream
+    looked_late: float  # and at an event with sets
+    found: tuple[bytes, int]
+
+
+class Simulation:
+    """A program that is run again and again, over streams of so many events."""
+
+    def __init__(self, program: Program, stream: Simulated, events: int) -> None:
+        self._plan = plan(program)
+        self._stream = stream
+        self._events = events
+
+    def run(self, seed: Seed) -> Measured:
+        """One run; the same seed gives every program the same events."""
+        table = self._stream.table(self._events, seed)
+        batches = list(read_events(table, columns=self._plan.columns, batch_size=BATCH))
+        matcher = Matcher(self._plan)
+        start = time.process_time()
+        found = [part for batch in batches for part in matcher.push(batch)]
+        seconds = time.process_time() - start
+        looked = looked_at(matcher)
+        nothing = np.empty(0, np.int64)
+        lasts = np.unique(np.concatenate([nothing, *(part.positions[part.offsets[1:] - 1] for part in found)]))
+        latency, late = self._late(batches, lasts)
+        positions = np.concatenate([nothing, *(part.positions for part in found)])
+        told = (positions.tobytes(), sum(map(len, found)))
+        return Measured(latency, self._events / max(seconds, 1e-9), looked / self._events, late, told)
+
+    def _late(self, batches: Sequence[EventBatch], lasts: Int64s) -> tuple[float, float]:
+        """Mean milliseconds and events looked at, of some of the events that complete sets."""
+        if not len(lasts):
+            return float("nan"), float("nan")
+        chosen = set(lasts[:: -(-len(lasts) // SAMPLED)].tolist())
+        matcher = Matcher(self._plan)
+        taken: list[float] = []
+        looked: list[int] = []
+        for batch in batches:
+            done = 0
+            places = np.flatnonzero(np.isin(batch.positions, list(chosen))).tolist()
+            for place in [*places, len(batch)]:
+                _push(matcher, blocks.slice(batch, done, place - done))
+                done = place
+                if place < len(batch):
+                    before, start = looked_at(matcher), time.process_time()
+                    _push(matcher, blocks.slice(batch, place, 1))
+                    taken.append(1000 * (time.process_time() - start))
+                    looked.append(looked_at(matcher) - before)
+                    done = place + 1
+        return float(np.mean(taken)), float(np.mean(looked))
+
+
+def looked_at(matcher: Matcher) -> int:
+    """How many events the searches of a matcher have looked at."""
+    runs = [run for layer in matcher.layers for run in layer.runs.values()]
+    return sum(run.looked for run in runs if isinstance(run, SituationRun))
+
+
+def _push(matcher: Matcher, batch: EventBatch) -> None:
+    if len(batch):
+        for _ in matcher.push(batch):
+            pass
