@@ -153,7 +153,7 @@ def match_on_spark(
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
 
-    check_input(frame, program, None, time, type)
+    check_input(options.get("schema") or frame, program, None, time, type)
     on_spark = match_frame if paths_of(frame) is None else match_files
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, choices.applied(program), time=time, type=type, **options)

@@ -42,9 +42,9 @@ def columns_of(events: Any, time: str, type: str) -> Columns | None:
         return dict(_arrow_columns(events.schema))
     package = events.__class__.__module__.partition(".")[0]
     if package == "pyspark":
-        from weft.runtime.spark.schema import arrow_schema
+        from weft.runtime.spark.columns import arrow_schema
 
-        return dict(_arrow_columns(arrow_schema(events)))
+        return dict(_arrow_columns(arrow_schema(getattr(events, "schema", events))))
     if package == "pandas" and hasattr(events, "columns"):
         return {str(name): _pandas_family(events[name].dtype) for name in events.columns}
     if package == "polars" and hasattr(events, "collect_schema"):

@@ -29,8 +29,9 @@ from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match, MatchBatch
+from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.subscriptions import EVERY_TYPE, Subscription, Subscriptions
-from weft.runtime.writing.match_rows import rows_to_matches, to_arrow
+from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_arrow
 
 EMPTY = Program("", ())
 
@@ -46,9 +47,11 @@ class Queue(Protocol):
 class Matches:
     """Matches in match order; they are made into objects, or into a table, when asked for."""
 
-    def __init__(self, found: Sequence[MatchBatch], names: Sequence[str]) -> None:
+    def __init__(self, found: Sequence[MatchBatch], names: Sequence[str], keys: KeyWords | None = None) -> None:
         self._found = found
         self._names = names
+        # Keys of events are forgotten later: what is made of them is made now.
+        self._table = None if keys is None else to_arrow(found, names, keys)
 
     def __len__(self) -> int:
         return sum(map(len, self._found))
@@ -58,7 +61,7 @@ class Matches:
 
     def to_arrow(self) -> pa.Table:
         """One row for each match, with the columns that `weft match` writes."""
-        return to_arrow(self._found, self._names)
+        return to_arrow(self._found, self._names) if self._table is None else self._table
 
     def _repr_html_(self) -> str:
         return matches_html(scene_in(self))
@@ -92,8 +95,11 @@ class LiveProgram:
         type: str = "type",
         rejects: list[Rejected] | None = None,
         choices: Choices = DEFAULT,
+        order: Sequence[str] = (),
+        key: Sequence[str] = (),
     ) -> None:
         self._set(EMPTY)
+        self._order, self._keys = tuple(order), EventKeys(tuple(key))
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
         self._time, self._type, self._rejects = time, type, rejects
@@ -114,13 +120,20 @@ class LiveProgram:
         """
         with self._at_work():
             source = inputs.open_source(
-                events, self.program, time=self._time, type=self._type, columns=self._deployments.columns
+                events,
+                self.program,
+                time=self._time,
+                type=self._type,
+                order=self._order,
+                key=self._keys.names,
+                columns=self._deployments.columns,
             ).continued(self.events, self._since)
             found: list[MatchBatch] = []
             for batch in source:
                 if len(batch):
                     self.events += len(batch)
                     self._since = int(batch.ends[-1]), int(batch.starts[-1])
+                    self._keys.add(batch)
                     found += self._deployments.push(batch)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
@@ -170,8 +183,11 @@ class LiveProgram:
                 self._is_at_work = False
 
     def _deliver(self, found: list[MatchBatch]) -> Matches:
-        self._subscriptions.deliver(found, self._names)
-        return Matches(found, self._names)
+        keys = self._keys.words
+        self._subscriptions.deliver(found, self._names, keys)
+        matches = Matches(found, self._names, keys)
+        self._keys.forget(self._deployments.oldest)
+        return matches
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -274,15 +290,20 @@ def live(
     time: str = "ts",
     type: str = "type",
     rejects: list[Rejected] | None = None,
+    order: str | Sequence[str] = (),
+    key: str | Sequence[str] = (),
     optimize: bool = True,
     statistics: Known = None,
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
     With `with weft.live(program) as running:` the stream ends with the block. Events that cannot be read take no
-    part: they are appended to `rejects`, or warned about if it is None. For `optimize` and `statistics` see `detect`.
+    part: they are appended to `rejects`, or warned about if it is None. `order` names columns that decide between
+    equal times of one push, `key` those that ids are made of instead of positions; for these, `optimize` and
+    `statistics` see `detect`.
     """
-    running = LiveProgram(time, type, rejects, choices(optimize, statistics))
+    columns = ([names] if isinstance(names, str) else list(names) for names in (order, key))
+    running = LiveProgram(time, type, rejects, choices(optimize, statistics), *columns)
     if program is not None:
         running.deploy(program)
     return running

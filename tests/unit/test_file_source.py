@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 from weft.runtime.reading.order import Reading
 
@@ -48,8 +49,8 @@ def test_a_log_without_sizes_is_still_read(tmp_path: Path) -> None:
 
 
 def test_a_stream_without_a_watermark_is_warned_of() -> None:
-    frame: Any = SimpleNamespace(schema=[], columns=["ts", "type"])
+    schema = StructType()
     job: Any = SimpleNamespace(reading=Reading())
     with pytest.warns(UserWarning, match="has no watermark"):
-        assert lateness_of(frame, job, None).delay == 0
-    assert lateness_of(frame, job, 5).delay == 5
+        assert lateness_of(schema, job, None).delay == 0
+    assert lateness_of(schema, job, 5).delay == 5

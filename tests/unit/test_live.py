@@ -365,3 +365,18 @@ def test_nothing_is_removed_by_no_name() -> None:
     with pytest.raises(weft.UsageError, match="no query called None; known here: X"):
         running.remove(None)  # type: ignore[arg-type]
     assert running.program.names == ("X",)
+
+
+def test_order_and_key_as_in_detect() -> None:
+    """Columns decide between equal times, and ids are those that `detect` gives, whatever is pushed together."""
+    rows = [{"type": kind, "ts": 5, "n": n, "id": f"e{n}"} for n, kind in ((2, "B"), (1, "A"), (3, "B"))]
+    program = "SELECT * WHERE A AS a ; B AS b WITHIN 10 EVENTS"
+    expected = list(weft.detect(rows, program, order="n", key="id"))
+    told: list[weft.Match] = []
+    with weft.live(program, order="n", key="id") as live:
+        live.subscribe("q", told.append)
+        before = live.push([{"type": "X", "ts": 1, "n": 0, "id": "x"}])
+        found = live.push(rows)
+    assert len(before) == 0
+    assert [match.id for match in found] == [match.id for match in told] == [match.id for match in expected]
+    assert len(expected) == 2

@@ -87,7 +87,7 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
         folder = cache_folder()
         if data is None and folder is not None:
             file = self.file_of(folder / "kernels", signature, [triple, *processor])
-            data = _read(file) or self._awaited(file)
+            data = _read(file) or _sent(file.name) or self._awaited(file)
         return None if data is None else CompileResult._rebuild(target_context, *pickle.loads(data))
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -161,6 +161,19 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
 
     def flush(self) -> None:
         """Files of other texts are of no use to anyone, and harm nobody."""
+
+
+_SENT: list[Path] = []  # folders with compiled forms that were sent here
+
+
+def take_from(folder: Path) -> None:
+    """Look for compiled forms in a folder, too: those for this processor and these versions are found there."""
+    if folder not in _SENT:
+        _SENT.append(folder)
+
+
+def _sent(name: str) -> bytes | None:
+    return next((data for folder in _SENT if (data := _read(folder / name)) is not None), None)
 
 
 @cache

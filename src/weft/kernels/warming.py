@@ -31,6 +31,20 @@ def all_kernels() -> list[str]:
     return names_of(KERNELS)
 
 
+def compiled_files() -> list[Path]:
+    """The files of all kernels that are compiled for this processor."""
+    all_kernels()
+    folder = cache_folder()
+    if folder is None:
+        return []
+    wanted = (
+        kernel._cache.file_of(folder / "kernels", signature, [*kernel.targetctx.codegen().magic_tuple()])
+        for kernel in KERNELS
+        for signature in signatures_of(kernel.py_func)
+    )
+    return [file for file in wanted if file.is_file()]
+
+
 def names_of(kernels: Iterable[Any]) -> list[str]:
     """The names of kernels that can be compiled ahead and are not there yet, those of the most text first."""
     missing = [kernel for kernel in kernels if _is_wanted(kernel)]

@@ -71,6 +71,10 @@ class Deployments:
         """The matches that the end of the stream decides."""
         return self._matcher.finish()
 
+    def oldest(self) -> int | None:
+        """The first position that a later match may be made of; None: there is none."""
+        return self._matcher.oldest()
+
     @property
     def counters(self) -> dict[str, int]:
         """What was counted, of queries that are gone too."""

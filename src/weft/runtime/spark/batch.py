@@ -24,12 +24,14 @@ from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.shipping import shipped
 
 
-def run_frame(frame: DataFrame, job: Job) -> DataFrame:
+def run_frame(frame: DataFrame, job: Job, names: list[str] | None = None) -> DataFrame:
     """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL.
 
-    Arrival order, which decides between equal times, is the order of partitions, then of rows.
+    Arrival order, which decides between equal times, is the order of partitions, then of rows. `names`: the frame's
+    columns, where it must not be asked.
     """
-    return needed_columns(frame, job).mapInArrow(shipped(partial(pack_batches, job=job)), RUN_DDL)
+    read = needed_columns(frame, frame.columns if names is None else names, job)
+    return read.mapInArrow(shipped(partial(pack_batches, job=job), frame.sparkSession), RUN_DDL)
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -39,7 +41,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
     ordered = together.sortWithinPartitions("lane", "first", "source", "part", "chunk")
     work = count_runs if counting else match_runs
-    return ordered.mapInArrow(shipped(partial(work, job=job)), output_columns(job.shape))
+    return ordered.mapInArrow(shipped(partial(work, job=job), runs.sparkSession), output_columns(job.shape))
 
 
 def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -56,25 +58,25 @@ def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
     return EventSource(lambda: [chunk], reading)
 
 
-def needed_columns(frame: DataFrame, job: Job) -> DataFrame:
+def needed_columns(frame: DataFrame, names: list[str], job: Job) -> DataFrame:
     """Only the columns that are read; attributes of events that cannot matter are emptied before they leave the JVM.
 
     Those events themselves must come along: they count for the positions of the others.
     """
     reading = job.reading
-    check_columns(frame.columns, reading)
-    needed = frozenset(frame.columns) if reading.needed is None else reading.needed
+    check_columns(names, reading)
+    needed = frozenset(names) if reading.needed is None else reading.needed
     declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
     always = {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
     columns = []
-    for name in frame.columns:
+    for name in names:
         if name in always:
             columns.append(F.col(quoted(name)))
         elif name in needed:
             columns.append(F.when(matters, F.col(quoted(name))).alias(name))
-    fields = [name for name in needed if name not in frame.columns and name.partition(".")[0] in frame.columns]
+    fields = [name for name in needed if name not in names and name.partition(".")[0] in names]
     inside = {name: F.col(".".join(map(quoted, name.split(".")))) for name in sorted(fields)}  # of structs
     return frame.select(*columns, *(F.when(matters, value).alias(name) for name, value in inside.items()))
 

@@ -53,7 +53,7 @@ def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     pieces = [piece for path, form, defaults in files.paths for piece in pieces_of(path, form, job.reading, defaults)]
     tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
-    work = shipped(partial(pack_pieces, tasks=tasks, readers=files.readers, job=job))
+    work = shipped(partial(pack_pieces, tasks=tasks, readers=files.readers, job=job), session)
     return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
@@ -21,6 +24,7 @@ from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream, observed
 
 TYPE = "type"  # the column of types unless another is named
+USUAL_LANES = 2  # where a session must not be asked how many tasks run at a time
 
 
 def match_frame(
@@ -36,6 +40,8 @@ def match_frame(
     delay: int | None = None,
     rejects: bool = False,
     rows: bool = False,
+    schema: StructType | None = None,
+    streaming: bool = False,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
@@ -45,25 +51,42 @@ def match_frame(
     `rejects`: also give the events that took no part, as rows with the `reason` and the event in two more columns.
     They are counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first
     action. `rows`: a row for each event of each match instead of one for each match.
+    `schema`: the frame's columns, for a function of a declarative pipeline, which may ask no frame and no session; then
+    `streaming` says whether it is a stream, and there are two lanes unless it is said.
     """
-    session = frame.sparkSession
+    about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
+    names = about.schema.names
     chosen = plan(program, strategy=strategy)
-    if type == TYPE and type not in frame.columns and set(MATCH_SCHEMA.names) <= set(frame.columns):
+    if type == TYPE and type not in names and set(MATCH_SCHEMA.names) <= set(names):
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     check_lanes(lanes)
-    check_columns(frame.columns, reading)
-    schema = arrow_schema(frame.schema)
-    shape = shape_of(program.queries, schema, reading, whole=rows)
-    selects = any(len(names) < len(schema) for _, names in shape.variables)
+    check_columns(names, reading)
+    columns = arrow_schema(about.schema)
+    shape = shape_of(program.queries, columns, reading, whole=rows)
+    selects = any(len(shown) < len(columns) for _, shown in shape.variables)
     origin = Origin(program, time, type, order, key) if selects else None
-    if frame.isStreaming:
-        job = job_of(chosen, reading, lanes or cores(session), streaming=True, shape=shape)
-        return _shown(match_stream(frame, job, delay), shape, origin, rejects=rejects, rows=rows)
+    if about.streaming:
+        job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape)
+        return _shown(match_stream(frame, job, about.schema, delay), shape, origin, rejects=rejects, rows=rows)
     if delay is not None:
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
-    job = job_of(chosen, reading, lanes or cores(session), shape=shape)
-    return _counted(match_lanes(run_frame(frame, job), job), shape, origin, rejects=rejects, rows=rows)
+    job = job_of(chosen, reading, lanes or about.cores, shape=shape)
+    output = match_lanes(run_frame(frame, job, names), job)
+    return _counted(output, shape, origin, rejects=rejects, rows=rows)
+
+
+class _About(NamedTuple):
+    """What must be known of a frame."""
+
+    schema: StructType
+    streaming: bool
+    cores: int
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> _About:
+        """What the frame and its session say."""
+        return cls(frame.schema, frame.isStreaming, cores(frame.sparkSession))
 
 
 def rows_of(matches: DataFrame, frame: DataFrame) -> DataFrame:

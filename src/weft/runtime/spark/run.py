@@ -53,6 +53,7 @@ class RunOptions:
     rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
     time: str = "ts"
     type: str = "type"
+    order: tuple[str, ...] = ()  # columns that decide between equal times
     key: tuple[str, ...] = ()  # columns that ids are made of, instead of positions
     delay: int = 0
     strategy: str | None = None
@@ -141,7 +142,9 @@ class ContinuousRun:
         """The job, with as many lanes as the checkpoint began with."""
         chosen = plan(self._program, strategy=self.options.strategy)
         options = self.options
-        reading = Reading(options.time, options.type, time_unit=self._program.time_unit, key=options.key)
+        reading = Reading(
+            options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
+        )
         session = session or spark_session()
         kept = self._agree(chosen, self.options.lanes or cores(session))
         job = job_of(chosen, reading, kept, streaming=True)
@@ -150,7 +153,8 @@ class ContinuousRun:
     def _agree(self, chosen: Plan, lanes: int) -> int:
         """Check that the checkpoint is this run's, or make it so; the number of lanes."""
         options = self.options
-        text = repr((chosen.queries, self._program.time_unit, options.time, options.type, options.key, self._folders))
+        columns = options.time, options.type, options.key, *([options.order] if options.order else [])
+        text = repr((chosen.queries, self._program.time_unit, *columns, self._folders))
         program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         splits = [repr((lanes.split, lanes.queries)) for lanes in chosen.lanes]
         mine = {"format": LAYOUT, "program": program, "lanes": lanes, "splits": splits}

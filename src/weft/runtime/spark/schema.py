@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -103,10 +102,3 @@ def counts_as_output(counts: Mapping[str, int]) -> pa.RecordBatch:
     """Numbers of matches as rows of the output: one for each query, the number in `id`, since it may be of any size."""
     rows = [{**dict.fromkeys(OUTPUT_SCHEMA.names), "query": name, "id": f"{n:x}"} for name, n in counts.items()]
     return pa.RecordBatch.from_pylist(rows, schema=OUTPUT_SCHEMA)
-
-
-def arrow_schema(frame: Any) -> pa.Schema:
-    """The columns of a DataFrame as Arrow knows them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(frame.schema, timezone="UTC")

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 
+from weft.runtime.spark.kernels import send_kernels
 from weft.tree import deep
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -19,9 +21,12 @@ def packed_up(value: object) -> bytes:
         return bytes(cloudpickle.dumps(value))
 
 
-def shipped(work: Work) -> Work:
-    """The same work, which needs weft only when it begins: the function itself is sent by value."""
-    packed, missing = packed_up(work), MISSING
+def shipped(work: Work, session: SparkSession) -> Work:
+    """The same work, which needs weft only when it begins: the function itself is sent by value.
+
+    Kernels that are compiled here go with it.
+    """
+    packed, missing, kernels = packed_up(work), MISSING, send_kernels(session)
 
     def begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle
@@ -29,6 +34,7 @@ def shipped(work: Work) -> Work:
 
         try:
             own = pickle.loads(packed)
+            from weft.runtime.spark.kernels import receive_kernels
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "weft":
                 raise
@@ -36,6 +42,7 @@ def shipped(work: Work) -> Work:
                 f"{missing}, in {sys.executable}: install it there, or send it along "
                 "(spark-submit --archives, see docs/spark.md)"
             ) from None
+        receive_kernels(kernels)
         yield from own(batches)
 
     return begun

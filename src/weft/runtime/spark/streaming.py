@@ -7,11 +7,13 @@ from itertools import count
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
 from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.job import Job
+from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import LaneProcessor, unpack_output
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
@@ -21,38 +23,39 @@ _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a wate
 _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
 
 
-def match_stream(frame: DataFrame, job: Job, delay: int | None = None) -> DataFrame:
+def match_stream(frame: DataFrame, job: Job, schema: StructType, delay: int | None = None) -> DataFrame:
     """Matches and rejects (rows of OUTPUT_DDL) of a streaming DataFrame.
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
     """
-    lateness = lateness_of(frame, job, delay)
-    return match_run_stream(run_frame(frame, job), job, lateness)
+    lateness = lateness_of(schema, job, delay)
+    return match_run_stream(run_frame(frame, job, schema.names), job, lateness)
 
 
 def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
     """Matches and rejects of a stream of runs."""
     column = packed_column(len(job.lanes))
     packed = runs.groupBy("lane").transformWithState(
-        statefulProcessor=LaneProcessor(job, lateness, column),
+        statefulProcessor=LaneProcessor(job, lateness, column, send_kernels(runs.sparkSession)),
         outputStructType=f"{column} binary",
         outputMode="append",
         timeMode="EventTime" if lateness.by_spark else "None",
     )
     output = packed.mapInArrow(unpack_output, output_columns(job.shape))
     watch_starts(output)
-    return observed(with_watermark(output) if lateness.by_spark else output)
+    return observed(with_watermark(output, job) if lateness.by_spark else output)
 
 
-def with_watermark(output: DataFrame) -> DataFrame:
+def with_watermark(output: DataFrame, job: Job) -> DataFrame:
     """The same rows, with Spark's watermark on the end of matches: what comes after knows how far time has come.
 
     In one trigger the operator gives the matches whose end the watermark has passed since the trigger before, so none
     is late for an operator that comes after it.
     """
     watermark = {_WATERMARK: 0, _AFTER_MATCHING: True}
-    columns = [F.col("end").alias("end", metadata=watermark) if name == "end" else name for name in output.columns]
+    names = output_columns(job.shape).names
+    columns = [F.col("end").alias("end", metadata=watermark) if name == "end" else name for name in names]
     return output.select(*columns)
 
 
@@ -68,10 +71,10 @@ def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
     )
 
 
-def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
-    """Whether Spark's watermark decides, or our own."""
+def lateness_of(schema: StructType, job: Job, delay: int | None) -> Lateness:
+    """Whether Spark's watermark decides, or our own; `schema` is the frame's."""
     reading = job.reading
-    watched = [field.name for field in frame.schema if _WATERMARK in (field.metadata or {})]
+    watched = [field.name for field in schema if _WATERMARK in (field.metadata or {})]
     if not watched:
         if delay is not None and delay < 0:
             raise UsageError(f"delay must not be negative, and it is {delay}")
@@ -83,7 +86,7 @@ def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
                 stacklevel=5,
             )
         return Lateness(delay or 0, reading.time_unit)
-    wanted = reading.time if reading.time in frame.columns else "end"
+    wanted = reading.time if reading.time in schema.names else "end"
     if wanted not in watched:
         raise UsageError(
             f"the watermark is on {watched[0]!r}, but the time of events is in {wanted!r}: "
@@ -91,5 +94,5 @@ def lateness_of(frame: DataFrame, job: Job, delay: int | None) -> Lateness:
         )
     if delay is not None:
         raise UsageError("the frame has a watermark already: leave out `delay`")
-    follows = any(_AFTER_MATCHING in (field.metadata or {}) for field in frame.schema if field.name == wanted)
+    follows = any(_AFTER_MATCHING in (field.metadata or {}) for field in schema if field.name == wanted)
     return Lateness(None, reading.time_unit, after_matching=follows)

@@ -39,9 +39,11 @@ def match_ids(batch: MatchBatch) -> pa.Array:
     return _hex(*id_words(batch))
 
 
-def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None) -> pa.Table:
+def to_arrow(
+    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None, keys: KeyWords | None = None
+) -> pa.Table:
     """All matches of the batches in match order: end, start, positions, query (in the given order), id."""
-    return pa.Table.from_batches(to_record_batches(batches, query_order), schema=MATCH_SCHEMA)
+    return pa.Table.from_batches(to_record_batches(batches, query_order, keys), schema=MATCH_SCHEMA)
 
 
 def to_record_batches(

@@ -49,7 +49,8 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
     Spark calls its methods by their parameters' names.
     """
 
-    def __init__(self, job: Job, lateness: Lateness, column: str) -> None:
+    def __init__(self, job: Job, lateness: Lateness, column: str, kernels: str | None = None) -> None:
+        self._kernels = kernels
         self._job = job
         self._lateness = lateness
         self._column = column
@@ -82,8 +83,10 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def _load(self, lane_id: int) -> LaneState:
         # Spark also starts a process that only asks which states there are: it can do without the kernels.
+        from weft.runtime.spark.kernels import receive_kernels
         from weft.runtime.spark.lanes.state import LaneState
 
+        receive_kernels(self._kernels)
         return LaneState.load(self._pages, self._job, lane_id)
 
     def _follow_spark(self, state: LaneState, timer_values: Any) -> None:

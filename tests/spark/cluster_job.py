@@ -1,0 +1,128 @@
+"""What tests have a cluster do, in a process of its own: `python cluster_job.py MASTER FOLDER ARCHIVE`.
+
+Weft comes to the executors in the archive, their cache is empty, and one of them is killed in the middle of the batch
+and one in the middle of the stream. Prints what was found, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import weft
+from weft.kernels.warming import compiled_files
+
+QUERY = "SELECT a[v] WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 SECONDS"
+QUIET = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+EVENTS, FILES = 600, 3
+
+
+def events() -> pa.Table:
+    return pa.table(
+        {
+            "ts": pa.array([1_700_000_000_000 + 100 * n for n in range(EVENTS)], pa.timestamp("ms")),
+            "type": ["B" if n % 7 == 0 or n == EVENTS - 1 else "A" for n in range(EVENTS)],
+            "k": [n % 5 for n in range(EVENTS)],
+            "v": list(range(EVENTS)),
+        }
+    )
+
+
+def session(master: str, folder: Path, archive: str) -> SparkSession:
+    settings = {
+        "spark.archives": f"{archive}#weft_code",
+        "spark.executorEnv.PYTHONPATH": "weft_code",
+        "spark.executorEnv.WEFT_CACHE": str(folder / "cache"),
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": QUIET,
+        "spark.driver.extraJavaOptions": QUIET,
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def killing(number: int, mark: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows as they are; who comes upon one with that number first is killed with the executor it works for."""
+
+    def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if number in batch.column("v").to_pylist():
+                try:
+                    os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    pass
+                else:
+                    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+                    os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            yield batch
+
+    return passed
+
+
+def where_weft_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from importlib.util import find_spec
+
+    list(batches)
+    spec = find_spec("weft")
+    yield pa.RecordBatch.from_pydict({"place": [str(spec and spec.origin)]})
+
+
+def found_in(rows: DataFrame) -> list[str]:
+    return sorted(row.id for row in rows.where("query is not null").select("id").collect())
+
+
+def in_batch(frame: DataFrame, folder: Path) -> list[str]:
+    killer = killing(EVENTS // 2, str(folder / "batch"))
+    return found_in(weft.match(frame.mapInArrow(killer, frame.schema), QUERY))
+
+
+def in_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> list[str]:
+    stream = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    killer = killing(EVENTS // 2 + 1, str(folder / "stream"))
+    matches = weft.match(stream.mapInArrow(killer, frame.schema), QUERY, delay=0)
+    writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination()
+    return found_in(spark.read.parquet(str(folder / "out")))
+
+
+def main(master: str, folder: Path, archive: str) -> None:
+    table = events()
+    matches = list(weft.detect(table, QUERY))
+    last = max(match.end for match in matches)  # in the stream the last event waits for later ones
+    here = {file.name for file in compiled_files()}
+    spark = session(master, folder, archive)
+    (folder / "in").mkdir()
+    for part in range(FILES):
+        size = EVENTS // FILES
+        pq.write_table(table.slice(part * size, size), folder / "in" / f"{part}.parquet")
+    frame = spark.read.parquet(str(folder / "in"))
+    batch, stream = in_batch(frame, folder), in_stream(spark, frame, folder)
+    place = spark.range(1).mapInArrow(where_weft_is, "place string").first()
+    answer = {
+        "matches": len(matches),
+        "batch": batch == sorted(match.id for match in matches),
+        "stream": stream == sorted(match.id for match in matches if match.end < last),
+        "place": place["place"] if place else "",
+        "compiled_again": sorted(here & {file.name for file in (folder / "cache").rglob("*")}),
+        "killed": sorted(name for name in ("batch", "stream") if (folder / name).exists()),
+    }
+    print(json.dumps(answer))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
