@@ -121,6 +121,7 @@ def match(
     `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream
     without a watermark, how many ticks later than its successors an event may come. Matches are events for another
     program: their type is the query.
+    `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)

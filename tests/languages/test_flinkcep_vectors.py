@@ -18,16 +18,22 @@ CASES = [*load_vectors("flinkcep"), *load_own_vectors("flinkcep")]
 @pytest.mark.parametrize("engine", ["meaning", "local"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_matches_are_those_of_flinkcep(case: dict[str, Any], engine: str) -> None:
-    pattern = built(case["pattern"])
+    pattern, events = as_case(case)
     assert eval(repr(pattern), {**vars(weft)}) == pattern
+    found = [[event_of(case, position) for position in m.positions] for m in weft.detect(events, pattern, engine)]
+    expected = [[event_of(case, position) for position in match] for match in case["expected"]]
+    assert sorted(found) == sorted(expected)
+
+
+def as_case(case: dict[str, Any]) -> tuple[Pattern, list[dict[str, Any]]]:
+    """The pattern, and the events as weft reads them."""
+    pattern = built(case["pattern"])
     timed = pattern.duration is not None
     events = [
         {**event, "type": "SubEvent" if event["sub"] else "Event", "ts": event["ts"] if timed else n}
         for n, event in enumerate(case["events"])
     ]
-    found = [[event_of(case, position) for position in m.positions] for m in weft.detect(events, pattern, engine)]
-    expected = [[event_of(case, position) for position in match] for match in case["expected"]]
-    assert sorted(found) == sorted(expected)
+    return pattern, events
 
 
 def event_of(case: dict[str, Any], position: int) -> str:

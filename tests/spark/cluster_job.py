@@ -28,7 +28,7 @@ EVENTS, FILES = 600, 3
 def events() -> pa.Table:
     return pa.table(
         {
-            "ts": pa.array([1_700_000_000_000 + 100 * n for n in range(EVENTS)], pa.timestamp("ms")),
+            "ts": pa.array([1_700_000_000_000 + 100 * n for n in range(EVENTS)], pa.timestamp("ms", "UTC")),
             "type": ["B" if n % 7 == 0 or n == EVENTS - 1 else "A" for n in range(EVENTS)],
             "k": [n % 5 for n in range(EVENTS)],
             "v": list(range(EVENTS)),

@@ -80,7 +80,7 @@ def test_batch_and_stream_survive_the_loss_of_executors(tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / "weft"), "zip", SOURCE, "weft")
     with cluster(tmp_path) as url:
         command = [sys.executable, "-W", "ignore", str(JOB), url, str(tmp_path), archive]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=400, check=False)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout.splitlines()[-1])
     assert answer.pop("matches") > 100

@@ -126,7 +126,11 @@ class ContinuousRun:
                 return True
             return bool(self._query.awaitTermination(seconds))
         except StreamingQueryException as failure:
-            raise own_error(failure) from None
+            known = own_error(failure)
+            if known is not failure:
+                raise known from None
+            why = str(failure).splitlines()[0]
+            raise UsageError(f"Spark stopped the run, which goes on there when it is started again: {why}") from failure
 
     def stop(self, patience: float = 30.0) -> None:
         """Finish the trigger at work, if that does not take too long, and stop."""

@@ -60,7 +60,15 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     for name, value in {**EMBEDDED_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     with quiet_java():
-        return builder.getOrCreate()
+        session: SparkSession = builder.getOrCreate()
+    _silence(session)
+    return session
+
+
+def _silence(session: SparkSession) -> None:
+    """What Spark's Python processes print goes to Java's standard error, and is of no use; errors are logged."""
+    java = session._jvm.java
+    java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
 
 
 def cores(session: SparkSession) -> int:

@@ -27,8 +27,9 @@ class MapPages:
 
     def get(self, name: str) -> bytes | None:
         """The page of that name, None when there is none."""
-        found = self._state.getValue((name,))
-        return None if found is None else bytes(found[0])
+        if not self._state.containsKey((name,)):  # to ask for what is not there is worth a warning to Spark
+            return None
+        return bytes(self._state.getValue((name,))[0])
 
     def items(self) -> Iterable[tuple[str, bytes]]:
         """All pages."""
