@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
@@ -27,8 +27,23 @@ POOLS: dict[str, tuple[Value, ...]] = {
     "far apart": tuple(number * 10**12 for number in range(-20, 20)),
     "two places": (*range(12), *range(10**9, 10**9 + 30)),
     "ends": (-(2**63), -(2**63) + 1, -1, 0, 1, FAR, FAR + 1, 2**63 - 1),
-    "floats": (0.0, -0.0, 1.0, 1.5, 2.0, 3.0, 2.0**53, 2.0**63, -(2.0**63), 1e300, float("inf"), float("-inf")),
-    "huge": (2**63, 2**63 + 1, 2**64, -(2**63) - 1, 10**400),
+    "floats": (
+        0.0,
+        -0.0,
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        2.0**53,
+        2.0**63,
+        -(2.0**63),
+        1e80,
+        1e100,
+        1e300,
+        float("inf"),
+        float("-inf"),
+    ),
+    "huge": (2**63, 2**63 + 1, 2**64, -(2**63) - 1, 10**80, 10**100, 2 * 10**308, 10**400, -(10**400)),
     "texts": tuple(f"text {number}" for number in range(30)),
     "truths": (True, False),
 }
@@ -82,6 +97,7 @@ def meant(rules: list[Rule], events: list[dict[str, object]]) -> Found:
 
 
 @some(60)
+@example(["floats", "huge"], 6, 1)
 @given(st.lists(st.sampled_from(sorted(POOLS)), min_size=1, max_size=3), st.integers(1, 60), st.integers(0, 2**32))
 def test_rules_of_any_constants(pools: list[str], count: int, seed: int) -> None:
     chance = Random(seed)

@@ -6,6 +6,7 @@ has the value of a decimal of up to 15 digits, and only numbers with more digits
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -102,9 +103,17 @@ def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
     return unnamed
 
 
+def nearest(number: int | Decimal) -> float:
+    """The float next to a number; infinity for one that is beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def decimal_text(number: int | Decimal) -> str:
     """A number as the machine reads it (`weft.kernels.machine.decimals`)."""
-    near = float(number)
+    near = nearest(number)
     side = "<" if number < worth(near) else ">"
     digits = f"{number:f}" if isinstance(number, Decimal) else str(number)
     digits = digits.rstrip("0").rstrip(".") if "." in digits else digits

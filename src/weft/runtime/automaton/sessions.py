@@ -13,7 +13,7 @@ from weft.plan.automaton.cea import existence, opening_column
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import Column, EventBatch, Int64s
 
-LONG_AGO = -(1 << 62)
+LONG_AGO = -(1 << 63)  # before all times
 
 
 class SessionTracker:
@@ -40,7 +40,7 @@ class SessionTracker:
         first = np.concatenate(([True], own[1:] != own[:-1])) if len(own) else np.zeros(0, bool)
         before = np.where(first, self.ends[own], np.concatenate(([0], ends[:-1])) if len(own) else ends)
         opening = np.zeros(len(batch), bool)
-        opening[order] = ends - before > self.gap
+        opening[order] = (before == LONG_AGO) | (ends - before > self.gap)
         self.ends[own] = ends  # of several, the last is written last
         return replace(batch, columns={**batch.columns, self.column: Column(booleans=pa.array(opening))})
 

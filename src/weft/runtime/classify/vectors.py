@@ -36,7 +36,7 @@ from weft.algebra.predicates import (
 )
 from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import EXACT, Number, digits_at, unnamed_rows, whole_numbers, worth
+from weft.runtime.exact import EXACT, Number, digits_at, nearest, unnamed_rows, whole_numbers, worth
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -255,7 +255,4 @@ def held(number: Number) -> int | float:
     """A number as arithmetic takes and gives it."""
     if isinstance(number, float) or (isinstance(number, int) and -(2**63) <= number < 2**63):
         return number
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    return nearest(number)

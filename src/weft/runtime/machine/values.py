@@ -19,9 +19,9 @@ from weft.runtime.classify.texts import TextTable
 from weft.runtime.classify.vectors import held
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import (
-    MOST_DIGITS,
     decimal_text,
     digits_at,
+    nearest,
     numbers_of,
     unnamed_rows,
     whole_numbers,
@@ -43,7 +43,7 @@ def tag(value: Value | Decimal, texts: TextTable) -> Tagged:
         value = int(value)
         if -(2**63) <= value < 2**63:
             return tagged.INTEGER, value
-    if not isinstance(value, float) and abs(value) < 10**MOST_DIGITS and value != worth(float(value)):
+    if not isinstance(value, float) and value != worth(nearest(value)):
         return tagged.DECIMAL, int(texts.ids(pa.array([decimal_text(value)]), add=True)[0])
     number = held(value)
     return tagged.FLOAT, int(np.float64(number).view(np.int64))

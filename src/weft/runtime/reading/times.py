@@ -14,6 +14,7 @@ from weft.runtime.reading.kinds import INT64, NANOSECONDS
 
 START, END = "start", "end"  # the columns of an interval event
 MISSING, GOOD, BAD = 0, 1, 2
+FARTHEST = 1 << 62  # the difference of two times, and a time and a window, must fit into 64 bits
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 States = npt.NDArray[np.uint8]
 
@@ -35,6 +36,18 @@ def read_times(
     times: Column, starts: Column, ends: Column, length: int, names: tuple[str, str, str], time_unit: str
 ) -> tuple[Int64s, Int64s, dict[int, str]]:
     """Start and end of each event, and why some have none (by row). One array twice when all are instantaneous."""
+    begun, ended, problems = _read(times, starts, ends, length, names, time_unit)
+    for ticks in (begun,) if begun is ended else (begun, ended):
+        if len(ticks) and not (ticks.min() > -FARTHEST and ticks.max() < FARTHEST):
+            for row in np.flatnonzero((ticks <= -FARTHEST) | (ticks >= FARTHEST)):
+                reason = f"the time {ticks[row]} is beyond 2^62 ticks, to which no window could be added"
+                problems.setdefault(int(row), reason)
+    return begun, ended, problems
+
+
+def _read(
+    times: Column, starts: Column, ends: Column, length: int, names: tuple[str, str, str], time_unit: str
+) -> tuple[Int64s, Int64s, dict[int, str]]:
     if times.numbers is not None and times.numbers.null_count == 0 and pa.types.is_int64(times.numbers.type):
         ticks = int64_view(times.numbers)
         return ticks, ticks, {}
