@@ -116,7 +116,7 @@ def start(
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
-    return LocalRun(chosen, source, lanes, sharing.threads_here)
+    return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices)
 
 
 def measure(events: Any, program: Program, *, most: int | None, **names: Any) -> Statistics:

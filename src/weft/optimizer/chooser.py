@@ -10,7 +10,7 @@ from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, Follow, Repeat, Union, Without
 from weft.algebra.terms import mentioned
 from weft.optimizer.chains import Chain, Refusal, chain_of, is_next
-from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
+from weft.optimizer.cost.brackets import MOST_SEARCHED, ranked_brackets
 from weft.optimizer.cost.branches import best_union, best_union_in_order
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.selectivity import Selectivity
@@ -18,7 +18,7 @@ from weft.optimizer.invariants import check_unchanged
 from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
-from weft.optimizer.trace import Rewrite
+from weft.optimizer.trace import Inequality, Rewrite
 from weft.tree import Node
 
 SAME = 1 + 1e-9  # costs that differ by less are equal
@@ -26,18 +26,20 @@ SAME = 1 + 1e-9  # costs that differ by less are equal
 
 @dataclass(frozen=True)
 class Choice:
-    """The form that was chosen, how it came about, and what had to stay as it was written."""
+    """The form that was chosen, how it came about, what had to stay as it was written, and what was compared."""
 
     pattern: Composite
     rewrites: tuple[Rewrite, ...]
     refusals: tuple[Refusal, ...]
+    inequalities: tuple[Inequality, ...]
 
 
 def choose(pattern: Composite, costs: Costs) -> Choice:
     """The cheapest form of a pattern that can be reached by rules."""
     choosing = _Choosing(costs)
     best = choosing.best(pattern, ordered=False)
-    return Choice(best, tuple(choosing.rewrites), tuple(dict.fromkeys(choosing.refusals)))
+    refusals = tuple(dict.fromkeys(choosing.refusals))
+    return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.inequalities))
 
 
 class _Choosing:
@@ -47,6 +49,7 @@ class _Choosing:
         self._costs = costs
         self.rewrites: list[Rewrite] = []
         self.refusals: list[Refusal] = []
+        self.inequalities: list[Inequality] = []
 
     def best(self, node: Composite, ordered: bool) -> Composite:
         """The best form of a pattern, operands first."""
@@ -83,7 +86,7 @@ class _Choosing:
             return chain.as_written()
         spread = chain.spread()
         profiles = [self._costs.profile(operand) for operand in operands]
-        shape = best_brackets(profiles, self._ties(spread))
+        shape, *others = ranked_brackets(profiles, self._ties(spread))
         written = chain.as_written()
         steps: list[tuple[str, Composite]] = []
         if set(spread.among) != set(chain.among):
@@ -92,7 +95,7 @@ class _Choosing:
             if spread.lifted() != spread.as_written():
                 steps.append(("lift_plain_conditions", spread.lifted()))
             steps.append(("rebracket_next", spread.bracketed(shape)))
-        return self._taken(written, steps)
+        return self._taken(written, steps, [spread.bracketed(other) for other in others])
 
     def _ties(self, chain: Chain) -> list[float]:
         """How many values tie each operand to the next one."""
@@ -125,8 +128,10 @@ class _Choosing:
         shape = best_joins(joins, self._costs)
         return self._taken(joins.bracketed(joins.shape), [("rebracket_each", joins.bracketed(shape))])
 
-    def _taken(self, before: Composite, steps: Iterable[tuple[str, Composite]]) -> Composite:
-        """What the steps lead to if that costs no more, else the pattern as it was."""
+    def _taken(
+        self, before: Composite, steps: Iterable[tuple[str, Composite]], others: Iterable[Composite] = ()
+    ) -> Composite:
+        """What the steps lead to if that costs no more, else the pattern as it was; `others` are what it might be."""
         now, cost = before, self._costs.total(before)
         first = cost
         made: list[Rewrite] = []
@@ -137,8 +142,9 @@ class _Choosing:
             made.append(Rewrite(rule, now, after, cost, cost := self._costs.total(after)))
             now = after
         if cost > first * SAME:
-            return before
+            now, made = before, []
         self.rewrites += made
+        self.inequalities += [Inequality(now, other) for other in dict.fromkeys((before, *others)) if other != now]
         return now
 
 

@@ -53,6 +53,7 @@ class Choices(NamedTuple):
 
 
 DEFAULT = Choices()
+AS_WRITTEN = Choices(optimize=False)
 
 
 def optimize(program: Program, statistics: Statistics | None = None) -> Program:
@@ -103,10 +104,11 @@ def _rate_read(query: AnyQuery, costs: Costs) -> float:
 def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
     before = costs.total(query.pattern)
     choice = choose(query.pattern, costs)
-    if choice.pattern == query.pattern:
-        return QueryTrace(query, query, before, before, (), choice.refusals)
-    after = replace(query, pattern=choice.pattern, order=query.variables)
-    return QueryTrace(query, after, before, costs.total(choice.pattern), choice.rewrites, choice.refusals)
+    after, cost = query, before
+    if choice.pattern != query.pattern:
+        after = replace(query, pattern=choice.pattern, order=query.variables)
+        cost = costs.total(choice.pattern)
+    return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.inequalities)
 
 
 # ---------------------------------------------------------------- situations: split by what is known of rates

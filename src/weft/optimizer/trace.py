@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from weft.algebra.composites import Composite
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.chains import Refusal
+from weft.optimizer.cost.model import Costs
 from weft.source import Span
-from weft.statistics import Statistics
+from weft.statistics import LEAST_RATE, Statistics
 from weft.tree import Node
 
 
@@ -24,6 +26,18 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
+class Inequality:
+    """A comparison that was made: under the statistics, one form of a part of a query cost no more than another."""
+
+    chosen: Composite
+    other: Composite
+
+    def gain(self, costs: Costs) -> float:
+        """How many times as much the chosen form costs as the other, under other statistics perhaps."""
+        return costs.total(self.chosen) / max(costs.total(self.other), LEAST_RATE)
+
+
+@dataclass(frozen=True)
 class QueryTrace:
     """A query as it was written and as it runs, with the work per second of both."""
 
@@ -33,6 +47,7 @@ class QueryTrace:
     cost_after: float
     rewrites: tuple[Rewrite, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    inequalities: tuple[Inequality, ...] = ()
 
     def span_of(self, refusal: Refusal) -> Span | None:
         """Where the condition stands that forbids more, as far as it is known."""

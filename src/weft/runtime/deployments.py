@@ -14,6 +14,7 @@ from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
+from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
@@ -35,6 +36,7 @@ class Deployments:
         self._choices = choices
         self.present: list[Deployed] = []
         self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
+        self._adapting: list[tuple[Adapting, list[Deployed]]] = []  # with the queries that each may change
         self._matcher = Matcher(Plan(Program("", ()), (), (), (), frozenset()))
         self._next = 0  # the number of the next query
 
@@ -48,19 +50,37 @@ class Deployments:
             Deployed(query, number, chosen.columns) for number, query in enumerate(program.queries, start=self._next)
         ]
         self._next += len(added)
+        self._watch(program, added)
         self._note([*self.present, *added])
         return added
+
+    def _watch(self, program: Program, added: list[Deployed]) -> None:
+        """Let new queries change their form, and no more those whose events the new ones see."""
+        read = {type_ for query in program.queries for type_ in query.reads}
+        for adapting, watched in self._adapting:
+            if any(deployed.query.defines in read for deployed in watched):
+                adapting.stop()
+        adapting = Adapting(self._matcher, self._choices)
+        adapting.watch(program, [deployed.number for deployed in added], [d.query for d in self.present])
+        self._adapting.append((adapting, added))
 
     def remove(self, gone: Collection[Deployed]) -> None:
         """Let these queries see nothing more."""
         leaving = set(gone)
         kept = [deployed for deployed in self.present if deployed not in leaving]
         _check_followers(kept, gone)
-        self._matcher.remove({deployed.number for deployed in gone})
+        numbers = {deployed.number for deployed in gone}
+        self._matcher.remove(numbers.union(*(adapting.drop(numbers) for adapting, _ in self._adapting)))
+        self._adapting = [(adapting, own) for adapting, own in self._adapting if not leaving.issuperset(own)]
         self._note(kept)
 
     def push(self, batch: EventBatch) -> list[MatchBatch]:
         """The matches that are certain with a batch."""
+        for adapting, watched in self._adapting:
+            adapting.look(batch)
+            for deployed in watched:
+                deployed.number = adapting.renumbered(deployed.number)
+        self._next = max(self._next, self._matcher.next_number)
         return list(self._matcher.push(batch))
 
     def advance(self, time: int) -> list[MatchBatch]:
@@ -78,7 +98,8 @@ class Deployments:
     @property
     def counters(self) -> dict[str, int]:
         """What was counted, of queries that are gone too."""
-        return self._matcher.counters
+        changes = sum(adapting.changes for adapting, _ in self._adapting)
+        return {**self._matcher.counters, **({"changes": changes} if changes else {})}
 
     def _note(self, present: list[Deployed]) -> None:
         self.present = present

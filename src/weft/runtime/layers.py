@@ -25,6 +25,7 @@ from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.paging import Array, Paging
 
+GRAPH = "graph"
 RULES = "rules"
 LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
@@ -43,7 +44,7 @@ def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tupl
         yield "situations", SituationRun(situations, predicates, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
-            yield "graph", GraphRun(op.graph, predicates, keys), op.numbers
+            yield GRAPH, GraphRun(op.graph, predicates, keys), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
 
@@ -70,6 +71,11 @@ class LayerRun:
         self.ended: Counter[str] = Counter()  # what was counted by what is gone
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
+
+    def graphs(self, numbers: Collection[int]) -> list[GraphRun]:
+        """The graph, if one of these queries is in it."""
+        run = self.runs.get(GRAPH)
+        return [run] if isinstance(run, GraphRun) and not set(numbers).isdisjoint(self.numbers[GRAPH]) else []
 
     def link(self, number: int, reader: LayerRun) -> None:
         """From now on give what a query defines to another layer."""

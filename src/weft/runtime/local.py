@@ -11,9 +11,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from weft.algebra.query import Program
+from weft.optimizer.pipeline import AS_WRITTEN, Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
+from weft.runtime.adapting import Adapting
 from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.lanes.crew import Crew
@@ -47,9 +50,20 @@ class Events(Protocol):
 
 
 class LocalRun:
-    """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes."""
+    """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes.
 
-    def __init__(self, plan: Plan, source: Events, lanes: Sequence[Lane] = (), threads: int = 1) -> None:
+    `written` is the program as it was before it was optimised by the `choices`: one matcher may change its form.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        source: Events,
+        lanes: Sequence[Lane] = (),
+        threads: int = 1,
+        written: Program | None = None,
+        choices: Choices = AS_WRITTEN,
+    ) -> None:
         self.counters: dict[str, int] = {}
         self._watch = Stopwatch()
         self.seconds: dict[str, float] = self._watch.seconds
@@ -57,6 +71,8 @@ class LocalRun:
         self._source = source
         self._lanes = tuple(lanes)
         self._threads = threads
+        self._written, self._choices = written, choices
+        self._adapting: Adapting | None = None
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
         self._kept = KeptEvents()
@@ -99,11 +115,21 @@ class LocalRun:
         return shaped(self.rows(), self._kept, self._plan.queries, self._source.reading)
 
     def _matcher(self) -> Matcher | Crew:
-        return Crew(self._plan, self._lanes, self._threads) if self._lanes else Matcher(self._plan)
+        if self._lanes:
+            return Crew(self._plan, self._lanes, self._threads)
+        matcher = Matcher(self._plan)
+        if self._written is not None:
+            self._adapting = Adapting(matcher, self._choices)
+            self._adapting.watch(self._written, range(len(self._written.queries)))
+        return matcher
 
     def _batches(self) -> Iterator[EventBatch]:
         """The events; for lanes many at a time, so that each has something to do."""
-        return rounds(self._source, ROUND) if self._lanes and self._source.safe is None else iter(self._source)
+        batches = rounds(self._source, ROUND) if self._lanes and self._source.safe is None else iter(self._source)
+        for batch in batches:
+            if self._adapting is not None:
+                self._adapting.look(batch)
+            yield batch
 
     def _pieces(self, matcher: Matcher | Crew, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """New matches, and a time: those that end before it are complete with them.
@@ -113,7 +139,8 @@ class LocalRun:
         """
         if self._source.longest is not None:
             matcher.expect(self._source.longest)
-        if len(batch) and len(self._order) == 1 and not self._lanes:
+        changing = self._adapting is not None and self._adapting.is_changing
+        if len(batch) and len(self._order) == 1 and not self._lanes and not changing:
             for piece in matcher.push(batch):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
             yield [], _until(matcher, int(batch.ends[-1]))
@@ -144,7 +171,9 @@ class LocalRun:
         return dict(totals)
 
     def _note(self, matcher: Matcher | Crew, matches: int) -> None:
-        self.counters = {**matcher.counters, **self._source.counters, "matches": matches}
+        changes = 0 if self._adapting is None else self._adapting.changes
+        own = {"changes": changes} if changes else {}
+        self.counters = {**matcher.counters, **self._source.counters, **own, "matches": matches}
 
 
 def _oldest(matcher: Matcher | Crew, held: Sequence[MatchBatch]) -> int | None:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from weft.algebra.composites import CompositeQuery
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
@@ -79,6 +80,27 @@ class Matcher:
                     self._layer_of[number].unlink(layer)
         for number in numbers:
             del self._layer_of[number]
+
+    def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
+        """Composite queries as they run, by number."""
+        found = (run for layer in self.layers for run in layer.graphs(numbers))
+        return [query for run in found for query in run.queries]
+
+    def retire(self, numbers: Collection[int]) -> None:
+        """From now on tell of the graphs of these queries only matches with an event that was seen already."""
+        for layer in self.layers:
+            for run in layer.graphs(numbers):
+                run.retire(self._position + 1)
+
+    @property
+    def last(self) -> int | None:
+        """The end of the last event."""
+        return self._last
+
+    @property
+    def next_number(self) -> int:
+        """A number that no query has."""
+        return max(self._layer_of, default=-1) + 1
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """Process a batch of events while the matches that it makes certain are taken: query by query, by end.

@@ -20,9 +20,12 @@ Value = tuple[str, object]  # of which kind, and what: True is not 1
 
 
 class Measure:
-    """Counts events as they pass; `statistics` says what they come to."""
+    """Counts events as they pass; `statistics` says what they come to.
 
-    def __init__(self, program: Program, predicates: Predicates | None = None) -> None:
+    Batches follow each other, or are `apart`: then the time between them does not count.
+    """
+
+    def __init__(self, program: Program, predicates: Predicates | None = None, *, apart: bool = False) -> None:
         atoms, self._ties = conditions_of(program)
         self._atoms = [atom for atom in atoms if is_of_one_event(atom.predicate)]
         asked = [[_of_type(atom.type, at_hand(atom.predicate))] for atom in self._atoms]
@@ -33,15 +36,18 @@ class Measure:
         self._values: dict[tuple[str, str], Counter[Value]] = {
             side: Counter() for tie in self._ties for side in tie.sides
         }
+        self._apart = apart
         self._first: int | None = None
-        self._last = 0
+        self._before = self._span = 0  # ticks, without the batches that follow each other now and with them
 
     def look(self, batch: EventBatch) -> None:
         """Take note of some events."""
         if not len(batch):
             return
-        self._first = int(batch.starts[0]) if self._first is None else self._first
-        self._last = int(batch.ends[-1])
+        if self._first is None or self._apart:
+            self._first = int(batch.starts[0])
+            self._before = self._span
+        self._span = self._before + int(batch.ends[-1]) - self._first
         for entry in pc.value_counts(batch.types).to_pylist():
             if entry["values"] is not None:
                 self._types[entry["values"]] += entry["counts"]
@@ -57,7 +63,7 @@ class Measure:
 
     def statistics(self) -> Statistics:
         """What was seen. A span of no time counts as one tick."""
-        seconds = max(self._last - (self._first or 0), 1) / self._ticks
+        seconds = max(self._span, 1) / self._ticks
         rates = {type_: count / seconds for type_, count in sorted(self._types.items())}
         selectivity = {
             atom.text: held / self._types[atom.type]

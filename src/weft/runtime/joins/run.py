@@ -85,6 +85,7 @@ class GraphRun(Run):
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
+        self._before: int | None = None  # matches are told that have an event before this position; None: all
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self.chains = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
         for chain in self.chains:
@@ -108,7 +109,7 @@ class GraphRun(Run):
         totals: Counter[str] = Counter()
         for _ in self._steps(batch):
             for output in self.outputs:
-                if output.reported is None:
+                if output.reported is None and self._before is None:
                     totals[output.query.name] += len(self._ready(output))
                 else:
                     totals[output.query.name] += sum(map(len, self._report(output)))
@@ -135,6 +136,10 @@ class GraphRun(Run):
     def oldest(self) -> int | None:
         """The first event that is kept."""
         return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
+
+    def retire(self, position: int) -> None:
+        """From now on tell only matches with an event before this position: others will be told elsewhere."""
+        self._before = position
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -224,6 +229,9 @@ class GraphRun(Run):
         ready = self._ready(output)
         for begin in range(0, len(ready), PIECE):
             batch = self._matches(output, ready[begin : begin + PIECE])
+            if self._before is not None:
+                first = np.minimum.reduceat(batch.positions, batch.offsets[:-1]) if len(batch) else batch.positions
+                batch = batch.take(np.flatnonzero(first < self._before))
             if len(batch):
                 yield batch
 

@@ -1,0 +1,146 @@
+"""Queries that change their form while they run: when measured rates say that another form is cheaper, it takes over.
+
+The forms run side by side for as long as a match may last: what began before the change is told by the old one, what
+begins after it by the new one, so no match is lost or told twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from weft.algebra.composites import Composite, CompositeQuery, Repeat, Without
+from weft.algebra.query import AnyQuery, Program
+from weft.optimizer.cost.model import Costs
+from weft.optimizer.pipeline import Choices, trace
+from weft.optimizer.trace import Inequality
+from weft.plan.partitioning.reach import Reach, reach_of_query
+from weft.plan.planner import plan
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
+from weft.runtime.measuring import Measure
+
+FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
+ENOUGH = 1 << 13  # events that rates are measured in
+NEVER = 1 << 62
+GAIN = 1.3  # how many times as much the running form must cost
+LOG = logging.getLogger("weft")
+
+
+class Adapting:
+    """Watches the events of a matcher, and changes the form of its composite queries. They are known by number.
+
+    Queries change that see nothing but the input, whose events nobody else sees, and whose matches have a bound of time
+    and depend on nothing before them.
+    """
+
+    def __init__(self, matcher: Matcher, choices: Choices) -> None:
+        self._matcher = matcher
+        self._choices = choices
+        self._seen = 0
+        self._next_look = FIRST_LOOK
+        self._measure: Measure | None = None
+        self._measured = 0
+        self._written: dict[int, CompositeQuery] = {}
+        self._unit = "ms"
+        self._inequalities: list[Inequality] = []
+        self._leaving: tuple[frozenset[int], int] | None = None  # queries, and the time after which they are gone
+        self._before: dict[int, int] = {}  # the number of the form before, by that of the form that runs
+        self.changes = 0
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether two forms of a query run now."""
+        return self._leaving is not None
+
+    def watch(self, program: Program, numbers: Sequence[int], others: Collection[AnyQuery] = ()) -> None:
+        """Watch queries of a program, as it was written, that run under these numbers; `others` run beside them."""
+        queries = dict(zip(numbers, program.queries, strict=True))
+        read = {type_ for query in (*queries.values(), *others) for type_ in query.reads}
+        made = {query.defines for query in (*queries.values(), *others)}
+        composite = {number: query for number, query in queries.items() if isinstance(query, CompositeQuery)}
+        alone = all(query.defines not in read and made.isdisjoint(query.reads) for query in composite.values())
+        if self._choices.optimize and composite and alone and all(map(_can_change, composite.values())):
+            self._written, self._unit = composite, program.time_unit
+            self._inequalities = self._compared(None)
+
+    def stop(self) -> None:
+        """Keep the forms that run now."""
+        self._next_look = NEVER
+
+    def drop(self, numbers: Collection[int]) -> set[int]:
+        """Watch these queries no more; the numbers of their old forms that are still there."""
+        before = {self._before[number] for number in numbers if number in self._before}
+        self._written = {number: query for number, query in self._written.items() if number not in numbers}
+        if self._leaving is None:
+            return set()
+        gone, time = self._leaving
+        self._leaving = (gone - before, time) if gone - before else None
+        return before & gone
+
+    def renumbered(self, number: int) -> int:
+        """The number of the form of a query that runs now."""
+        return next((new for new, old in self._before.items() if old == number), number)
+
+    def look(self, batch: EventBatch) -> None:
+        """Take note of events that come now, before the matcher sees them."""
+        self._seen += len(batch)
+        if self._leaving is not None:
+            gone, time = self._leaving
+            if self._matcher.last is not None and self._matcher.last > time:
+                self._matcher.remove(gone)
+                self._leaving = None
+        elif self._written and self._seen >= self._next_look and len(batch):
+            self._measure = self._measure or Measure(self._program(), apart=True)
+            self._measure.look(batch)
+            self._measured += len(batch)
+            if self._measured >= ENOUGH:
+                self._judge(self._measure)
+                self._measure, self._measured, self._next_look = None, 0, 2 * self._seen
+
+    def _program(self) -> Program:
+        return Program("", tuple(self._written.values()), time_unit=self._unit)
+
+    def _compared(self, measure: Measure | None) -> list[Inequality]:
+        known = self._choices.statistics if measure is None else measure.statistics()
+        return [found for one in trace(self._program(), known).queries for found in one.inequalities]
+
+    def _judge(self, measure: Measure) -> None:
+        """Change the form if a comparison that it rests on does not hold any more."""
+        known = measure.statistics()
+        costs = Costs(known)
+        if not any(inequality.gain(costs) > GAIN for inequality in self._inequalities):
+            return
+        found = trace(self._program(), known)
+        running = [query.pattern for query in self._matcher.graph_queries(self._written)]
+        best = [query.pattern for query in found.program.queries if isinstance(query, CompositeQuery)]
+        if costs.total(*running) <= GAIN * costs.total(*best):
+            return
+        self._inequalities = [inequality for one in found.queries for inequality in one.inequalities]
+        self._change(found.program)
+        LOG.info("%s: another form is cheaper by the rates measured", ", ".join(found.program.names))
+
+    def _change(self, program: Program) -> None:
+        matcher = self._matcher
+        old, first = frozenset(self._written), matcher.next_number
+        matcher.retire(old)
+        matcher.extend(plan(program, first=first))
+        longest = max(_bound(query) or 0 for query in self._written.values())
+        self._leaving = old, (matcher.last or 0) + longest
+        self._before = {first + place: number for place, number in enumerate(self._written)}
+        self._written = {first + place: query for place, query in enumerate(self._written.values())}
+        self.changes += 1
+
+
+def _can_change(query: CompositeQuery) -> bool:
+    """Whether matches that begin after a change depend on nothing before it, and those before it end some time."""
+    return _bound(query) is not None and not any(
+        (isinstance(node, Without) and node.when != "between") or (isinstance(node, Repeat) and node.pick == "longest")
+        for node in query.pattern.walk(Composite)
+    )
+
+
+def _bound(query: CompositeQuery) -> int | None:
+    reach = reach_of_query(replace(query, fields=()))
+    return reach.back if isinstance(reach, Reach) else None
