@@ -174,3 +174,9 @@ def test_a_plan_says_who_shares_what() -> None:
     assert max(map(len, lines)) <= 120
     twice = weft.explain(weft.compile(f"{EXTERNALS}Q(*): A/P ; A/R", language="step"), stage="plan")
     assert "      n0: source A 0   (used 2 times)" in twice.splitlines()
+
+
+def test_one_event_may_end_any_number_of_matches_of_a_chain() -> None:
+    events = [*({"type": "A", "ts": n} for n in range(5000)), {"type": "B", "ts": 5000}, {"type": "C", "ts": 5001}]
+    program = weft.compile("SELECT * FROM A a ; B b ; C c", "eql")
+    assert weft.count([*events, {"type": "D", "ts": 5002}], program) == {"q": 5000}

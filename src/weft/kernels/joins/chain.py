@@ -26,7 +26,6 @@ STEP = 2
 USED, FREE, SPARE, OUT, LAST_START, LAST_END, STAMP = range(7)
 CONTROL = 7
 NEVER = np.int64(2**63 - 1)
-NEARLY = 64  # matches for which there is room at least, when those of an event are not counted before
 AHEAD = 8  # events whose lists are fetched before it is their turn
 
 
@@ -101,7 +100,9 @@ def follow_keys(
         stamp = control[STAMP]
         # Events with equal times decide together: the last of them is alone in taking what it decides.
         alone = i + 1 < count and (starts[i + 1] != start or ends[i + 1] != end)
-        is_tight = (control[OUT] + NEARLY) * (last + 1) > len(out) or (control[USED] + 1) * width > len(entries)
+        # No event ends more matches than there are entries: only where those would not fit, they are counted.
+        most = control[USED] - control[SPARE] if bits >> last & 1 != 0 else np.int64(0)
+        is_tight = (control[OUT] + most) * (last + 1) > len(out) or (control[USED] + 1) * width > len(entries)
         if (is_tight or not alone) and not _has_room(alone, slot, heads, last, entries, control, out):
             return i
         for back in range(last):
