@@ -116,7 +116,7 @@ def _ratios(patterns: Sequence[Composite], batches: Sequence[EventBatch], repeat
     same."""
     costs, program = Costs(KNOWN), program_of(patterns)
     forms = [program, optimize(program, KNOWN)]
-    plans, found = [plan(form) for form in forms], []
+    plans, found = [plan(form, statistics=KNOWN) for form in forms], []
     seconds: list[list[float]] = [[] for _ in plans]
     for turn in range(repeats + 1):
         for chosen, own in zip(plans, seconds, strict=True):

@@ -103,7 +103,7 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        chosen = plan(choices.applied(program), strategy=sharing.strategy)
+        chosen = plan(choices.applied(program), strategy=sharing.strategy, statistics=choices.statistics)
         return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.lanes)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
@@ -112,7 +112,7 @@ def start(
             raise UsageError("`strategy`, `lanes` and `threads` are for engine='local' and engine='spark'")
         check_input(events, program, None, time, type)
         return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
-    chosen = plan(choices.applied(program), strategy=sharing.strategy)
+    chosen = plan(choices.applied(program), strategy=sharing.strategy, statistics=choices.statistics)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()

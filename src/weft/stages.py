@@ -62,7 +62,7 @@ def _show_optimized(program: Program, form: str, choices: Choices) -> str:
 
 
 def _show_plan(program: Program, form: str, choices: Choices) -> str:
-    chosen = plan(choices.applied(program))
+    chosen = plan(choices.applied(program), statistics=choices.statistics)
     if form == "dot":
         return plan_dot(chosen)
     return plan_text(chosen) if form == "text" else json.dumps(to_json(chosen), indent=2)
@@ -71,7 +71,7 @@ def _show_plan(program: Program, form: str, choices: Choices) -> str:
 def _show_tables(program: Program, form: str, choices: Choices) -> str:
     if form != "text":
         raise UsageError("tables are shown as text only: use --format text, or --stage plan")
-    return tables_text(plan(choices.applied(program)))
+    return tables_text(plan(choices.applied(program), statistics=choices.statistics))
 
 
 _SHOW: dict[str, Callable[[Program, str, Choices], str]] = {

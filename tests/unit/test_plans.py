@@ -6,6 +6,7 @@ import pytest
 
 import weft
 from weft.api import together
+from weft.optimizer.pipeline import optimize
 from weft.plan.operators import GraphOp, RulesOp
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
@@ -58,3 +59,15 @@ def test_rules_before_and_after_another_language_run_twice_and_tell_once() -> No
     assert found == list(weft.detect(events, program, engine="meaning"))
     assert [match.query for match in found].count("X") == 3
     assert weft.count(events, program) == {name: sum(m.query == name for m in found) for name in program.names}
+
+
+CHAIN = "SELECT * FROM A a ; B b ; C c WHERE FILTER(a.k = b.k), FILTER(b.k = c.k)"
+
+
+@pytest.mark.parametrize(("rates", "is_one"), [((32, 16, 32), True), ((64, 1, 8), False)])
+def test_brackets_that_gain_little_leave_a_chain_in_one_operator(rates: tuple[float, ...], is_one: bool) -> None:
+    known = weft.Statistics(dict(zip("ABC", rates, strict=True)))
+    program = weft.compile(CHAIN, "eql")
+    assert "rebracket_next" in weft.explain(program, "optimized", statistics=known)
+    (graph,) = [op for op in plan(optimize(program, known), statistics=known).operators if isinstance(op, GraphOp)]
+    assert any(node.chain is not None and len(node.chain.steps) == 3 for node in graph.graph.nodes) == is_one

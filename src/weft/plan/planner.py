@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost import Costs, known_of
+from weft.plan.chains import as_chains
 from weft.plan.layers import Layering
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import share_out
@@ -36,9 +38,10 @@ def plan(
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     known = [types for types in needed if types is not None]
-    lanes = share_out(queries, fed_by, strategy, lambda: Costs(known_of(program, statistics)))
+    costs = cache(lambda: Costs(known_of(program, statistics)))
+    lanes = share_out(queries, fed_by, strategy, costs)
     split_of = {number: group.split for group in lanes for number in group.queries}
-    run = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
+    run = [split_of[number].rewritten(as_chains(query, costs)) for number, query in enumerate(queries)]
     return Plan(
         program,
         Layering(run, running, first).layers(),

@@ -15,11 +15,13 @@ from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.pipeline import Choices, trace
 from weft.optimizer.trace import Inequality
+from weft.plan.chains import as_chains
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.measuring import Measure
+from weft.statistics import Statistics
 
 FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
 ENOUGH = 1 << 13  # events that rates are measured in
@@ -114,18 +116,19 @@ class Adapting:
             return
         found = trace(self._program(), known)
         running = [query.pattern for query in self._matcher.graph_queries(self._written)]
-        best = [query.pattern for query in found.program.queries if isinstance(query, CompositeQuery)]
+        planned = [as_chains(query, lambda: costs) for query in found.program.queries]
+        best = [query.pattern for query in planned if isinstance(query, CompositeQuery)]
         if costs.total(*running) <= GAIN * costs.total(*best):
             return
         self._inequalities = [inequality for one in found.queries for inequality in one.inequalities]
-        self._change(found.program)
+        self._change(found.program, known)
         LOG.info("%s: another form is cheaper by the rates measured", ", ".join(found.program.names))
 
-    def _change(self, program: Program) -> None:
+    def _change(self, program: Program, known: Statistics) -> None:
         matcher = self._matcher
         old, first = frozenset(self._written), matcher.next_number
         matcher.retire(old)
-        matcher.extend(plan(program, first=first))
+        matcher.extend(plan(program, first=first, statistics=known))
         longest = max(_bound(query) or 0 for query in self._written.values())
         self._leaving = old, (matcher.last or 0) + longest
         self._before = {first + place: number for place, number in enumerate(self._written)}

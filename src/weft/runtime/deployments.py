@@ -44,7 +44,7 @@ class Deployments:
         """Let the queries of a program see the events from now on; changes nothing if they cannot."""
         self._check_readers(program.queries)
         running = {deployed.number: deployed.query for deployed in self.present}
-        chosen = plan(self._choices.applied(program), running, self._next)
+        chosen = plan(self._choices.applied(program), running, self._next, statistics=self._choices.statistics)
         self._matcher.extend(chosen)
         added = [
             Deployed(query, number, chosen.columns) for number, query in enumerate(program.queries, start=self._next)
