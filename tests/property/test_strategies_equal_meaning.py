@@ -39,7 +39,7 @@ from weft.runtime import local
 Case = tuple[Program, list[EventDict]]
 Row = tuple[object, ...]
 SOME = some(30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-STRATEGIES = ("key", "slice", "replicate", "query", "rank")
+STRATEGIES = ("key", "slice", "replicate", "query", "rank", "match")
 REFUSED = "is not possible for"
 
 

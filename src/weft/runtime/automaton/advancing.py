@@ -40,10 +40,11 @@ class AutomatonRun:
         automaton: Automaton,
         share: RankShare | None = None,
         *,
+        tests: bool = True,
         ring: int = 1024,
         matches: int = 1024,
     ) -> None:
-        """`share`: only these matches are listed; None: all."""
+        """`share`: only these matches are listed; None: all. Without `tests` others test what is found."""
         self.query = query
         self.tables = AutomatonTables(query, automaton)
         self.automaton = self.tables.automaton
@@ -56,6 +57,7 @@ class AutomatonRun:
         self._best = self._empty_best(ring)
         self._output = empty_output(matches)
         self._counts = MatchCounts(query.name, self.conditions)
+        self.tests = tests
         self._whole = RankShare()
         self.share = share or self._whole
 
@@ -97,12 +99,14 @@ class AutomatonRun:
                 return
 
     def _advance(self, batch: tecs.Batch, *, counting: bool) -> int:
-        given = self.tables.arrays, self.state, batch, self._output, self.control, self.conditions.cuts
+        tests = self.tests or counting
+        cuts = self.conditions.cuts if tests else self.conditions.no_cuts
+        given = self.tables.arrays, self.state, batch, self._output, self.control, cuts
         if self.keeps_best:
             return advance_best(*given, self._best)
         share = self._whole if counting else self.share
         ranks = share.fit(len(self.state.starts))
-        if self.conditions:
+        if self.conditions and tests:
             return advance_filtered(
                 *given,
                 self._path,

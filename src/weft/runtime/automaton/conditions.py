@@ -67,6 +67,7 @@ class ConditionTables:
         self._source = Code()
         self.tables = _tables(compiled, self._source)
         self.cuts = _cuts(compiled, self.tables.room)
+        self.no_cuts = self.cuts._replace(tests=np.zeros(0, np.int32))
         self._stack = self._source.stack()
         self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
         self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)

@@ -13,9 +13,11 @@ from weft.algebra.query import Query
 from weft.kernels.automaton import tecs
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp
+from weft.plan.partitioning.by_match import ByMatch
 from weft.plan.partitioning.by_rank import ByRank
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.advancing import AutomatonRun
+from weft.runtime.automaton.candidates import Candidates
 from weft.runtime.automaton.found import Found, joined
 from weft.runtime.automaton.held import HeldMatches
 from weft.runtime.automaton.history import History, selected_fields
@@ -48,10 +50,16 @@ LEAST_TEXTS = 1024  # fewer texts are not worth a sweep
 class QueryRun:
     """One query at work: from classified events to reported matches."""
 
-    def __init__(self, op: AutomatonOp, keys: Keys, share: RankShare | None = None) -> None:
+    def __init__(self, op: AutomatonOp, keys: Keys, lane: Lane | None = None) -> None:
         self.query = query = op.query
         self.key = keys.use(query.partition, self) if query.partition else None
-        self.run = AutomatonRun(query, op.automaton, share)
+        split = None if lane is None else lane.split
+        share = RankShare(lane.share, lane.shares) if lane is not None and isinstance(split, ByRank) else None
+        self.run = AutomatonRun(query, op.automaton, share, tests=not isinstance(split, ByMatch))
+        self.candidates: Candidates | None = None
+        if lane is not None and isinstance(split, ByMatch):
+            self.candidates = Candidates(self.run.conditions, lane.share, lane.shares)
+        self._counts = lane is None or lane.share == 0 or not isinstance(split, ByRank | ByMatch)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
@@ -70,7 +78,11 @@ class QueryRun:
 
     def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
         """The matches that end in the batch."""
-        found = self.run.run(self._prepare(batch, letters, slots))
+        prepared = self._prepare(batch, letters, slots)
+        found = self.run.run(prepared)
+        if self.candidates is not None:
+            self.candidates.see(batch.positions, prepared.payload, self.run.oldest_position())
+            found = self.candidates.refined(found)
         if not self.selector.idle:
             found = iter([self.selector.select(joined(list(found)))])
         for piece in found:
@@ -99,8 +111,8 @@ class QueryRun:
         return iter(()) if self.held is None else self.held.release(None, None)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
-        """How many matches end in the batch. Where each lane lists its share, the first one counts all."""
-        if not self.run.share.is_first:
+        """How many matches end in the batch. Where each lane lists a share of them, the first one counts all."""
+        if not self._counts:
             return 0
         if self.held is not None:
             return sum(map(len, self.push(batch, letters, slots)))
@@ -113,7 +125,7 @@ class QueryRun:
         """Forget expired nodes, and texts that no condition can read any more."""
         self.run.free_expired(self.horizon)
         conditions = self.run.conditions
-        if len(conditions.texts) > self._texts_bound:
+        if len(conditions.texts) > self._texts_bound and self.candidates is None:
             conditions.drop_texts(self.run.state.payload, self.run.live_nodes())
             self._saved = 0
             self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
@@ -144,6 +156,8 @@ class QueryRun:
             pages.update(history_pages(self.history))
         if self.held is not None:
             pages.update(self.held.pages())
+        if self.candidates is not None:
+            pages.update(self.candidates.pages())
         if self.sessions is not None:
             pages["sessions"] = self.sessions.ends.tobytes()
         return pages, kept
@@ -164,6 +178,8 @@ class QueryRun:
             load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
         if self.held is not None:
             self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
+        if self.candidates is not None:
+            self.candidates.load(pages)
         if self.sessions is not None:
             self.sessions.ends = np.frombuffer(pages["sessions"], np.int64).copy()
         self._saved = int(self.run.control[tecs.HEAD])
@@ -216,11 +232,8 @@ class RegularRun(Run):
     def __init__(
         self, operators: Sequence[AutomatonOp], predicates: Predicates, keys: Keys, lane: Lane | None = None
     ) -> None:
-        ranked = lane is not None and isinstance(lane.split, ByRank)
-        shares = [RankShare(lane.share, lane.shares) if ranked and lane is not None else None for _ in operators]
         self._queries = tuple(op.query for op in operators)
-        both = enumerate(zip(operators, shares, strict=True))
-        made = {place: QueryRun(op, keys, share) for place, (op, share) in both if op.query.limit != 0}
+        made = {place: QueryRun(op, keys, lane) for place, op in enumerate(operators) if op.query.limit != 0}
         self._runs = list(made.values())
         self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier

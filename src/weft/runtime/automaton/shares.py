@@ -16,11 +16,6 @@ class RankShare:
         self._arrays = self._empty(0)
 
     @property
-    def is_first(self) -> bool:
-        """Whether this lane does what one is enough for."""
-        return self._share == 0
-
-    @property
     def outputs(self) -> int:
         """At how many events matches ended."""
         return int(self._arrays.marks[OUTPUTS])

@@ -1,0 +1,87 @@
+"""Candidates, found without regard to conditions over several events, are tested one by one (DCORE 4.1, refine).
+
+A candidate becomes a match graph of one path, so that conditions are tested by the same code that prunes a walk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.automaton.conditions import Conditions
+from weft.kernels.automaton.enumerate import OPEN
+from weft.kernels.automaton.filtered import enumerate_filtered
+from weft.kernels.automaton.ranks import Ranks
+from weft.kernels.automaton.tecs import (
+    BOTTOM,
+    CURRENT,
+    DEEPER,
+    DONE,
+    EMITTED,
+    EVENT,
+    FINAL,
+    FINALS,
+    LABEL_BITS,
+    STACK,
+    TAIL,
+    Batch,
+    Int32s,
+    Int64s,
+    Output,
+    Path,
+    State,
+)
+from weft.kernels.jit import bare_kernel
+from weft.kernels.machine.machine import Machine
+from weft.kernels.memory.room import lend
+
+WHOLE = 1 << 62  # nodes: it never pauses
+
+
+@bare_kernel
+def refine(
+    offsets: Int64s,
+    rows: Int64s,
+    labels: Int32s,
+    values: Int64s,
+    keeps: npt.NDArray[np.bool_],
+    state: State,
+    batch: Batch,
+    output: Output,
+    control: Int64s,
+    path: Path,
+    conditions: Conditions,
+    machine: Machine,
+    ranks: Ranks,
+) -> int:
+    """Say of the candidates from control[EVENT] on whether conditions hold: DONE, or DEEPER when one is too long.
+
+    The k-th event of a candidate is marked with labels[k], and what conditions read of it is a row of `values`.
+    """
+    lend(conditions.room, 0, machine)
+    width, mask = batch.payload.size, state.starts.size - 1
+    for candidate in range(control[EVENT], keeps.size):
+        begin, size = offsets[candidate], offsets[candidate + 1] - offsets[candidate]
+        if size > mask:
+            control[EVENT] = candidate
+            return DEEPER
+        for k in range(size):
+            row = rows[begin + k]
+            if k < size - 1:
+                state.nodes[(k + 1) << 2] = row << LABEL_BITS | labels[begin + k]
+                state.nodes[((k + 1) << 2) + 1] = k if k > 0 else BOTTOM
+                for column in range(width):
+                    state.payload[(k + 1) * width + column] = values[row * width + column]
+            else:
+                for column in range(width):
+                    batch.payload[column] = values[row * width + column]
+        state.finals[0] = labels[begin + size - 1] if size > 0 else -1
+        state.finals[1] = size - 1 if size > 1 else BOTTOM
+        control[TAIL], control[FINALS] = 1, 1
+        control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
+        answer = enumerate_filtered(state, batch, output, control, conditions, path, 0, 0, True, False, WHOLE, ranks)
+        if answer != DONE:
+            control[EVENT] = candidate
+            return answer
+        keeps[candidate] = control[EMITTED] > 0
+    return DONE

@@ -1,0 +1,106 @@
+"""How candidates are dealt to workers (DCORE 4.2): by turns, to the better of two, to the best of all; configurations.
+
+All of it is deterministic, so that lanes agree about who has what without a word between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, groupby, pairwise, product
+from math import sqrt
+from random import Random
+from typing import Literal
+
+from weft.algebra.patterns import Bind, Event, Pattern, Repeat, Where
+from weft.algebra.patterns import Sequence as Follows
+from weft.algebra.query import Query
+
+Dealing = Literal["round robin", "two choices", "exact search"]
+Groups = tuple[tuple[int, ...], ...]  # positions of a match, by runs of one variable
+
+
+@dataclass
+class Dealer:
+    """Deals out candidates one after the other. A load is the sum of the sizes that a worker was dealt."""
+
+    workers: int
+    dealing: Dealing = "round robin"
+    seed: int = 0
+    loads: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.loads = [0.0] * self.workers
+        self._dealt = 0
+        self._random = Random(self.seed)
+
+    def deal(self, size: float = 1.0) -> int:
+        """The worker that has the next candidate."""
+        worker = self._choice()
+        self._dealt += 1
+        self.loads[worker] += size
+        return worker
+
+    def _choice(self) -> int:
+        if self.dealing == "round robin":
+            return self._dealt % self.workers
+        some: Iterable[int] = range(self.workers)
+        if self.dealing == "two choices":
+            some = [self._random.randrange(self.workers) for _ in range(2)]
+        return min(some, key=lambda worker: (self.loads[worker], worker))
+
+
+def variation(loads: Sequence[float]) -> float:
+    """The coefficient of variation: how far loads are from their mean, as a part of it."""
+    mean = sum(loads) / len(loads)
+    return sqrt(sum((load - mean) ** 2 for load in loads) / len(loads)) / mean if mean else 0.0
+
+
+# -- maximal complex events ---------------------------------------------------------------------
+
+
+def is_flat(query: Query) -> bool:
+    """Whether every choice of at least one event of each group of a maximal match is a match, and every match is one.
+
+    So it is for sequences of events and of repeated events, neighbours of different types, while no window counts
+    events and none must stand next to each other.
+    """
+    parts = list(_parts(query.pattern))
+    near = any(node.contiguous for node in query.pattern.walk() if isinstance(node, Follows | Repeat))
+    if near or (query.window is not None and query.window.unit == "events"):
+        return False
+    types = [part.type if isinstance(part, Event) else "" for part in map(_inner, parts)]
+    return all(types) and all(one != other for one, other in pairwise(types))
+
+
+def _parts(pattern: Pattern) -> Iterator[Pattern]:
+    match pattern:
+        case Follows(left, right):
+            yield from _parts(left)
+            yield from _parts(right)
+        case _:
+            yield pattern
+
+
+def _inner(pattern: Pattern) -> Pattern:
+    """What is repeated or named."""
+    while isinstance(pattern, Bind | Repeat | Where):
+        pattern = pattern.pattern
+    return pattern
+
+
+def groups_of(positions: Sequence[int], variables: Sequence[object]) -> Groups:
+    """The longest runs of events of the same variable."""
+    marked = zip(positions, variables, strict=True)
+    return tuple(tuple(position for position, _ in run) for _, run in groupby(marked, lambda pair: pair[1]))
+
+
+def configurations(groups: Groups) -> Iterator[tuple[int, ...]]:
+    """How many events of each group are kept, in every way."""
+    return product(*(range(1, len(group) + 1) for group in groups))
+
+
+def chosen(groups: Groups, configuration: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The matches inside a maximal one that have a configuration."""
+    picks = (combinations(group, count) for group, count in zip(groups, configuration, strict=True))
+    return (tuple(position for part in parts for position in part) for parts in product(*picks))
