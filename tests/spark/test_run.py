@@ -23,6 +23,7 @@ from weft.optimizer.pipeline import optimize
 from weft.runtime.matches import Match
 from weft.runtime.spark.run import ContinuousRun, RunOptions
 from weft.runtime.state.pages import FOREIGN
+from weft.runtime.triggers import Trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,6 +120,23 @@ define Pairs(n: int) from Pair(k = $k) and each Pair(k = $k) as Before within 90
     and not C(k = $k, x > 5) between Before and Pair where n = Count(A(k = $k) within 50 from Pair)
 define Any(x: int) from C() and 2-last B() within 19 from C where x = C.x
 """
+
+
+def test_each_trigger_is_told_with_its_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(2):
+        write(tmp_path / "in", number, EVENTS[number * 60 : number * 60 + 60])
+    told: list[Trigger] = []
+    run = run_of(tmp_path, until="complete")
+    run.watch(told.append)
+    run.start(spark)
+    run.wait()
+    assert sum(trigger.events for trigger in told) == len(EVENTS)
+    assert sum(trigger.matches["q"] for trigger in told) == run.counters["matches"] > 0
+    assert {lane.lane for lane in told[0].lanes} == {0, 1}
+    assert told[0].state_bytes > 0
+    assert told[0].held > 0
+    assert told[0].lag == 10
+    assert told[-1].held == 0
 
 
 def test_ids_of_a_run_can_be_made_of_a_key(spark: SparkSession, tmp_path: Path) -> None:

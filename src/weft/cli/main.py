@@ -19,6 +19,7 @@ from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.stats import stats
+from weft.cli.runs import list_runs, show, stop
 from weft.cli.test import run_tests
 from weft.cli.tune import tune
 from weft.cli.warm import warm
@@ -98,6 +99,9 @@ app.command("test")(run_tests)
 app.command()(run)
 app.command(cls=MatchCommand)(stats)
 app.command()(tune)
+app.command("list")(list_runs)
+app.command()(show)
+app.command()(stop)
 app.command()(bench)
 app.command()(warm)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
 from typing import Annotated, Literal
@@ -17,6 +19,10 @@ from weft.cli import options
 from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
 from weft.errors import UsageError
+from weft.running import registry
+from weft.running.activity import Activity
+from weft.running.logs import LogFormat, log_trigger, show_logs
+from weft.runtime.triggers import Trigger
 
 Delay = Annotated[
     int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
@@ -39,6 +45,14 @@ IdleAfter = Annotated[
 Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
+]
+Name = Annotated[str | None, typer.Option(metavar="NAME", help="Register it, for `weft list`, `show` and `stop`.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it in the background; needs --name.")]
+Listen = Annotated[
+    str | None, typer.Option(metavar="PORT", help="Serve /metrics and /health on PORT of this machine, or HOST:PORT.")
+]
+LogFormatOption = Annotated[
+    LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
 ]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
@@ -64,6 +78,10 @@ def run(
     output_format: Format = "jsonl",
     rejects: Rejects = None,
     stats: options.Stats = False,
+    name: Name = None,
+    detach: Detach = False,
+    listen: Listen = None,
+    log_format: LogFormatOption = None,
     show_progress: options.ShowProgress = True,
     optimize: options.Optimize = True,
     statistics: options.StatisticsFile = None,
@@ -78,7 +96,14 @@ def run(
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --until complete --stats
 
     An event waits until none that belongs before it can come any more: --delay says how late one may be.
+
+    With --name it is listed by `weft list`; with --detach it goes on when the command has returned:
+
+        weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --name fire --detach
     """
+    if detach:
+        start_detached(name)
+        return
     program = together(compile_all(programs, queries, language, time_unit))
     continuous = engines.continuous(
         program,
@@ -99,14 +124,70 @@ def run(
         format=output_format,
         choices=choices(optimize, statistics),
     )
+    about = {
+        "programs": [*(programs or ()), *(queries or ())],
+        "sources": source,
+        "sink": sink,
+        "checkpoint": checkpoint,
+        "listen": listen,
+        "queries": list(program.names),
+        "command": sys.argv[1:],
+        "folder": os.getcwd(),
+    }
     started = clock.perf_counter()
-    continuous.start()
-    with told_to_stop() as stop, progress("matching", lambda: continuous.counters, shown=show_progress):
-        while not stop.is_set() and not continuous.wait(GLANCE):
-            pass
-        continuous.stop()
+    with watched(continuous.watch, name, about, listen, log_format), told_to_stop() as stop:
+        continuous.start()
+        with progress("matching", lambda: continuous.counters, shown=show_progress and log_format is None):
+            while not stop.is_set() and not continuous.wait(GLANCE):
+                pass
+            continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def start_detached(name: str | None) -> None:
+    """Start this very command once more, in the background."""
+    if name is None:
+        raise UsageError("--detach needs --name, to find the run again: weft run … --name fire --detach")
+    arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
+    entry = registry.detach(name, arguments)
+    typer.echo(f"{name} is running as process {entry.about['pid']}; its log is {entry.log}")
+
+
+@contextmanager
+def watched(
+    watch: Callable[[Callable[[Trigger], None]], None],
+    name: str | None,
+    about: Mapping[str, object],
+    listen: str | None,
+    log_format: LogFormat | None,
+) -> Iterator[None]:
+    """Tell of each trigger: in the log, to the registry, and to whoever asks on a port."""
+    if log_format is not None:
+        show_logs(log_format)
+    watch(log_trigger)
+    registration = None if name is None else registry.Registration(name, about)
+    if registration is not None:
+        show_logs(log_format or "text", registration.folder / registry.LOG)
+    activity = Activity() if registration is None else registration.activity
+    watch(activity.add if registration is None else registration.add)
+    server = None
+    if listen is not None:
+        from weft.running.metrics import serve  # few runs serve them
+
+        server = serve(listen, {name or "run": activity})
+    problem: str | None = None
+    try:
+        yield
+    except BaseException as error:
+        problem = str(error) or type(error).__name__
+        raise
+    finally:
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+        if registration is not None:
+            registration.end(problem)
 
 
 @contextmanager

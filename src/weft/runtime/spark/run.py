@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +32,7 @@ from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
 from weft.runtime.spark.streaming import match_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
+from weft.runtime.triggers import Trigger
 
 Until = Literal["stopped", "read", "complete"]
 
@@ -90,6 +91,10 @@ class ContinuousRun:
     def counters(self) -> dict[str, int]:
         """Events, matches, late and unreadable events since this process started."""
         return dict(self._sink.counters)
+
+    def watch(self, watcher: Callable[[Trigger], None]) -> None:
+        """Have a function called after each trigger, in Spark's thread."""
+        self._sink.watchers.append(watcher)
 
     def start(self, session: SparkSession | None = None) -> None:
         """Start the query, where the checkpoint says it had got to."""

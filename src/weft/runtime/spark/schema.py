@@ -92,7 +92,7 @@ def rejects_as_output(rejects: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def counters_as_output(counters: Mapping[str, int]) -> pa.RecordBatch:
+def counters_as_output(counters: Mapping[str, object]) -> pa.RecordBatch:
     """Counters as a row of the output."""
     row = {**dict.fromkeys(OUTPUT_SCHEMA.names), "event": json.dumps(counters)}
     return pa.RecordBatch.from_pylist([row], schema=OUTPUT_SCHEMA)

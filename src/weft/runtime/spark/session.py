@@ -31,13 +31,14 @@ EMBEDDED_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.python.daemon.module": "weft.runtime.spark.daemon",
-    # The JVM only moves blocks, so quick compilation is enough: it halves the CPU time until the first match.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # The JVM only moves blocks, so quick compilation is enough: it halves the CPU time until the first match. Spark
+    # matches regular expressions over whole plans, which on a busy machine (before they are compiled) needs much stack.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss16m",
     **STREAMING_SETTINGS,
 }
 
 # For sessions that live long, or whose rows pass through the JVM: all of Java's optimisations.
-LASTING_SETTINGS = {"spark.driver.extraJavaOptions": ""}
+LASTING_SETTINGS = {"spark.driver.extraJavaOptions": "-Xss16m"}
 
 
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from weft.errors import UsageError
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
+from weft.runtime.triggers import Standing, Trigger
 from weft.runtime.writing.match_lines import json_lines
 
 
@@ -30,6 +32,8 @@ class FileSink:
         if form not in ("jsonl", "parquet"):
             raise UsageError(f"matches are written as jsonl or parquet, not as {form}")
         self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
+        self.watchers: list[Callable[[Trigger], None]] = []  # told of each trigger that is written
+        self._lanes: dict[int, Standing] = {}
         self._matches = Path(path)
         self._rejects = Path(rejects) if rejects else self._matches / "rejects"
         self._form = form
@@ -41,6 +45,7 @@ class FileSink:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the output of one trigger."""
+        started = time.perf_counter()
         output = frame.toArrow().cast(OUTPUT_SCHEMA)
         matches = output.filter(pc.is_valid(output["query"])).select(MATCH_SCHEMA.names).cast(MATCH_SCHEMA)
         rejects = output.filter(pc.is_valid(output["reason"])).select(["id", "start", "end", "reason", "event"])
@@ -48,7 +53,19 @@ class FileSink:
             self._write_matches(in_match_order(matches, self._names), batch)
         if len(rejects):
             _place(self._rejects / f"rejects-{batch:08d}.jsonl", _reject_lines(rejects))
-        self._count(output, len(matches), rejects["reason"].to_pylist())
+        counted = self._count(output, len(matches), rejects["reason"].to_pylist())
+        by_query = Counter(dict.fromkeys(self._names, 0))
+        by_query.update(matches["query"].to_pylist())
+        trigger = Trigger(
+            number=batch,
+            at=time.time(),
+            seconds=time.perf_counter() - started,
+            matches=dict(by_query),
+            lanes=tuple(self._lanes.values()),
+            **counted,
+        )
+        for watcher in self.watchers:
+            watcher(trigger)
 
     def _write_matches(self, matches: pa.Table, batch: int) -> None:
         target = self._matches / f"matches-{batch:08d}.{self._form}"
@@ -59,12 +76,19 @@ class FileSink:
         pq.write_table(matches, buffer)
         _place(target, buffer.getvalue().to_pybytes())
 
-    def _count(self, output: pa.Table, matches: int, reasons: list[str]) -> None:
+    def _count(self, output: pa.Table, matches: int, reasons: list[str]) -> dict[str, int]:
+        """Add to the counters; the events, late and unreadable ones of this trigger."""
         late = sum(reason.startswith("late: ") for reason in reasons)
-        self.counters.update(matches=matches, late=late, unreadable=len(reasons) - late)
+        counted = Counter(events=0, late=late, unreadable=len(reasons) - late)
         others = output.filter(pc.and_(pc.is_null(output["query"]), pc.is_null(output["reason"])))
         for text in others["event"].to_pylist():
-            self.counters.update(json.loads(text))
+            told = json.loads(text)
+            standing = told.pop("standing", None)
+            if standing is not None:
+                self._lanes[standing["lane"]] = Standing(**standing)
+            counted.update(told)
+        self.counters.update(matches=matches, **counted)
+        return {name: counted[name] for name in ("events", "late", "unreadable")}
 
 
 def _place(target: Path, data: bytes) -> None:

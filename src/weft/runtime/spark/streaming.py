@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from itertools import count
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -60,15 +60,31 @@ def with_watermark(output: DataFrame, job: Job) -> DataFrame:
 
 
 def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
-    """The same rows, counted: in `counts`, else in a stream's progress as `weft` (`weft_2` …) of `observedMetrics`."""
+    """The same rows, counted: in `counts`, else in a stream's progress as `weft` (`weft_2` …) of `observedMetrics`.
+
+    Besides matches, late and unreadable events: those taken, those that wait for the watermark, and the bytes of state.
+    """
     number = next(_observed)
     late = F.col("reason").startswith("late: ")
+    told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col(_told(output)))
+
+    def total(path: str) -> Column:
+        return F.coalesce(F.sum(F.get_json_object(told, path).cast("bigint")), F.lit(0))
+
     return output.observe(
         counts or ("weft" if number == 1 else f"weft_{number}"),
         F.count("query").alias("matches"),
         F.count_if(late).alias("late"),
         F.count_if(~late).alias("unreadable"),
+        total("$.events").alias("events"),
+        total("$.standing.held").alias("held"),
+        total("$.standing.state_bytes").alias("state_bytes"),
     )
+
+
+def _told(output: DataFrame) -> str:
+    """The column that has what lanes say besides matches."""
+    return "rejected" if "rejected" in output.columns else "event"
 
 
 def lateness_of(schema: StructType, job: Job, delay: int | None) -> Lateness:

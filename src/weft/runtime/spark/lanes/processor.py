@@ -69,7 +69,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
             # These matches were given out because the watermark passed them, so they are late by the one before.
             taken = iter(list(taken))
         self._follow_spark(state, timerValues)
-        yield from self._finish(state, taken)
+        yield from self._finish(state, taken, key[0])
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """Spark's watermark has passed what was waited for here."""
@@ -77,7 +77,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         self._follow_spark(state, timerValues)
         if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():
             state.head.timer = None
-        yield from self._finish(state, ())
+        yield from self._finish(state, (), key[0])
 
     def close(self) -> None:
         """After a trigger."""
@@ -94,11 +94,12 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         if self._lateness.by_spark:
             state.head.watermark = self._lateness.from_spark(timer_values.getCurrentWatermarkInMs())
 
-    def _finish(self, state: LaneState, rejects: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    def _finish(self, state: LaneState, rejects: Iterable[pa.RecordBatch], lane_id: int) -> Iterator[Row]:
         output = list(chain(rejects, state.go_on()))
         if self._lateness.by_spark:
             self._set_timer(state)
         state.store(self._pages)
+        output.append(state.report(lane_id))
         for batch in output:
             yield Row(**{self._column: blocks.packed_rows(batch)})
 

@@ -79,6 +79,7 @@ class LaneState:
         self.matcher = matcher
         self.results = Results(matcher, job.query_names, job.shape, job.reading.key)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
+        self._sizes: dict[str, int] = {}  # of the pages in the store
 
     @classmethod
     def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
@@ -109,6 +110,7 @@ class LaneState:
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
         state = cls(job, head, Sequencer(head.released, held), matcher)
         state.results.load(kept)
+        state._sizes = {name: len(page) for name, page in everything.items()}
         return state
 
     def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
@@ -190,24 +192,53 @@ class LaneState:
         """Write the pages that changed. A run is written once; how much of it has been used is in the head."""
         head, held = self.head, self.sequencer.held
         for origin in [origin for origin in self._stored if origin not in held]:
-            pages.remove(_name(origin))
+            self._remove(pages, _name(origin))
             del self._stored[origin]
         for origin, run in held.items():
             if origin not in self._stored:
-                pages.put(_name(origin), pack_run(run))
+                self._put(pages, _name(origin), pack_run(run))
                 self._stored[origin] = run.used
         head.used = {_name(origin): held[origin].used - base for origin, base in self._stored.items()}
         for name, page in self.results.snapshot().items():
             if page is None:
-                pages.remove(MATCHER + name)
+                self._remove(pages, MATCHER + name)
             else:
-                pages.put(MATCHER + name, page)
+                self._put(pages, MATCHER + name, page)
         head.released = self.sequencer.released
         head.stamp = uuid.uuid4().hex
-        pages.put(HEAD, json.dumps(asdict(head)).encode())
+        self._put(pages, HEAD, json.dumps(asdict(head)).encode())
         _remembered[head.stamp] = self
         while len(_remembered) > _REMEMBERED:
             _remembered.popitem(last=False)
+
+    def _put(self, pages: Pages, name: str, page: bytes) -> None:
+        pages.put(name, page)
+        self._sizes[name] = len(page)
+
+    def _remove(self, pages: Pages, name: str) -> None:
+        pages.remove(name)
+        self._sizes.pop(name, None)
+
+    def report(self, lane_id: int) -> pa.RecordBatch:
+        """How the lane stands after a trigger, as a row of the output.
+
+        `held` events wait for the watermark; `behind` is how many events ago the oldest came that a later match may
+        tell of (0: nothing waits), and `lag` the ticks from the watermark to the latest event.
+        """
+        head = self.head
+        latest = max(head.reached.values(), default=None)
+        oldest = self.matcher.oldest()
+        standing = {
+            "lane": lane_id,
+            "taken": head.taken,
+            "held": self.sequencer.waiting,
+            "behind": 0 if oldest is None else max(0, self.sequencer.released - oldest),
+            "state_bytes": sum(self._sizes.values()),
+            "lag": None
+            if latest is None or head.watermark is None or head.watermark == END_OF_TIME
+            else max(0, latest - head.watermark),
+        }
+        return self._output(counters_as_output({"standing": standing}))
 
 
 def _head(stored: bytes) -> Head:

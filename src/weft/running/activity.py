@@ -1,0 +1,85 @@
+"""What a running program has done so far: totals, the last hour trigger by trigger, and queries that fell silent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from weft.runtime.triggers import Trigger
+
+HOUR = 3600.0
+
+
+@dataclass
+class QueryActivity:
+    """Matches of a query; when the last came, and the longest time that none came before (seconds)."""
+
+    matches: int = 0
+    last: float | None = None
+    longest: float = 0.0
+
+    def silent_for(self, now: float) -> float | None:
+        """How long nothing has been found, if that is longer than ever before."""
+        if self.last is None or self.matches < 2:
+            return None
+        silence = now - self.last
+        return silence if silence > self.longest > 0 else None
+
+
+@dataclass
+class Activity:
+    """Of one run. Triggers may be told and questions asked by different threads."""
+
+    started: float = field(default_factory=time.time)
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        self.totals: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0, triggers=0)
+        self.seconds = 0.0
+        self.queries: dict[str, QueryActivity] = {}
+        self.history: deque[Trigger] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, trigger: Trigger) -> None:
+        """One more trigger."""
+        with self._lock:
+            found = sum(trigger.matches.values())
+            self.totals.update(
+                events=trigger.events, matches=found, late=trigger.late, unreadable=trigger.unreadable, triggers=1
+            )
+            self.seconds += trigger.seconds
+            for name, count in trigger.matches.items():
+                self._found(self.queries.setdefault(name, QueryActivity()), count, trigger.at)
+            self.history.append(trigger)
+            while self.history[0].at < trigger.at - HOUR:
+                self.history.popleft()
+
+    def _found(self, query: QueryActivity, count: int, at: float) -> None:
+        if count:
+            if query.last is not None:
+                query.longest = max(query.longest, at - query.last)
+            query.matches += count
+            query.last = at
+
+    def summary(self) -> dict[str, object]:
+        """Everything but the history, as plain data."""
+        with self._lock:
+            now = self.clock()
+            last = self.history[-1] if self.history else None
+            recent = [trigger for trigger in self.history if trigger.at > now - 60]
+            queries = {
+                name: {"matches": one.matches, "last": one.last, "silent_for": one.silent_for(now)}
+                for name, one in self.queries.items()
+            }
+            return {
+                "started": self.started,
+                "uptime": now - self.started,
+                **self.totals,
+                "busy": self.seconds,
+                "rate": sum(trigger.events for trigger in recent) / 60,
+                "queries": queries,
+                "last_trigger": None if last is None else last.to_json(),
+            }

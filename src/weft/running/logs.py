@@ -1,0 +1,49 @@
+"""Log lines of runs: one for each trigger, as text or as JSON, through Python's `logging` as `weft.run`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from weft.runtime.triggers import Trigger
+
+LogFormat = Literal["text", "json"]
+LOGGER = logging.getLogger("weft.run")
+
+
+def log_trigger(trigger: Trigger) -> None:
+    """One line for a trigger; its numbers are in the record as `trigger`."""
+    LOGGER.info("%s", trigger, extra={"trigger": trigger.to_json()})
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, message, and the numbers of a trigger."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": at, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+        return json.dumps({**line, **getattr(record, "trigger", {})}, ensure_ascii=False)
+
+
+class TextLines(logging.Formatter):
+    """A record as one line; what programs and events say cannot break it, or reach a terminal raw."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level and message."""
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in record.getMessage())
+        return f"{at} {record.levelname.lower()} {text}"
+
+
+def show_logs(form: LogFormat, path: Path | None = None) -> None:
+    """Have log lines written to a file, else to standard error."""
+    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False

@@ -1,0 +1,169 @@
+"""Runs that are watched: activity, log lines, metrics, the registry and its commands. No Spark is needed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from weft.cli.main import app
+from weft.errors import UsageError
+from weft.running import registry
+from weft.running.activity import Activity
+from weft.running.logs import JsonLines, TextLines, log_trigger
+from weft.running.metrics import health, metrics_text, serve
+from weft.runtime.triggers import Standing, Trigger
+
+
+def trigger(number: int, at: float, events: int = 10, **matches: int) -> Trigger:
+    lanes = (Standing(0, events, 3, 7, 1000, 20), Standing(1, events, 2, 0, 500, None))
+    return Trigger(number, at, 0.5, events, 1, 0, matches or {"fire": 2}, lanes)
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_an_activity_adds_up_and_keeps_an_hour() -> None:
+    activity = Activity(started=0.0, clock=lambda: 5000.0)
+    for at in (100.0, 4000.0, 4990.0):
+        activity.add(trigger(1, at))
+    told = activity.summary()
+    assert (told["events"], told["matches"], told["late"], told["triggers"]) == (30, 6, 3, 3)
+    assert [one.at for one in activity.history] == [4000.0, 4990.0]
+    assert told["last_trigger"]["state_bytes"] == 1500  # type: ignore[index]
+
+
+def test_a_query_that_is_silent_longer_than_ever_is_marked() -> None:
+    now = 100.0
+    activity = Activity(started=0.0, clock=lambda: now)
+    for at in (10.0, 20.0, 50.0):
+        activity.add(trigger(1, at, fire=1, heat=1 if at < 20 else 0))
+    assert activity.queries["fire"].silent_for(70.0) is None
+    assert activity.queries["fire"].silent_for(81.0) == 31.0
+    assert activity.queries["heat"].silent_for(99.0) is None  # one match says nothing of how often they come
+
+
+def test_a_log_line_is_text_or_json_and_stays_one_line() -> None:
+    lines: list[logging.LogRecord] = []
+    logger = logging.getLogger("weft.run")
+    handler = logging.Handler()
+    handler.emit = lines.append  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        log_trigger(trigger(3, 0.0, **{"fi\nre\x1b[2J": 2}))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    text = TextLines().format(lines[0])
+    assert "trigger 3: 10 events, 2 matches" in text
+    assert "\n" not in text
+    assert "\x1b" not in text
+    told = json.loads(JsonLines().format(lines[0]))
+    assert (told["number"], told["events"], told["lag"], told["held"], told["behind"]) == (3, 10, 20, 3, 7)
+
+
+def test_metrics_and_health_are_served() -> None:
+    activity = Activity()
+    activity.add(trigger(1, activity.started))
+    text = metrics_text({"night": activity}).decode()
+    assert 'weft_events_total{run="night"} 10.0' in text
+    assert 'weft_matches_total{query="fire",run="night"} 2.0' in text
+    assert 'weft_state_bytes{run="night"} 1500.0' in text
+    assert health(activity)["status"] == "ok"
+    assert health(activity, activity.started + 1000)["status"] == "stalled"
+    server = serve("0", {"night": activity})
+    try:
+        port = server.server_address[1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
+            assert json.load(answer)["status"] == "ok"
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/other")
+    finally:
+        server.shutdown()
+        server.server_close()
+    with pytest.raises(UsageError, match="cannot listen"):
+        serve("nowhere", {})
+
+
+def test_a_run_is_registered_listed_shown_and_stopped() -> None:
+    code = (
+        "import time, sys\nfrom weft.running.registry import Registration\n"
+        "Registration('night', {'programs': ['fire.ceql'], 'sources': [], 'queries': ['fire']})\n"
+        "print('there', flush=True)\ntime.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        assert "running" in CliRunner().invoke(app, ["list"]).output
+        assert "fire.ceql" in CliRunner().invoke(app, ["show", "night"]).output
+        with pytest.raises(UsageError, match="is running already"):
+            registry.Registration("night", {})
+        with pytest.raises(UsageError, match="stop it first"):
+            registry.forget("night")
+        # Ended processes wait for their parent, which here is this one.
+        found = registry.entry("night")
+        assert found.about["pid"] == process.pid
+        stopped = CliRunner().invoke(app, ["stop", "night"])
+        assert stopped.exit_code == 0, stopped.output
+    finally:
+        process.kill()
+        process.wait()
+    assert registry.entry("night").state == "died"
+    registry.forget("night")
+    assert registry.entries() == []
+
+
+def test_what_a_run_did_is_kept() -> None:
+    mine = registry.Registration("day", {"programs": ["a.ceql"], "sources": ["s=in"], "queries": ["fire"]})
+    mine.add(trigger(0, mine.activity.started))
+    mine.add(trigger(1, mine.activity.started + 1))
+    entry = registry.entry("day")
+    assert entry.state == "running"
+    assert [one["number"] for one in entry.history()] == [0, 1]
+    listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
+    assert listed[0]["status"]["events"] == 20
+    mine.end()
+    assert registry.entry("day").status["problem"] is None
+    assert (registry.runs_folder() / "day").stat().st_mode & 0o077 == 0
+
+
+def test_a_process_of_the_same_number_is_not_taken_for_the_run() -> None:
+    mine = registry.Registration("old", {})
+    about = json.loads((mine.folder / "run.json").read_text())
+    (mine.folder / "run.json").write_text(json.dumps({**about, "birth": "1"}))
+    assert registry.entry("old").state == "died"
+    assert registry.stop("old")  # and nothing is killed: this test goes on
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "x" * 80])
+def test_names_that_are_no_folder_are_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        registry.entry(name)
+
+
+def test_an_unknown_run_is_told_with_what_is_meant() -> None:
+    registry.Registration("night", {})
+    told = CliRunner().invoke(app, ["show", "nigth"])
+    assert told.exit_code == 2
+    assert "night" in told.output
+
+
+def test_detach_needs_a_name_and_says_why_it_did_not_start(tmp_path: Path) -> None:
+    asked = ["run", "x.ceql", "--source", "s=in", "--sink", "out", "--checkpoint", "c", "--detach"]
+    assert "--name" in CliRunner().invoke(app, asked).output
+    with pytest.raises(UsageError, match="did not start"):
+        registry.detach(
+            "night", ["run", str(tmp_path / "x.ceql"), "--source", "s=in", "--sink", "o", "--checkpoint", "c"]
+        )
