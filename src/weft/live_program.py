@@ -160,6 +160,13 @@ class LiveProgram:
         with self._lock:
             return {**self._deployments.counters, "events": self.events, "rejected": self.rejected}
 
+    @property
+    def behind(self) -> int:
+        """How many events ago the oldest came that a later match may tell of; 0: nothing waits."""
+        with self._lock:
+            oldest = self._deployments.oldest
+            return 0 if oldest is None else max(0, self.events - oldest)
+
     def __enter__(self) -> Self:
         return self
 

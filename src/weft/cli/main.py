@@ -23,6 +23,7 @@ from weft.cli.runs import list_runs, show, stop
 from weft.cli.test import run_tests
 from weft.cli.tune import tune
 from weft.cli.warm import warm
+from weft.cli.web import web
 from weft.cli.why import why
 from weft.errors import UsageError, WeftError
 
@@ -102,6 +103,7 @@ app.command()(tune)
 app.command("list")(list_runs)
 app.command()(show)
 app.command()(stop)
+app.command()(web)
 app.command()(bench)
 app.command()(warm)
 

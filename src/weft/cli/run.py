@@ -135,8 +135,10 @@ def run(
         "folder": os.getcwd(),
     }
     started = clock.perf_counter()
-    with watched(continuous.watch, name, about, listen, log_format), told_to_stop() as stop:
+    with watched(continuous.watch, name, about, listen, log_format) as registration, told_to_stop() as stop:
         continuous.start()
+        if registration is not None:
+            registration.tell(spark_ui=continuous.interface)
         with progress("matching", lambda: continuous.counters, shown=show_progress and log_format is None):
             while not stop.is_set() and not continuous.wait(GLANCE):
                 pass
@@ -161,7 +163,7 @@ def watched(
     about: Mapping[str, object],
     listen: str | None,
     log_format: LogFormat | None,
-) -> Iterator[None]:
+) -> Iterator[registry.Registration | None]:
     """Tell of each trigger: in the log, to the registry, and to whoever asks on a port."""
     if log_format is not None:
         show_logs(log_format)
@@ -178,7 +180,7 @@ def watched(
         server = serve(listen, {name or "run": activity})
     problem: str | None = None
     try:
-        yield
+        yield registration
     except BaseException as error:
         problem = str(error) or type(error).__name__
         raise

@@ -31,14 +31,14 @@ def highlighted(text: str, language: str) -> str:
     """The text as HTML; what cannot be read is plain."""
     shown: list[str] = []
     done = 0
-    for kind, begin, end in _python_pieces(text) if language == BUILT else _pieces(text, language):
+    for kind, begin, end in _python_pieces(text) if language == BUILT else pieces(text, language):
         style = _STYLES[kind]
         shown += escaped(text[done:begin]), f'<span style="{style}">{escaped(text[begin:end])}</span>'
         done = end
     return "".join(shown) + escaped(text[done:])
 
 
-def _pieces(text: str, language: str) -> Iterator[Piece]:
+def pieces(text: str, language: str) -> Iterator[Piece]:
     """The words of programs of several languages, one after the other with empty lines between them."""
     begin = 0
     while begin < len(text):

@@ -148,7 +148,13 @@ class Registration:
         (self.folder / "triggers.jsonl").write_text("", encoding="utf-8")
         _write(self.folder / "status.json", {})
         _write(self.folder / "run.json", {**about, **mine})
+        self._about = {**about, **mine}
         self._written = 0
+
+    def tell(self, **more: object) -> None:
+        """Add to what is known of the run."""
+        self._about = {**self._about, **more}
+        _write(self.folder / "run.json", self._about)
 
     def add(self, trigger: Trigger) -> None:
         """Keep what a trigger did."""

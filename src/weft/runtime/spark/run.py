@@ -121,6 +121,14 @@ class ContinuousRun:
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
+    @property
+    def interface(self) -> str | None:
+        """The address of Spark's own interface, if there is one."""
+        if self._query is None or not hasattr(self._query, "_jsq"):  # of Spark Connect nothing is known
+            return None
+        active = SparkSession.getActiveSession()
+        return None if active is None else active.sparkContext.uiWebUrl
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""
         if self._query is None:

@@ -1,0 +1,215 @@
+"""Everything that the workbench does as JSON over HTTP, typed; `/api/openapi.json` describes it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel, Field
+
+from weft.errors import InputError, ProgramError, UsageError, WeftError
+from weft.workbench.checking import Checked, Planned
+from weft.workbench.project import ProgramFile
+from weft.workbench.service import RunDetail, RunInfo, Source, TestReport, Workbench
+from weft.workbench.trying import Sample, Tried
+
+
+class ProgramText(BaseModel):
+    """A program to be looked at: its text, and its language."""
+
+    text: str
+    language: str = "ceql"
+    path: str = ""
+
+    def source(self) -> Source:
+        """As the service takes it."""
+        return Source(self.text, self.language, self.path)
+
+
+class SampleEvents(BaseModel):
+    """Events: pasted rows (JSON lines or CSV), or a file of the project; and the names of two columns."""
+
+    rows: str = ""
+    file: str = ""
+    time: str = "ts"
+    type: str = "type"
+
+    def sample(self) -> Sample:
+        """As the service takes it."""
+        return Sample(self.rows, self.file, self.time, self.type)
+
+
+class Trial(BaseModel):
+    """A program, and events to try it on."""
+
+    program: ProgramText
+    events: SampleEvents
+
+
+class WhyQuestion(Trial):
+    """And the positions of events that are asked about."""
+
+    positions: list[int]
+
+
+class NewTest(Trial):
+    """And the name of the case that is kept."""
+
+    name: str = "a case"
+
+
+class NewRun(Trial):
+    """And how to run it: its name, and events per second."""
+
+    name: str
+    rate: float = Field(default=10.0, gt=0)
+
+
+class NewSparkRun(BaseModel):
+    """A program of the project, and folders of the project by the names of sources."""
+
+    program: ProgramText
+    name: str
+    sources: dict[str, str]
+
+
+class Stored(BaseModel):
+    """A text to be stored."""
+
+    text: str
+
+
+def api_router(bench: Workbench) -> APIRouter:
+    """All addresses below `/api`."""
+    router = APIRouter(prefix="/api")
+    Path_ = Annotated[str, Query(description="The path of a file in the project.")]
+
+    @router.get("/programs", tags=["programs"])
+    def programs() -> list[ProgramFile]:
+        """The programs of the project."""
+        return bench.programs()
+
+    @router.get("/program", tags=["programs"])
+    def program(path: Path_) -> Source:
+        """A program as it is stored."""
+        return bench.program(path)
+
+    @router.put("/program", tags=["programs"])
+    def save(path: Path_, stored: Stored) -> Source:
+        """Store a program."""
+        return bench.save(path, stored.text)
+
+    @router.post("/check", tags=["programs"])
+    def check(given: ProgramText) -> Checked:
+        """Mistakes and doubts in a program, colours, and words that may come next."""
+        return bench.check(given.source())
+
+    @router.post("/plan", tags=["programs"])
+    def plan(given: ProgramText) -> Planned:
+        """The plan of a program as SVG and text, and the rewrites that led to it."""
+        return bench.plan(given.source())
+
+    @router.get("/events", tags=["try"])
+    def events() -> list[str]:
+        """The files of events in the project."""
+        return bench.event_files()
+
+    @router.post("/try", tags=["try"])
+    def try_program(given: Trial) -> Tried:
+        """What a program finds in events."""
+        return bench.try_program(given.program.source(), given.events.sample())
+
+    @router.post("/why", tags=["try"])
+    def why(given: WhyQuestion) -> list[dict[str, Any]]:
+        """Why events are a match, or what would have to be otherwise."""
+        return bench.why(given.program.source(), given.events.sample(), given.positions).to_json()
+
+    @router.post("/tests", tags=["tests"])
+    def keep_as_test(given: NewTest) -> dict[str, str]:
+        """Keep what a program finds in events as a test."""
+        return {"file": bench.keep_as_test(given.program.source(), given.events.sample(), given.name)}
+
+    @router.get("/tests", tags=["tests"])
+    def tests(file: Annotated[list[str] | None, Query()] = None) -> TestReport:
+        """Run the project's tests, or those of some files."""
+        return bench.tests(file or ())
+
+    _add_runs(router, bench)
+    return router
+
+
+def _add_runs(router: APIRouter, bench: Workbench) -> None:
+    @router.get("/runs", tags=["runs"])
+    def runs() -> list[RunInfo]:
+        """All programs that run, or ran."""
+        return bench.runs()
+
+    @router.get("/runs/{name}", tags=["runs"])
+    def one_run(name: str) -> RunDetail:
+        """One of them, with its last triggers and its log."""
+        return bench.run(name)
+
+    @router.post("/runs", tags=["runs"])
+    def submit(given: NewRun) -> RunInfo:
+        """Run a program here, over events that are replayed at a rate."""
+        return bench.submit(given.program.source(), given.events.sample(), given.name, given.rate)
+
+    @router.post("/runs/spark", tags=["runs"])
+    def submit_to_spark(given: NewSparkRun) -> RunInfo:
+        """Start `weft run` in the background."""
+        return bench.submit_to_spark(given.program.source(), given.sources, given.name)
+
+    @router.post("/runs/{name}/events", tags=["runs"])
+    def push(name: str, given: Stored) -> dict[str, int]:
+        """Give events (JSON lines or CSV) to a program that runs here."""
+        return {"matches": bench.push(name, given.text)}
+
+    @router.put("/runs/{name}", tags=["runs"])
+    def change(name: str, given: ProgramText) -> RunInfo:
+        """Let another program run in its place, on the events that come from now on."""
+        return bench.change(name, given.source())
+
+    @router.delete("/runs/{name}", tags=["runs"])
+    def stop(name: str) -> RunInfo:
+        """End a run."""
+        return bench.stop(name)
+
+    @router.get("/cluster", tags=["cluster"])
+    def cluster() -> dict[str, Any]:
+        """What Spark says of the machines that runs use."""
+        return bench.cluster()
+
+
+def application(bench: Workbench) -> FastAPI:
+    """The service alone, without pages."""
+    # Pages that describe the addresses would be loaded from elsewhere: the description itself is enough.
+    app = FastAPI(title="weft workbench", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    app.include_router(api_router(bench))
+
+    @app.get("/health", tags=["health"])
+    def health() -> dict[str, str]:
+        """Whether the workbench answers."""
+        return {"status": "ok"}
+
+    @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)
+    def metrics() -> str:
+        """Metrics of the programs that run here, as Prometheus reads them."""
+        return bench.metrics()
+
+    app.add_exception_handler(WeftError, _told)
+    return app
+
+
+def _told(request: Request, problem: Exception) -> JSONResponse:
+    """A user's mistake as JSON: what is wrong, where, and what to do."""
+    findings = [asdict_of(one) for one in problem.diagnostics] if isinstance(problem, ProgramError) else []
+    status = 400 if isinstance(problem, UsageError | InputError | ProgramError) else 500
+    return JSONResponse({"problem": str(problem), "findings": findings}, status)
+
+
+def asdict_of(finding: Any) -> dict[str, Any]:
+    """A finding as plain data."""
+    told: dict[str, Any] = finding.to_json() if hasattr(finding, "to_json") else asdict(finding)
+    return told

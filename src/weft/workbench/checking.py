@@ -1,0 +1,133 @@
+"""A program's text while it is written: findings, colours, words that may come next, the plan and the rewrites."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from weft.algebra.query import Program
+from weft.api import compile_beside, compile_with_findings
+from weft.drawing.highlighting import pieces
+from weft.drawing.plan import plan_svg
+from weft.errors import Diagnostic, WeftError
+from weft.languages import LANGUAGES
+from weft.optimizer.pipeline import optimize_with_trace
+from weft.plan.planner import plan
+from weft.plan.text import plan_text
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_WORDS = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mistake or a doubt, with its place in the text: characters from `start` to `end`."""
+
+    severity: str
+    code: str
+    message: str
+    hint: str | None
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Colour:
+    """What the characters from `start` to `end` are: keyword, string, number or comment."""
+
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is known of a text. `words` are those that may be meant next."""
+
+    findings: list[Finding]
+    colours: list[Colour]
+    words: list[str]
+    queries: list[str] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it can run."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The plan as a picture and as text, and the rewrites that led to it."""
+
+    svg: str
+    text: str
+    rewrites: list[str]
+
+
+def compiled(text: str, language: str, stem: str = "q") -> tuple[Program | None, tuple[Diagnostic, ...]]:
+    """The program of a text, None when it is wrong, and all that was found in it."""
+
+    def compile(**context: object) -> tuple[Program, tuple[Diagnostic, ...]]:
+        # A text of one line is never taken for a path: it is given with its language, and an end of line.
+        return compile_with_findings(text + "\n", language, stem=stem, **context)  # type: ignore[arg-type]
+
+    (found,) = compile_beside([compile])
+    return found
+
+
+def check(text: str, language: str, stem: str = "q") -> Checked:
+    """What `weft check` finds in a text, and how it is coloured."""
+    if not text.strip():
+        return Checked([], [], keywords(language))
+    program, found = compiled(text, language, stem)
+    size = len(text)
+    findings = [
+        Finding(
+            one.severity,
+            one.code,
+            one.message,
+            one.hint,
+            one.line,
+            one.column,
+            min(one.span.start, max(size - 1, 0)),
+            min(max(one.span.end, one.span.start + 1), size),
+        )
+        for one in found
+    ]
+    names = [] if program is None else list(program.names)
+    return Checked(findings, colours(text, language), words(text, language), names)
+
+
+def colours(text: str, language: str) -> list[Colour]:
+    """The coloured parts of a text."""
+    try:
+        return [Colour(kind, start, end) for kind, start, end in pieces(text, language) if end > start]
+    except WeftError:
+        return []
+
+
+def keywords(language: str) -> list[str]:
+    """The words that a text of the language may start with."""
+    return sorted(next(one.keywords for one in LANGUAGES if one.name == language))
+
+
+def words(text: str, language: str) -> list[str]:
+    """What may be completed: keywords of the language, and the names that the text has already."""
+    named = dict.fromkeys(WORD.findall(text))
+    return [*keywords(language), *(name for name in named if len(name) > 1)][:MOST_WORDS]
+
+
+def planned(text: str, language: str, stem: str = "q") -> Planned:
+    """The plan of a program that is right; else nothing."""
+    program, _ = compiled(text, language, stem)
+    if program is None:
+        return Planned("", "", [])
+    try:
+        optimized, steps = optimize_with_trace(program)
+        chosen = plan(optimized)
+    except WeftError as problem:
+        return Planned("", str(problem), [])
+    rewrites = [f"{step.query}: {step.rule.replace('_', ' ')}" for step in steps]
+    return Planned(plan_svg(chosen), plan_text(chosen), rewrites)

@@ -1,0 +1,146 @@
+"""Programs that run in the workbench's own process, over events that are replayed at a rate or pushed by hand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.algebra.query import Program
+from weft.errors import UsageError, WeftError
+from weft.live_program import LiveProgram
+from weft.running.activity import Activity
+from weft.running.registry import check_name
+from weft.runtime.events import Rejected
+from weft.runtime.triggers import Standing, Trigger
+
+BEAT = 0.25  # seconds between two triggers
+LOG_LINES = 500
+MOST_RUNS = 200
+
+
+class InProcess:
+    """One program: its events, and what it found."""
+
+    def __init__(
+        self, name: str, program: Program, events: Sequence[Mapping[str, Any]], rate: float, names: tuple[str, str]
+    ) -> None:
+        self.name = name
+        self.activity = Activity()
+        self.log: deque[str] = deque(maxlen=LOG_LINES)
+        self.problem: str | None = None
+        self.ended: float | None = None
+        self._rejects: list[Rejected] = []
+        self._program = LiveProgram(time=names[0], type=names[1], rejects=self._rejects)
+        self._queries = program.names
+        self._program.deploy(program)
+        self._events = events
+        self._rate = rate
+        self._stop = threading.Event()
+        self._pushing = threading.Lock()
+        self._triggers = 0
+        self._thread = threading.Thread(target=self._replay, name=f"weft-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to replay."""
+        self._thread.start()
+
+    @property
+    def state(self) -> str:
+        """`running`, `ended` or `failed`."""
+        return "failed" if self.problem else "running" if self.ended is None else "ended"
+
+    def _replay(self) -> None:
+        done = 0
+        began = time.monotonic()
+        try:
+            while not self._stop.is_set() and done < len(self._events):
+                due = min(len(self._events), int((time.monotonic() - began + BEAT) * self._rate) + 1)
+                if due > done:
+                    self.push(self._events[done:due])
+                    done = due
+                self._stop.wait(BEAT)
+            self._stop.wait()  # what is there stays to be looked at, and more may be pushed
+        except WeftError as problem:
+            self.problem = str(problem)
+            self.log.append(str(problem))
+
+    def push(self, events: Sequence[Mapping[str, Any]]) -> int:
+        """Give it events; the number of matches that they made certain."""
+        if self.ended is not None:
+            raise UsageError(f"{self.name} has ended")
+        with self._pushing:
+            started = time.perf_counter()
+            found = Counter(dict.fromkeys(self._queries, 0))
+            matches = self._program.push(list(events))
+            found.update(match.query for match in matches)
+            late = sum(rejected.reason.startswith("late") for rejected in self._rejects)
+            taken = len(events) - len(self._rejects)
+            trigger = Trigger(
+                number=self._triggers,
+                at=time.time(),
+                seconds=time.perf_counter() - started,
+                events=taken,
+                late=late,
+                unreadable=len(self._rejects) - late,
+                matches=dict(found),
+                lanes=(Standing(0, self._program.events, 0, self._program.behind, 0),),
+            )
+            self._rejects.clear()
+            self._triggers += 1
+            self.activity.add(trigger)
+            self.log.append(str(trigger))
+            return len(matches)
+
+    def replace(self, program: Program) -> None:
+        """Run another program on the events that come from now on."""
+        with self._pushing:
+            for name in self._queries:
+                self._program.remove(name)
+            self._program.deploy(program)
+            self._queries = program.names
+            self.log.append(f"changed: it runs {', '.join(program.names)} now")
+
+    def stop(self) -> None:
+        """End it."""
+        self._stop.set()
+        self.ended = self.ended or time.time()
+
+
+class InProcessRuns:
+    """All programs that run here, by name."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, InProcess] = {}
+
+    def start(
+        self, name: str, program: Program, events: Sequence[Mapping[str, Any]], rate: float, names: tuple[str, str]
+    ) -> InProcess:
+        """Start one; one of that name that has ended gives way."""
+        check_name(name)
+        known = self._runs.get(name)
+        if known is not None and known.state == "running":
+            raise UsageError(f"{name} is running: stop it, or choose another name")
+        if len(self._runs) >= MOST_RUNS and known is None:
+            raise UsageError(f"{MOST_RUNS} programs are here already: stop and forget some")
+        if not 0 < rate <= 1e6:
+            raise UsageError("the rate is a number of events per second, above 0")
+        run = InProcess(name, program, events, rate, names)
+        self._runs[name] = run
+        run.start()
+        return run
+
+    def all(self) -> list[InProcess]:
+        """All of them, by name."""
+        return [self._runs[name] for name in sorted(self._runs)]
+
+    def get(self, name: str) -> InProcess | None:
+        """One, if it is here."""
+        return self._runs.get(name)
+
+    def stop_all(self) -> None:
+        """End all of them."""
+        for run in self._runs.values():
+            run.stop()

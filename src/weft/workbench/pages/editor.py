@@ -1,0 +1,88 @@
+"""A text of one of the languages: colours, and marks where something is wrong, while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+
+from weft.workbench.checking import Checked
+from weft.workbench.pages.frame import asked
+from weft.workbench.service import Source, Workbench
+
+PAUSE = 0.35  # seconds without a key after which the text is looked at
+LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN"}
+MOST_WORDS = 24
+
+
+class ProgramEditor:
+    """An editor with its findings below it. `on_right` is called with a text that can run."""
+
+    def __init__(self, bench: Workbench, source: Source, on_right: Callable[[Source], Awaitable[None]]) -> None:
+        self._bench = bench
+        self._on_right = on_right
+        self.path = source.path
+        with ui.row().classes("w-full items-center gap-3"):
+            self.language = ui.select(LANGUAGES, value=source.language, on_change=self._soon).props(
+                'dense outlined data-testid="language"'
+            )
+            self.verdict = ui.label().props('data-testid="verdict"').classes("text-weight-medium")
+        self.text = ui.codemirror(source.text, theme="githubLight", line_wrapping=True, on_change=self._soon)
+        self.text.classes("w-full").style("height: 300px; border: 1px solid #d8dee4; border-radius: 6px")
+        self.findings = ui.column().classes("w-full gap-1").props('data-testid="findings"')
+        self.words = ui.row().classes("w-full gap-1")
+        self._timer = ui.timer(PAUSE, self.look, once=False, active=True)
+
+    @property
+    def source(self) -> Source:
+        """What is written."""
+        return Source(self.text.value, str(self.language.value), self.path)
+
+    def show(self, source: Source) -> None:
+        """Put another program into the editor."""
+        self.path = source.path
+        self.language.value = source.language
+        self.text.value = source.text
+        self._soon()
+
+    def _soon(self) -> None:
+        self._timer.activate()
+
+    async def look(self) -> None:
+        """Check what is written."""
+        self._timer.deactivate()
+        source = self.source
+        checked = await asked(self._bench.check, source)
+        if checked is None or source != self.source:
+            return
+        self._mark(checked)
+        if checked.is_right and source.text.strip():
+            await self._on_right(source)
+
+    def _mark(self, checked: Checked) -> None:
+        marks = [{"kind": "mark", "from": c.start, "to": c.end, "class": f"weft-{c.kind}"} for c in checked.colours]
+        for finding in checked.findings:
+            if finding.end > finding.start:
+                look = f"weft-{finding.severity}"
+                marks.append({"kind": "mark", "from": finding.start, "to": finding.end, "class": look})
+        self.text.decorations = marks
+        self.text.line_tooltips = {finding.line: finding.message for finding in checked.findings}
+        errors = sum(finding.severity == "error" for finding in checked.findings)
+        warnings = len(checked.findings) - errors
+        self.verdict.text = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        self.verdict.style(f"color: {'#cf222e' if errors else '#9a6700' if warnings else '#1a7f37'}")
+        self.findings.clear()
+        with self.findings:
+            for finding in checked.findings:
+                hint = f" — {finding.hint}" if finding.hint else ""
+                text = f"{finding.line}:{finding.column}  {finding.message}{hint}"
+                colour = "#cf222e" if finding.severity == "error" else "#9a6700"
+                ui.label(text).classes("weft-mono").style(f"color: {colour}")
+        self.words.clear()
+        with self.words:
+            for word in checked.words[:MOST_WORDS]:
+                chip = ui.chip(word, on_click=lambda word=word: self._add(word))
+                chip.props("dense outline square color=grey-7").classes("weft-mono")
+
+    def _add(self, word: str) -> None:
+        self.text.value = f"{self.text.value.rstrip()} {word} "

@@ -1,0 +1,81 @@
+"""What all pages have: the head with its places, colours, how a problem is told, and the choice of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from nicegui import run, ui
+
+from weft.errors import WeftError
+
+Answer = TypeVar("Answer")
+PLACES = {"/": "Programs", "/try": "Try", "/tests": "Tests", "/running": "Running", "/cluster": "Cluster"}
+INK, ACCENT, WRONG, RIGHT = "#24292f", "#0f5c6e", "#cf222e", "#1a7f37"
+STYLE = """
+body { background: #f6f8fa; color: #24292f; }
+.weft-card { background: white; border: 1px solid #d8dee4; border-radius: 8px; padding: 14px; box-shadow: none; }
+.weft-title { font-weight: 600; font-size: 0.8rem; letter-spacing: 0.04em; text-transform: uppercase; color: #57606a; }
+.weft-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12.5px; }
+.weft-pre { white-space: pre-wrap; font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12.5px; }
+.weft-picture { overflow: auto; max-height: 420px; }
+.weft-picture svg { max-width: none; }
+.cm-editor { font-size: 13.5px; }
+.weft-keyword { color: #cf222e; font-weight: 600; }
+.weft-string { color: #0a3069; }
+.weft-number { color: #0550ae; }
+.weft-comment { color: #6e7781; font-style: italic; }
+.weft-error { text-decoration: underline wavy #cf222e 1.5px; background: #ffebe9; }
+.weft-warning { text-decoration: underline wavy #bf8700 1.5px; background: #fff8c5; }
+.q-table th { font-weight: 600; color: #57606a; }
+"""
+
+
+@contextmanager
+def frame(here: str, project: str) -> Iterator[None]:
+    """A page with its head; what is made inside is its body."""
+    ui.colors(primary=ACCENT, negative=WRONG, positive=RIGHT)
+    ui.add_css(STYLE)
+    with ui.header().classes("items-center q-py-sm").style(f"background: {ACCENT}"):
+        ui.label("weft").classes("text-h6 text-weight-bold q-mr-md")
+        for place, name in PLACES.items():
+            look = "text-white text-weight-bold" if place == here else "text-white opacity-70"
+            ui.link(name, place).classes(f"{look} no-underline q-mr-md").props(f'data-testid="to-{name.lower()}"')
+        ui.space()
+        ui.label(project).classes("weft-mono opacity-70")
+    with ui.column().classes("w-full max-w-screen-2xl mx-auto q-pa-md gap-4"):
+        yield
+
+
+@contextmanager
+def card(title: str, classes: str = "w-full") -> Iterator[ui.column]:
+    """A part of a page under a title."""
+    with ui.column().classes(f"weft-card gap-2 {classes}") as column:
+        ui.label(title).classes("weft-title")
+        yield column
+
+
+async def asked(question: Callable[..., Answer], *arguments: Any) -> Answer | None:
+    """Ask the service beside the page's own work; a user's mistake is told, and gives nothing."""
+    try:
+        return await run.io_bound(partial(question, *arguments))
+    except WeftError as problem:
+        ui.notify(str(problem), type="negative", multi_line=True, classes="weft-pre", timeout=8000, close_button=True)
+        return None
+
+
+def picture(svg: str, name: str) -> ui.html:
+    """A picture that `weft.drawing` made; the browser removes whatever could run in it once more."""
+    return ui.html(svg, sanitize=True).classes("weft-picture w-full").props(f'data-testid="{name}"')
+
+
+def texts(rows: list[str], name: str) -> ui.label:
+    """Lines of text, as text."""
+    return ui.label("\n".join(rows)).classes("weft-pre w-full").props(f'data-testid="{name}"')
+
+
+def button(text: str, do: Callable[[], Awaitable[None] | None], name: str, look: str = "") -> ui.button:
+    """A button that is found by its name."""
+    return ui.button(text, on_click=do).props(f'data-testid="{name}" no-caps unelevated {look}')

@@ -1,0 +1,86 @@
+"""The page of programs: files, an editor that checks while one types, the plan as a drawing, the rewrites."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from weft.workbench.pages.editor import ProgramEditor
+from weft.workbench.pages.frame import asked, button, card, frame, picture, texts
+from weft.workbench.project import PROGRAM_ENDINGS
+from weft.workbench.service import Source, Workbench
+
+NEW = "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nWITHIN 10 EVENTS\n"
+
+
+def add(bench: Workbench) -> None:
+    """Add the page."""
+
+    @ui.page("/")
+    async def page(path: str = "") -> None:
+        with frame("/", bench.project.folder.name):
+            await _Programs(bench).show(path)
+
+
+class _Programs:
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def show(self, path: str) -> None:
+        files = await asked(self._bench.programs) or []
+        first = path or (files[0].path if files else "")
+        source = (await asked(self._bench.program, first)) if first else None
+        source = source or Source(NEW, "ceql")
+        with ui.row().classes("w-full no-wrap items-start gap-4"):
+            with card("Programs", "w-64 shrink-0"):
+                self._list([file.path for file in files], source.path)
+            with ui.column().classes("grow min-w-0 gap-4"):
+                with card("Text"):
+                    with ui.row().classes("w-full items-center gap-2"):
+                        self.path = ui.input("file", value=source.path).props('dense outlined data-testid="path"')
+                        self.path.classes("grow")
+                        button("Save", self._save, "save")
+                        button("Try", self._try, "try", "outline")
+                    self.editor = ProgramEditor(self._bench, source, self._plan)
+                with card("Plan"):
+                    self.plan = picture("", "plan")
+                    with ui.expansion("as text").classes("w-full").props("dense"):
+                        self.plan_text = texts([], "plan-text")
+                with card("Rewrites"):
+                    self.rewrites = texts(["—"], "rewrites")
+
+    def _list(self, files: list[str], chosen: str) -> None:
+        """The programs as a table that shows what is asked for, however many there are."""
+        rows = [{"path": path} for path in files]
+        columns = [{"name": "path", "label": "file", "field": "path", "align": "left", "sortable": True}]
+        table = ui.table(columns=columns, rows=rows, row_key="path", pagination=20).classes("w-full weft-mono")
+        table.props('dense flat hide-header data-testid="programs"')
+        table.on("rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"])))
+        if len(files) > 20:
+            ui.input(placeholder="search").props("dense outlined clearable").bind_value_to(table, "filter")
+
+    async def _plan(self, source: Source) -> None:
+        planned = await asked(self._bench.plan, source)
+        if planned is not None:
+            self.plan.content = planned.svg
+            self.plan_text.text = planned.text
+            self.rewrites.text = "\n".join(planned.rewrites) or "no rule applies"
+
+    async def _save(self) -> None:
+        path = self.path.value.strip()
+        if not path.endswith(tuple(PROGRAM_ENDINGS)):
+            path += next(end for end, name in PROGRAM_ENDINGS.items() if name == self.editor.language.value)
+        saved = await asked(self._bench.save, path, self.editor.text.value)
+        if saved is not None:
+            self.path.value = self.editor.path = saved.path
+            ui.notify(f"saved {saved.path}", type="positive")
+
+    async def _try(self) -> None:
+        await self._save()
+        if self.editor.path:
+            ui.navigate.to(_address(self.editor.path, "/try"))
+
+
+def _address(path: str, page: str = "/") -> str:
+    from urllib.parse import quote
+
+    return f"{page}?path={quote(path)}"

@@ -1,0 +1,91 @@
+"""A project folder: its programs, test files and files of events. No path leads out of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import InputError, UsageError
+from weft.languages import LANGUAGES
+
+PROGRAM_ENDINGS = {language.ending: language.name for language in LANGUAGES}
+EVENT_ENDINGS = (".jsonl", ".csv", ".parquet")
+TEST_ENDING = ".test.toml"
+LARGEST_TEXT = 2_000_000  # bytes of a program or a test file
+MOST_FILES = 5000
+HIDDEN = frozenset({"__pycache__", "node_modules"})
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """A program of the project."""
+
+    path: str
+    language: str
+
+
+class Project:
+    """The files in a folder, by their paths inside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        if not self.folder.is_dir():
+            raise UsageError(f"no such folder: {folder}")
+
+    def programs(self) -> list[ProgramFile]:
+        """All programs, by path."""
+        found = self._files(tuple(PROGRAM_ENDINGS))
+        return [ProgramFile(path, PROGRAM_ENDINGS[Path(path).suffix]) for path in found]
+
+    def event_files(self) -> list[str]:
+        """All files that may hold events."""
+        return self._files(EVENT_ENDINGS)
+
+    def test_files(self) -> list[str]:
+        """All files of rule tests."""
+        return self._files((TEST_ENDING,))
+
+    def _files(self, endings: tuple[str, ...]) -> list[str]:
+        found: list[str] = []
+        for folder, inside, names in os.walk(self.folder):
+            inside[:] = sorted(name for name in inside if name not in HIDDEN and not name.startswith("."))
+            wanted = [name for name in names if name.endswith(endings) and not name.startswith(".")]
+            found += (str((Path(folder) / name).relative_to(self.folder)) for name in wanted)
+            if len(found) >= MOST_FILES:
+                break
+        return sorted(found)[:MOST_FILES]
+
+    def path(self, inside: str, *endings: str) -> Path:
+        """A path of the project as a whole one; one that leads elsewhere, or ends otherwise, is refused."""
+        if "\0" in inside or not inside:
+            raise UsageError("give the path of a file in the project")
+        whole = (self.folder / inside).resolve()
+        if not whole.is_relative_to(self.folder) or whole == self.folder:
+            raise UsageError(f"{inside!r} is not in the project")
+        if endings and not whole.name.endswith(endings):
+            raise UsageError(f"{inside!r} should end with {' or '.join(endings)}")
+        return whole
+
+    def read(self, inside: str) -> str:
+        """The text of a program or a test file."""
+        path = self.path(inside, *PROGRAM_ENDINGS, TEST_ENDING)
+        try:
+            if path.stat().st_size > LARGEST_TEXT:
+                raise InputError(f"{inside} is too large to be edited")
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise InputError(f"cannot read {inside}: {problem}") from None
+
+    def write(self, inside: str, text: str) -> None:
+        """Put a text into a program or a test file, as a whole or not at all."""
+        path = self.path(inside, *PROGRAM_ENDINGS, TEST_ENDING)
+        if len(text.encode()) > LARGEST_TEXT:
+            raise UsageError(f"{inside} would be too large")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = path.with_name(f".{path.name}.unfinished")
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(path)
+        except OSError as problem:
+            raise InputError(f"cannot write {inside}: {problem.strerror}") from None

@@ -1,0 +1,73 @@
+"""Serves the workbench: pages and service on one address of this machine, behind the guard."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import UsageError
+from weft.workbench.guard import App, Guard
+from weft.workbench.service import Workbench
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the workbench is, and the token that it asks for."""
+
+    host: str
+    port: int
+    token: str
+
+    @property
+    def url(self) -> str:
+        """What a browser opens first."""
+        return f"http://{self.host}:{self.port}/?token={self.token}"
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names by which requests may call it."""
+        return [f"{name}:{self.port}" for name in dict.fromkeys([self.host, LOOPBACK, "localhost"])]
+
+
+def workbench_app(bench: Workbench, address: Address, *, pages: bool = True) -> App:
+    """The whole application; without `pages` the service alone."""
+    try:
+        from weft.workbench.api import application
+    except ImportError:
+        raise UsageError("the workbench needs more packages: pip install 'weft[workbench]'") from None
+    app = application(bench)
+    if pages:
+        from weft.workbench.pages import add_pages
+
+        add_pages(app, bench)
+    return Guard(app, address.token, address.hosts)
+
+
+def serve(folder: Path, host: str = LOOPBACK, port: int = 8765, *, announce: object = print) -> None:
+    """Serve a project until interrupted."""
+    bench = Workbench(folder)
+    try:
+        import uvicorn
+    except ImportError:
+        raise UsageError("the workbench needs more packages: pip install 'weft[workbench]'") from None
+    address = Address(host, port or free_port(host), secrets.token_urlsafe(24))
+    app = workbench_app(bench, address)
+    assert callable(announce)
+    announce(address)
+    config = uvicorn.Config(app, host=address.host, port=address.port, log_level="warning", access_log=False)
+    try:
+        uvicorn.Server(config).run()
+    finally:
+        bench.close()
+
+
+def free_port(host: str = LOOPBACK) -> int:
+    """A port that nobody uses."""
+    with socket.socket() as found:
+        found.bind((host, 0))
+        port: int = found.getsockname()[1]
+        return port

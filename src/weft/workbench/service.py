@@ -1,0 +1,266 @@
+"""All that the workbench does, without a browser: a project's programs, what they find, its tests, and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.errors import InputError, UsageError
+from weft.reasons import Reasons
+from weft.rule_tests import run_file, to_json
+from weft.running import registry
+from weft.running.metrics import metrics_text
+from weft.workbench import checking, cluster, trying
+from weft.workbench.checking import Checked, Planned
+from weft.workbench.in_process import InProcess, InProcessRuns
+from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, TEST_ENDING, ProgramFile, Project
+from weft.workbench.trying import Sample, Tried
+
+LOG_LINES = 200
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program: the text as it is written, its language, and its path, if it has one."""
+
+    text: str
+    language: str
+    path: str = ""
+
+    @property
+    def stem(self) -> str:
+        """What a nameless query of it is called."""
+        return Path(self.path).stem if self.path else "q"
+
+
+@dataclass(frozen=True)
+class TestCase:
+    """A case of a test file, as it came out."""
+
+    file: str
+    name: str
+    line: int
+    passed: bool
+    missing: list[dict[str, Any]]
+    extra: list[dict[str, Any]]
+    counts: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class TestReport:
+    """What became of a project's tests: cases, and what is wrong in their files."""
+
+    cases: list[TestCase]
+    problems: list[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is well."""
+        return not self.problems and all(case.passed for case in self.cases)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A program that runs, or ran: `where` is `here` (in this process) or `spark`."""
+
+    name: str
+    where: str
+    state: str
+    summary: dict[str, Any]
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class RunDetail:
+    """A run with its last triggers and the end of its log."""
+
+    info: RunInfo
+    history: list[dict[str, Any]]
+    log: list[str]
+
+
+class Workbench:
+    """A project, and the programs that run from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = Project(folder)
+        self._here = InProcessRuns()
+
+    # ------------------------------------------------------------ programs
+
+    def programs(self) -> list[ProgramFile]:
+        """The programs of the project."""
+        return self.project.programs()
+
+    def program(self, path: str) -> Source:
+        """A program as it is stored."""
+        ending = self.project.path(path, *PROGRAM_ENDINGS).suffix
+        return Source(self.project.read(path), PROGRAM_ENDINGS[ending], path)
+
+    def save(self, path: str, text: str) -> Source:
+        """Store a program."""
+        self.project.path(path, *PROGRAM_ENDINGS)
+        self.project.write(path, text)
+        return self.program(path)
+
+    def check(self, source: Source) -> Checked:
+        """What is wrong or doubtful in a program, and how its text is coloured."""
+        _known(source.language)
+        return checking.check(source.text, source.language, source.stem)
+
+    def plan(self, source: Source) -> Planned:
+        """How a program would run."""
+        _known(source.language)
+        return checking.planned(source.text, source.language, source.stem)
+
+    # ------------------------------------------------------------ trying
+
+    def event_files(self) -> list[str]:
+        """The files of events in the project."""
+        return self.project.event_files()
+
+    def try_program(self, source: Source, sample: Sample) -> Tried:
+        """What a program finds in a sample."""
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        return trying.try_program(program, sample, self._file(sample))
+
+    def why(self, source: Source, sample: Sample, positions: Sequence[int]) -> Reasons:
+        """Why events of a sample are a match or not."""
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        return trying.explain(program, sample, self._file(sample), positions)
+
+    def _file(self, sample: Sample) -> Path | None:
+        if not sample.file:
+            return None
+        path = self.project.path(sample.file, *EVENT_ENDINGS)
+        if not path.is_file():
+            raise InputError(f"no such file of events: {sample.file}")
+        return path
+
+    # ------------------------------------------------------------ tests
+
+    def keep_as_test(self, source: Source, sample: Sample, name: str) -> str:
+        """Add what a program finds in a sample to the tests beside it; the path of the test file."""
+        if not source.path:
+            raise UsageError("save the program first: a test names its file")
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        case = trying.case_text(name or "a case", program, sample, self._file(sample))
+        beside = self.project.path(source.path, *PROGRAM_ENDINGS)
+        inside = str((beside.parent / f"{beside.stem}{TEST_ENDING}").relative_to(self.project.folder))
+        exists = self.project.path(inside).is_file()
+        before = self.project.read(inside) if exists else f'program = "{beside.name}"\n'
+        self.project.write(inside, before.rstrip("\n") + "\n" + case)
+        return inside
+
+    def tests(self, files: Sequence[str] = ()) -> TestReport:
+        """Run the project's tests, or some of its files."""
+        cases: list[TestCase] = []
+        problems: list[str] = []
+        for inside in files or self.project.test_files():
+            result = run_file(self.project.path(inside, TEST_ENDING), "local")
+            problems += [finding.render() for finding in result.findings]
+            for outcome in result.outcomes:
+                told: dict[str, Any] = to_json(outcome)
+                kept = {key: told[key] for key in ("line", "passed", "missing", "extra", "counts")}
+                cases.append(TestCase(file=inside, name=told["case"], **kept))
+        return TestReport(cases, problems)
+
+    # ------------------------------------------------------------ runs
+
+    def runs(self) -> list[RunInfo]:
+        """All programs that run: here, and by `weft run --name`."""
+        return [*map(_here, self._here.all()), *map(_on_spark, registry.entries())]
+
+    def run(self, name: str) -> RunDetail:
+        """One of them."""
+        here = self._here.get(name)
+        if here is not None:
+            history = [trigger.to_json() for trigger in list(here.activity.history)]
+            return RunDetail(_here(here), history, list(here.log)[-LOG_LINES:])
+        entry = registry.entry(name)
+        return RunDetail(_on_spark(entry), entry.history(), _last_lines(entry.log))
+
+    def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
+        """Run a program here, over the events of a sample, replayed at so many a second."""
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
+        return _here(self._here.start(name, program, shown, rate, (sample.time, sample.type)))
+
+    def submit_to_spark(self, source: Source, sources: dict[str, str], name: str) -> RunInfo:
+        """Start `weft run` in the background, over folders of the project; matches go to `runs/NAME` of the project."""
+        if not source.path:
+            raise UsageError("save the program first: a run reads its file")
+        given = [f"{key}={self.project.path(inside)}" for key, inside in sources.items()]
+        if not given:
+            raise UsageError("a run needs a source: a name, and a folder of the project")
+        base = self.project.path(f"runs/{registry.check_name(name)}")
+        arguments = ["run", str(self.project.path(source.path, *PROGRAM_ENDINGS)), "--name", name]
+        arguments += ["--sink", str(base / "matches"), "--checkpoint", str(base / "checkpoint")]
+        for text in given:
+            arguments += ["--source", text]
+        return _on_spark(registry.detach(name, arguments))
+
+    def push(self, name: str, rows: str) -> int:
+        """Give events to a program that runs here; the number of matches that they made certain."""
+        events = trying.sample_events(Sample(rows=rows), None)
+        assert not isinstance(events, str)
+        return self._run_here(name).push(events)
+
+    def change(self, name: str, source: Source) -> RunInfo:
+        """Let another program run in its place, on the events that come from now on."""
+        run = self._run_here(name)
+        run.replace(trying.program_of(source.text, _known(source.language), source.stem))
+        return _here(run)
+
+    def _run_here(self, name: str) -> InProcess:
+        run = self._here.get(name)
+        if run is None:
+            raise UsageError(f"no program called {name!r} runs here")
+        return run
+
+    def stop(self, name: str) -> RunInfo:
+        """End a run."""
+        here = self._here.get(name)
+        if here is not None:
+            here.stop()
+            return _here(here)
+        if not registry.stop(name):
+            raise UsageError(f"{name} is still at work; ask again")
+        return _on_spark(registry.entry(name))
+
+    def close(self) -> None:
+        """End what runs here; runs on Spark go on."""
+        self._here.stop_all()
+
+    def metrics(self) -> str:
+        """Metrics of the programs that run here, as Prometheus reads them."""
+        return metrics_text({run.name: run.activity for run in self._here.all()}).decode()
+
+    # ------------------------------------------------------------ cluster
+
+    def cluster(self) -> dict[str, Any]:
+        """What Spark's monitoring says, of those runs that serve it; and this machine."""
+        return asdict(cluster.overview(registry.entries()))
+
+
+def _known(language: str) -> str:
+    if language not in PROGRAM_ENDINGS.values():
+        raise UsageError(f"there is no language {language!r}; known: {', '.join(PROGRAM_ENDINGS.values())}")
+    return language
+
+
+def _here(run: InProcess) -> RunInfo:
+    return RunInfo(run.name, "here", run.state, run.activity.summary(), run.problem)
+
+
+def _on_spark(entry: registry.Entry) -> RunInfo:
+    return RunInfo(entry.name, "spark", entry.state, dict(entry.status), entry.status.get("problem"))
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    except OSError:
+        return []

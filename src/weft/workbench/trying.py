@@ -1,0 +1,163 @@
+"""A program over sample events: matches as rows, a timeline, why not, and cases for `weft test`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time as clock
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft import engines, inputs
+from weft.algebra.query import Program
+from weft.api import detect
+from weft.drawing.scene import scene_of, with_events
+from weft.drawing.timeline import timeline_svg
+from weft.errors import InputError, ProgramError, UsageError
+from weft.reasons import Reasons, why
+from weft.rule_tests.report import match_text
+from weft.runtime.events import Rejected
+from weft.workbench.checking import compiled
+
+MOST_MATCHES = 10_000
+MOST_EVENTS = 2_000  # shown
+LARGEST_SAMPLE = 20_000_000  # bytes of pasted events
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Events to try a program on: pasted rows (JSON lines or CSV), or a file; and the names of columns."""
+
+    rows: str = ""
+    file: str = ""
+    time: str = "ts"
+    type: str = "type"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What was found: the first matches, how many there are in all, the first events, and the picture of both."""
+
+    matches: list[Row]
+    total: int
+    counts: dict[str, int]
+    events: list[Row]
+    event_total: int
+    timeline: str
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def sample_events(sample: Sample, file: Path | None) -> list[Row] | str:
+    """The events of a sample: rows, or the path of a file."""
+    if file is not None:
+        return str(file)
+    text = sample.rows.strip()
+    if len(text) > LARGEST_SAMPLE:
+        raise UsageError("these are too many events to paste: put them into a file")
+    if not text:
+        raise UsageError("there are no events: paste some, or choose a file")
+    return _json_rows(text) if text[0] in "{[" else _csv_rows(text)
+
+
+def _json_rows(text: str) -> list[Row]:
+    rows: list[Row] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise InputError(f"line {number} is not a JSON object: {line[:80]}") from None
+            if not isinstance(row, dict):
+                raise InputError(f"line {number} is not a JSON object: {line[:80]}")
+            rows.append(row)
+    return rows
+
+
+def _csv_rows(text: str) -> list[Row]:
+    return [{name: _value(value) for name, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text) if text.lower() not in ("nan", "infinity", "-infinity") else text
+    except ValueError:
+        return text
+
+
+def program_of(text: str, language: str, stem: str) -> Program:
+    """The program of a text; raises its mistakes."""
+    program, findings = compiled(text, language, stem)
+    if program is None:
+        raise ProgramError([finding for finding in findings if finding.severity == "error"])
+    return program
+
+
+def try_program(program: Program, sample: Sample, file: Path | None = None) -> Tried:
+    """All matches of a program in a sample."""
+    events = sample_events(sample, file)
+    started = clock.perf_counter()
+    rejects: list[Rejected] = []
+    rows: list[Row] = []
+    counts = dict.fromkeys(program.names, 0)
+    for match in detect(events, program, "local", time=sample.time, type=sample.type, rejects=rejects):
+        counts[match.query] += 1
+        if len(rows) < MOST_MATCHES:
+            rows.append(match.to_json())
+    seconds = clock.perf_counter() - started
+    source = inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None)
+    scene = with_events(scene_of(rows, sum(counts.values()), sample.time, sample.type), source, source.reading)
+    every, total = events_in_order(events, program, sample, MOST_EVENTS)
+    shown = [{"position": position, **event} for position, event in enumerate(every)]
+    notes = [f"{len(rejects):,} events could not be read; the first: {rejects[0]}"] if rejects else []
+    return Tried(rows, sum(counts.values()), counts, shown, total, timeline_svg(scene), notes, seconds)
+
+
+def events_in_order(events: Any, program: Program, sample: Sample, most: int = LARGEST_SAMPLE) -> tuple[list[Row], int]:
+    """The first events in stream order, and how many there are in all."""
+    shown: list[Row] = []
+    total = 0
+    for batch in inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None):
+        total += len(batch)
+        for event in engines.to_dicts(batch, sample.type) if len(shown) < most else ():
+            ticks = event.get(engines.TICKS)
+            plain = {name: value for name, value in event.items() if name != engines.TICKS}
+            shown.append(plain if sample.time in plain or ticks is None else {sample.time: ticks, **plain})
+    return shown[:most], total
+
+
+def explain(program: Program, sample: Sample, file: Path | None, positions: Sequence[int]) -> Reasons:
+    """Why chosen events are a match or not."""
+    return why(sample_events(sample, file), program, positions, time=sample.time, type=sample.type)
+
+
+# ---------------------------------------------------------------- tests
+
+
+def case_text(name: str, program: Program, sample: Sample, file: Path | None) -> str:
+    """A case of a test file: the sample as events, and what is found now as expected."""
+    if sample.time != "ts" or sample.type != "type":
+        raise UsageError("a case has the time in `ts` and the type in `type`: rename the columns of the sample")
+    events = sample_events(sample, file)
+    source = inputs.open_input(events, program, time="ts", type="type", shown=None)
+    lines = [_event_line(event) for batch in source for event in engines.to_dicts(batch, "type")]
+    if len(lines) > MOST_EVENTS:
+        raise UsageError(f"a case has at most {MOST_EVENTS:,} events, and these are {len(lines):,}")
+    found = [match_text(match) for match in detect(events, program, "local", rejects=[])]
+    quote = "'''"
+    body = "\n".join(lines)
+    wanted = "\n".join(found)
+    if quote in body or quote in wanted:
+        raise UsageError("these events have three quotes in a row, which a case cannot hold")
+    expected = f"{quote}\n{wanted}\n{quote}" if found else '"none"'
+    return f"\n[[case]]\nname = {json.dumps(name)}\nevents = {quote}\n{body}\n{quote}\nexpected = {expected}\n"
+
+
+def _event_line(event: Mapping[str, object]) -> str:
+    ticks = event.get(engines.TICKS)
+    plain = {name: value for name, value in event.items() if name != engines.TICKS}
+    return json.dumps(plain if ticks is None else {**plain, "ts": ticks}, ensure_ascii=False, default=str)
