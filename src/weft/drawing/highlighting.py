@@ -84,6 +84,12 @@ def _comments(text: str, begin: int, end: int) -> Iterator[Piece]:
         yield "comment", begin + len(gap) - len(gap.lstrip()), begin + len(gap.rstrip())
 
 
+def words_of_grammar(language: str) -> list[str]:
+    """The words that the grammar of a language names."""
+    values = (str(terminal.pattern.value) for terminal in _parser(language).terminals)
+    return sorted({value for value in values if value.isalpha() and len(value) > 1})
+
+
 @cache
 def _parser(language: str) -> lark.Lark:
     return load_parser(f"weft.languages.{language}")

@@ -79,7 +79,7 @@ class Activity:
                 "uptime": now - self.started,
                 **self.totals,
                 "busy": self.seconds,
-                "rate": sum(trigger.events for trigger in recent) / 60,
+                "rate": sum(trigger.events for trigger in recent) / min(60.0, max(now - self.started, 1.0)),
                 "queries": queries,
                 "last_trigger": None if last is None else last.to_json(),
             }

@@ -81,10 +81,12 @@ class Stored(BaseModel):
     text: str
 
 
+InProject = Annotated[str, Query(description="The path of a file in the project.")]
+
+
 def api_router(bench: Workbench) -> APIRouter:
     """All addresses below `/api`."""
     router = APIRouter(prefix="/api")
-    Path_ = Annotated[str, Query(description="The path of a file in the project.")]
 
     @router.get("/programs", tags=["programs"])
     def programs() -> list[ProgramFile]:
@@ -92,12 +94,12 @@ def api_router(bench: Workbench) -> APIRouter:
         return bench.programs()
 
     @router.get("/program", tags=["programs"])
-    def program(path: Path_) -> Source:
+    def program(path: InProject) -> Source:
         """A program as it is stored."""
         return bench.program(path)
 
     @router.put("/program", tags=["programs"])
-    def save(path: Path_, stored: Stored) -> Source:
+    def save(path: InProject, stored: Stored) -> Source:
         """Store a program."""
         return bench.save(path, stored.text)
 

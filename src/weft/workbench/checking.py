@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from weft.algebra.query import Program
 from weft.api import compile_beside, compile_with_findings
-from weft.drawing.highlighting import pieces
+from weft.drawing.highlighting import pieces, words_of_grammar
 from weft.drawing.plan import plan_svg
 from weft.errors import Diagnostic, WeftError
 from weft.languages import LANGUAGES
@@ -97,7 +97,8 @@ def check(text: str, language: str, stem: str = "q") -> Checked:
         for one in found
     ]
     names = [] if program is None else list(program.names)
-    return Checked(findings, colours(text, language), words(text, language), names)
+    parts = colours(text, language)
+    return Checked(findings, parts, words(text, language, parts), names)
 
 
 def colours(text: str, language: str) -> list[Colour]:
@@ -109,14 +110,19 @@ def colours(text: str, language: str) -> list[Colour]:
 
 
 def keywords(language: str) -> list[str]:
-    """The words that a text of the language may start with."""
-    return sorted(next(one.keywords for one in LANGUAGES if one.name == language))
+    """The words of a language, those that a text may start with first."""
+    first = sorted(next(one.keywords for one in LANGUAGES if one.name == language))
+    others = sorted({word.upper() if first[0].isupper() else word for word in words_of_grammar(language)})
+    return list(dict.fromkeys([*first, *others]))
 
 
-def words(text: str, language: str) -> list[str]:
-    """What may be completed: keywords of the language, and the names that the text has already."""
-    named = dict.fromkeys(WORD.findall(text))
-    return [*keywords(language), *(name for name in named if len(name) > 1)][:MOST_WORDS]
+def words(text: str, language: str, parts: list[Colour]) -> list[str]:
+    """What may be completed: the names that the text has (types, attributes, variables), and the language's words."""
+    covered = [(part.start, part.end) for part in parts]
+    names = [
+        found[0] for found in WORD.finditer(text) if not any(start <= found.start() < end for start, end in covered)
+    ]
+    return list(dict.fromkeys([*names, *keywords(language)]))[:MOST_WORDS]
 
 
 def planned(text: str, language: str, stem: str = "q") -> Planned:

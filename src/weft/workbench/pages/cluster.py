@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import asked, card, frame
+from weft.workbench.pages.frame import asked, card, frame, table
 from weft.workbench.service import Workbench
 
 COLUMNS = ("run", "id", "host", "cores", "memory_used", "memory", "active_tasks", "completed_tasks", "failed_tasks")
@@ -21,8 +21,7 @@ def add(bench: Workbench) -> None:
                 text = f"{found.get('cores', 0)} cores, load {found.get('load', 0):.1f}"
                 ui.label(text).props('data-testid="machine"')
             with card("Spark"):
-                columns = [{"name": n, "label": n.replace("_", " "), "field": n, "align": "left"} for n in COLUMNS]
-                table = ui.table(columns=columns, rows=found.get("executors", []), row_key="id").classes("w-full")
-                table.props('dense flat data-testid="executors" no-data-label="no Spark that runs can be asked"')
+                listed = table(COLUMNS, found.get("executors", []), "id", "executors")
+                listed.props('no-data-label="no Spark that runs can be asked"')
                 for name in found.get("unknown", []):
                     ui.label(f"{name}: its Spark has no interface (spark.ui.enabled is false)").classes("weft-mono")

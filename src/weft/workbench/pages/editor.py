@@ -12,7 +12,7 @@ from weft.workbench.service import Source, Workbench
 
 PAUSE = 0.35  # seconds without a key after which the text is looked at
 LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN"}
-MOST_WORDS = 24
+MOST_WORDS = 40
 
 
 class ProgramEditor:

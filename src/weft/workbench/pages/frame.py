@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -74,6 +74,15 @@ def picture(svg: str, name: str) -> ui.html:
 def texts(rows: list[str], name: str) -> ui.label:
     """Lines of text, as text."""
     return ui.label("\n".join(rows)).classes("weft-pre w-full").props(f'data-testid="{name}"')
+
+
+def table(
+    columns: Sequence[str], rows: list[dict[str, Any]], key: str, name: str, page: int = 10, **more: Any
+) -> ui.table:
+    """A table that shows a page of its rows at a time; what is in them is shown as text."""
+    head = [{"name": n, "label": n.replace("_", " "), "field": n, "align": "left", "sortable": True} for n in columns]
+    made = ui.table(columns=head, rows=rows, row_key=key, pagination=page, **more).classes("w-full weft-mono")
+    return made.props(f'dense flat data-testid="{name}"' + (" hide-pagination" if 0 < len(rows) <= page else ""))
 
 
 def button(text: str, do: Callable[[], Awaitable[None] | None], name: str, look: str = "") -> ui.button:

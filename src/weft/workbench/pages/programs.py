@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from nicegui import ui
 
 from weft.workbench.pages.editor import ProgramEditor
-from weft.workbench.pages.frame import asked, button, card, frame, picture, texts
+from weft.workbench.pages.frame import asked, button, card, frame, picture, table, texts
 from weft.workbench.project import PROGRAM_ENDINGS
 from weft.workbench.service import Source, Workbench
 
@@ -50,13 +52,11 @@ class _Programs:
 
     def _list(self, files: list[str], chosen: str) -> None:
         """The programs as a table that shows what is asked for, however many there are."""
-        rows = [{"path": path} for path in files]
-        columns = [{"name": "path", "label": "file", "field": "path", "align": "left", "sortable": True}]
-        table = ui.table(columns=columns, rows=rows, row_key="path", pagination=20).classes("w-full weft-mono")
-        table.props('dense flat hide-header data-testid="programs"')
-        table.on("rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"])))
-        if len(files) > 20:
-            ui.input(placeholder="search").props("dense outlined clearable").bind_value_to(table, "filter")
+        search = ui.input(placeholder="search").props('dense outlined clearable data-testid="search"')
+        search.visible = len(files) > 20
+        listed = table(["path"], [{"path": path} for path in files], "path", "programs", 20)
+        listed.props("hide-header").on("rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"])))
+        search.bind_value_to(listed, "filter")
 
     async def _plan(self, source: Source) -> None:
         planned = await asked(self._bench.plan, source)
@@ -81,6 +81,4 @@ class _Programs:
 
 
 def _address(path: str, page: str = "/") -> str:
-    from urllib.parse import quote
-
     return f"{page}?path={quote(path)}"

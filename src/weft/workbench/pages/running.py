@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import ACCENT, asked, button, card, frame, texts
+from weft.workbench.pages.frame import ACCENT, asked, button, card, frame, table, texts
 from weft.workbench.service import RunDetail, RunInfo, Workbench
 from weft.workbench.trying import Sample
 
@@ -46,10 +46,8 @@ class _Running:
             text = "Programs on Spark are started by `weft run … --name NAME --detach`, and listed here too."
             ui.label(text).classes("opacity-70")
         with card("Programs that run"):
-            columns = [{"name": n, "label": n, "field": n, "align": "left", "sortable": True} for n in COLUMNS]
-            self.table = ui.table(columns=columns, rows=[], row_key="name", pagination=10).classes("w-full weft-mono")
-            self.table.props('dense flat data-testid="runs"')
-            self.table.on("rowClick", self._choose)
+            self.table = table(COLUMNS, [], "name", "runs")
+            self.table.props('no-data-label="nothing runs yet"').on("rowClick", self._choose)
         self.detail = ui.column().classes("w-full gap-4")
         ui.timer(BEAT, self._look)
         await self._look()

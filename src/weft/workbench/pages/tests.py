@@ -14,9 +14,10 @@ def add(bench: Workbench) -> None:
     @ui.page("/tests")
     async def page() -> None:
         with frame("/tests", bench.project.folder.name), card("Tests"):
-            with ui.row().classes("items-center gap-3"):
-                summary = ui.label().props('data-testid="summary"')
-                body = ui.column().classes("w-full gap-2")
+            head = ui.row().classes("w-full items-center gap-3")
+            body = ui.column().classes("w-full gap-2")
+            with head:
+                summary = ui.label().props('data-testid="summary"').classes("grow")
 
             async def run() -> None:
                 summary.text = "running …"
@@ -27,7 +28,8 @@ def add(bench: Workbench) -> None:
                     with body:
                         _show(report)
 
-            button("Run again", run, "run-tests", "outline")
+            with head:
+                button("Run again", run, "run-tests", "outline")
             ui.timer(0.05, run, once=True)
 
 

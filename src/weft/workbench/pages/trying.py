@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from weft.reasons import Reasons
-from weft.workbench.pages.frame import asked, button, card, frame, picture, texts
+from weft.workbench.pages.frame import asked, button, card, frame, picture, table, texts
 from weft.workbench.service import Source, Workbench
 from weft.workbench.trying import Sample, Tried
 
@@ -93,28 +93,13 @@ class _Trying:
 
     def _matches(self, tried: Tried) -> None:
         rows = [{name: _text(match.get(name)) for name in ("id", *MATCH_COLUMNS)} for match in tried.matches]
-        columns = [
-            {"name": name, "label": name, "field": name, "align": "left", "sortable": name in ("query", "start", "end")}
-            for name in MATCH_COLUMNS
-        ]
-        table = ui.table(columns=columns, rows=rows, row_key="id", pagination=10).classes("w-full weft-mono")
-        table.props('dense flat data-testid="matches"')
-        table.on("rowClick", lambda event: self._choose(event.args[1]["positions"]))
+        found = table(MATCH_COLUMNS, rows, "id", "matches")
+        found.on("rowClick", lambda event: self._choose(event.args[1]["positions"]))
 
     def _events(self, tried: Tried) -> ui.table:
         names = list(dict.fromkeys(name for row in tried.events for name in row))
-        columns = [{"name": name, "label": name, "field": name, "align": "left"} for name in names]
-        rows = [{name: _text(value) if name != "position" else value for name, value in row.items()}
-                for row in tried.events]  # fmt: skip
-        table = ui.table(
-            columns=columns,
-            rows=rows,
-            row_key="position",
-            selection="multiple",
-            pagination=12,
-            on_select=self._selected,
-        )
-        return table.classes("w-full weft-mono").props('dense flat data-testid="events"')
+        rows = [{name: _text(value) for name, value in row.items()} for row in tried.events]
+        return table(names, rows, "position", "events", 12, selection="multiple", on_select=self._selected)
 
     def _positions(self) -> list[int]:
         return sorted(int(row["position"]) for row in self.events.selected)

@@ -1,0 +1,217 @@
+"""Journeys through the workbench in a real browser; they also make the pictures in docs/ when WEFT_PICTURES is set."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="journeys need playwright")
+pytest.importorskip("nicegui", reason="the workbench needs weft[workbench]")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here (Debian: apt-get install chromium)"),
+    pytest.mark.xdist_group("browser"),
+]
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "workbench"
+PATIENCE = 90_000  # milliseconds: machines may be busy
+MARKUP = "<img src=x onerror=document.title=7>"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("journeys") / "shop"
+    shutil.copytree(ROOT / "examples" / "fire", folder / "fire")
+    rows = [{"type": "AB"[n % 2], "ts": n, "x": n % 5} for n in range(400)]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    odd = [{"type": "A", "ts": 1, "x": MARKUP}, {"type": "B", "ts": 2, "x": MARKUP}]
+    (folder / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in odd))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(project: Path) -> Iterator[str]:
+    environment = {**os.environ, "WEFT_RUNS": str(project.parent / "runs")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "weft", "web", str(project), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert server.stdout is not None
+    try:
+        for line in server.stdout:
+            found = re.search(r"http://\S+", line)
+            if found:
+                yield found[0]
+                break
+        else:
+            pytest.fail("the workbench did not start")
+    finally:
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(15)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+@pytest.fixture(scope="module")
+def page(address: str) -> Iterator[object]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        found = browser.new_page(viewport={"width": 1200, "height": 860})
+        found.set_default_timeout(PATIENCE)
+        found.asked_elsewhere = []
+        own = address.partition("/?")[0].removeprefix("http:")
+
+        def note(request: object) -> None:
+            url = request.url  # type: ignore[attr-defined]
+            if own not in url and not url.startswith("data:"):
+                found.asked_elsewhere.append(url)
+
+        found.on("request", note)
+        found.goto(address)
+        yield found
+        browser.close()
+
+
+def go(page: object, place: str) -> None:
+    page.get_by_test_id(f"to-{place}").click()  # type: ignore[attr-defined]
+
+
+def picture(page: object, name: str) -> None:
+    if os.environ.get("WEFT_PICTURES"):
+        PICTURES.mkdir(exist_ok=True)
+        page.wait_for_timeout(700)  # type: ignore[attr-defined] # for charts and notes to settle
+        page.screenshot(path=str(PICTURES / f"{name}.png"))  # type: ignore[attr-defined]
+
+
+def write(page: object, text: str) -> None:
+    """Write a text into the editor, key by key as a user does."""
+    page.locator(".cm-content").click()  # type: ignore[attr-defined]
+    page.keyboard.press("Control+a")  # type: ignore[attr-defined]
+    page.keyboard.insert_text(text)  # type: ignore[attr-defined]
+
+
+def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project: Path) -> None:
+    expect = playwright.expect
+    get = page.get_by_test_id  # type: ignore[attr-defined]
+    base = address.partition("/?")[0]
+
+    # Write a wrong query, and see the mark.
+    page.goto(f"{base}/?path=fire/fire.ceql")  # type: ignore[attr-defined]
+    expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
+    expect(page.locator("[data-testid=plan] svg")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
+    picture(page, "programs")
+    write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = c[x] WITHIN 9 EVENTS")
+    expect(get("verdict")).to_contain_text("1 error", timeout=PATIENCE)
+    expect(page.locator(".weft-error").first).to_be_visible()  # type: ignore[attr-defined]
+
+    # Mend it, and see the plan.
+    write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 9 EVENTS")
+    expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
+    expect(get("plan")).to_contain_text("a[x] = b[x]", timeout=PATIENCE)
+    get("path").fill("pairs.ceql")
+    get("try").click()
+
+    # See matches, ask why not, keep a test.
+    expect(get("run")).to_be_visible(timeout=PATIENCE)
+    assert (project / "pairs.ceql").exists()
+    get("events-file").click()
+    page.get_by_role("option", name="pairs.jsonl").click()  # type: ignore[attr-defined]
+    get("run").click()
+    expect(get("total")).to_contain_text("matches in 400 events", timeout=PATIENCE)
+    expect(page.locator("[data-testid=timeline] svg")).to_be_visible()  # type: ignore[attr-defined]
+    rows = get("events").locator("tbody tr")
+    rows.nth(0).locator(".q-checkbox").click()
+    rows.nth(1).locator(".q-checkbox").click()
+    get("why").click()
+    expect(get("reasons")).to_contain_text("a[x] = b[x], but a[x] is 0, b[x] is 1", timeout=PATIENCE)
+    get("keep").click()
+    expect(page.get_by_text("kept in pairs.test.toml")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
+
+    go(page, "tests")
+    expect(get("summary")).to_contain_text("4 cases, 0 failed", timeout=PATIENCE)
+    picture(page, "tests")
+
+    # Deploy it to a running stream, see counts grow, stop it.
+    go(page, "running")
+    get("run-program").click()
+    page.get_by_role("option", name="pairs.ceql").click()  # type: ignore[attr-defined]
+    get("run-events").click()
+    page.get_by_role("option", name="pairs.jsonl").click()  # type: ignore[attr-defined]
+    get("rate").fill("40")
+    get("start").click()
+    expect(get("state")).to_have_text("running", timeout=PATIENCE)
+    expect(get("queries")).to_contain_text(re.compile(r"pairs: [1-9]\d* matches"), timeout=PATIENCE)
+    before = get("counts").inner_text()
+    expect(get("counts")).not_to_have_text(before, timeout=PATIENCE)
+    if os.environ.get("WEFT_PICTURES"):
+        page.wait_for_timeout(6000)  # type: ignore[attr-defined]
+    picture(page, "running")
+    get("stop").click()
+    expect(get("state")).to_have_text("ended", timeout=PATIENCE)
+
+    go(page, "cluster")
+    expect(get("machine")).to_contain_text("cores", timeout=PATIENCE)
+    picture(page, "cluster")
+    assert page.asked_elsewhere == []  # type: ignore[attr-defined]
+
+
+def test_the_timeline_of_fire_and_why_not(page: object, address: str) -> None:
+    expect = playwright.expect
+    get = page.get_by_test_id  # type: ignore[attr-defined]
+    page.goto(f"{address.partition('/?')[0]}/try?path=fire/fire.ceql")  # type: ignore[attr-defined]
+    get("run").click()
+    expect(get("total")).to_contain_text("2 matches in 9 events", timeout=PATIENCE)
+    for number in (1, 2, 8):
+        get("events").locator("tbody tr").nth(number).locator(".q-checkbox").click()
+    get("why").click()
+    expect(get("reasons")).to_contain_text("val < 25, but val is 48", timeout=PATIENCE)
+    page.set_viewport_size({"width": 1200, "height": 1350})  # type: ignore[attr-defined]
+    page.evaluate("window.scrollTo(0, 0)")  # type: ignore[attr-defined]
+    picture(page, "try")
+    page.set_viewport_size({"width": 1200, "height": 860})  # type: ignore[attr-defined]
+
+
+def test_markup_of_events_and_programs_is_shown_and_never_run(page: object, address: str) -> None:
+    expect = playwright.expect
+    get = page.get_by_test_id  # type: ignore[attr-defined]
+    base = address.partition("/?")[0]
+    page.goto(f"{base}/?path=fire/fire.ceql")  # type: ignore[attr-defined]
+    expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
+    write(page, f"SELECT * FROM S WHERE A AS a ; B AS b WITHIN 9 EVENTS -- {MARKUP}\nFILTER '{MARKUP}'")
+    expect(get("verdict")).to_contain_text("error", timeout=PATIENCE)
+    write(page, f"SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = '{MARKUP}' WITHIN 9 EVENTS")
+    expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
+    get("path").fill("odd.ceql")
+    get("try").click()
+    expect(get("run")).to_be_visible(timeout=PATIENCE)
+    get("events-file").click()
+    page.get_by_role("option", name="odd.jsonl").click()  # type: ignore[attr-defined]
+    get("run").click()
+    expect(get("total")).to_contain_text("1 matches", timeout=PATIENCE)
+    expect(get("events")).to_contain_text("<img src=x")
+    get("events").locator("tbody tr").nth(1).locator(".q-checkbox").click()
+    get("why").click()
+    expect(get("reasons")).to_contain_text("not a match", timeout=PATIENCE)
+    assert page.locator("img[src=x]").count() == 0  # type: ignore[attr-defined]
+    assert page.title() != "7"  # type: ignore[attr-defined]
+
+
+def test_a_browser_without_the_token_sees_nothing(page: object, address: str) -> None:
+    other = page.context.browser.new_page()  # type: ignore[attr-defined]
+    answer = other.goto(address.partition("/?")[0])
+    assert answer.status == 401
+    other.close()

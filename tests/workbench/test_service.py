@@ -1,0 +1,167 @@
+"""What the workbench does, asked without a browser: programs, trying, why, tests, runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weft.errors import InputError, ProgramError, UsageError
+from weft.workbench.service import Source, Workbench
+from weft.workbench.trying import Sample
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PAIR = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 100 EVENTS"
+ROWS = "\n".join(json.dumps({"type": "AB"[n % 2], "ts": n, "x": n // 4}) for n in range(8))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+    monkeypatch.setenv("WEFT_RUNS", str(tmp_path / "runs"))
+    shutil.copytree(EXAMPLES / "fire", tmp_path / "project" / "fire")
+    found = Workbench(tmp_path / "project")
+    yield found
+    found.close()
+
+
+def test_programs_are_listed_read_and_stored(bench: Workbench) -> None:
+    assert [file.path for file in bench.programs()] == ["fire/fire.ceql", "fire/heating.ceql"]
+    assert bench.program("fire/fire.ceql").language == "ceql"
+    assert bench.save("new/pair.ceql", PAIR).text == PAIR
+    assert "new/pair.ceql" in [file.path for file in bench.programs()]
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.ceql", "/etc/passwd", "fire/../../x.ceql", "fire/sensors.jsonl", "", "a\0.ceql", "."]
+)
+def test_paths_outside_the_project_and_other_files_are_refused(bench: Workbench, path: str) -> None:
+    for ask in (bench.program, lambda path: bench.save(path, "x")):
+        with pytest.raises((UsageError, InputError)):
+            ask(path)
+
+
+def test_a_link_that_leads_out_of_the_project_is_refused(bench: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "secret.ceql").write_text("SELECT * FROM S WHERE A")
+    (bench.project.folder / "link.ceql").symlink_to(tmp_path / "secret.ceql")
+    with pytest.raises(UsageError, match="not in the project"):
+        bench.program("link.ceql")
+    with pytest.raises(UsageError, match="not in the project"):
+        bench.try_program(Source(PAIR, "ceql"), Sample(file="../secret.jsonl"))
+
+
+def test_a_wrong_text_has_marks_at_their_places(bench: Workbench) -> None:
+    text = "SELECT * FROM S WHERE A AS a FILTER b[x] > 1"
+    checked = bench.check(Source(text, "ceql"))
+    assert not checked.is_right
+    assert any(text[finding.start : finding.end].startswith("b") for finding in checked.findings)
+    assert bench.plan(Source(text, "ceql")).svg == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ceql", PAIR),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE a.x = b.x"),
+        ("step", 'topology "t" external A(x: real) < "a" [1.0] external B(x: real) < "b" [1.0] Q(A.x): A ; B'),
+        ("tesla", "define X(x: int) from B() and last A() within 5 min from B where x = A.x"),
+        ("epn", "pattern P\n  sequence(A a, B b)\n"),
+    ],
+)
+def test_all_languages_are_checked_planned_tried_and_explained(bench: Workbench, language: str, text: str) -> None:
+    source = Source(text, language)
+    checked = bench.check(source)
+    assert checked.is_right, checked.findings
+    assert "<svg" in bench.plan(source).svg
+    assert {colour.kind for colour in checked.colours} >= {"keyword"}
+    tried = bench.try_program(source, Sample(rows=ROWS))
+    assert tried.total > 0
+    assert "<svg" in tried.timeline
+    assert bench.why(source, Sample(rows=ROWS), tried.matches[0]["positions"])[0].matched
+
+
+def test_words_to_complete_are_names_and_keywords(bench: Workbench) -> None:
+    words = bench.check(Source("-- a comment\n" + PAIR, "ceql")).words
+    assert {"A", "B", "a", "b", "x", "SELECT", "PARTITION"} <= set(words)
+    assert "comment" not in words
+
+
+def test_samples_are_json_lines_csv_or_a_file(bench: Workbench) -> None:
+    fire = bench.program("fire/fire.ceql")
+    assert bench.try_program(fire, Sample(file="fire/sensors.jsonl")).total == 2
+    rows = "type,ts,x\nA,1,5\nB,2,5\nB,3,6\n"
+    assert bench.try_program(Source(PAIR, "ceql"), Sample(rows=rows)).total == 1
+    with pytest.raises(InputError, match="line 1"):
+        bench.try_program(Source(PAIR, "ceql"), Sample(rows="{nonsense"))
+    with pytest.raises(UsageError, match="no events"):
+        bench.try_program(Source(PAIR, "ceql"), Sample())
+    with pytest.raises(ProgramError):
+        bench.try_program(Source("SELECT", "ceql"), Sample(rows=ROWS))
+
+
+def test_what_is_found_is_kept_as_a_test_that_passes_until_the_program_changes(bench: Workbench) -> None:
+    bench.save("pair.ceql", PAIR)
+    source = bench.program("pair.ceql")
+    rows = ROWS + '\n{"type": "A", "ts": 9, "x": 7, "note": "it\'s <b>\\"quoted\\"</b>"}'
+    assert bench.keep_as_test(source, Sample(rows=rows), 'the "first"') == "pair.test.toml"
+    assert bench.keep_as_test(source, Sample(rows='{"type": "A", "ts": 1}'), "nothing") == "pair.test.toml"
+    report = bench.tests(["pair.test.toml"])
+    assert [(case.name, case.passed) for case in report.cases] == [('the "first"', True), ("nothing", True)]
+    assert report.passed
+    bench.save("pair.ceql", PAIR.replace("=", "<>"))
+    changed = bench.tests(["pair.test.toml"])
+    assert not changed.passed
+    assert changed.cases[0].missing
+
+
+def wait_for(true: object) -> None:
+    deadline = time.monotonic() + 30
+    assert callable(true)
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
+    bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
+    wait_for(lambda: bench.run("pairs").info.summary["events"] == 8)
+    assert bench.run("pairs").info.summary["matches"] == 6
+    assert bench.push("pairs", '{"type": "B", "ts": 20, "x": 1}') == 2
+    assert "weft_matches_total" in bench.metrics()
+    other = Source("SELECT * FROM S WHERE C AS c WITHIN 9 EVENTS", "ceql", "c.ceql")
+    bench.change("pairs", other)
+    assert bench.push("pairs", '{"type": "C", "ts": 30}\n{"type": "B", "ts": 31, "x": 1}') == 1
+    assert bench.push("pairs", '{"type": "C", "ts": 3}') == 0
+    assert bench.run("pairs").info.summary["late"] == 1
+    with pytest.raises(UsageError, match="is running"):
+        bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs")
+    assert bench.stop("pairs").state == "ended"
+    with pytest.raises(UsageError, match="has ended"):
+        bench.push("pairs", ROWS)
+    assert bench.run("pairs").log
+
+
+def test_runs_of_others_are_listed_and_unknown_ones_are_told(bench: Workbench) -> None:
+    from weft.running.registry import Registration
+
+    Registration("night", {"programs": ["fire.ceql"]})
+    assert [(run.name, run.where, run.state) for run in bench.runs()] == [("night", "spark", "running")]
+    assert bench.cluster()["unknown"] == ["night"]
+    with pytest.raises(UsageError, match="no run called"):
+        bench.run("day")
+    with pytest.raises(UsageError, match="needs a source"):
+        bench.submit_to_spark(bench.program("fire/fire.ceql"), {}, "day")
+    with pytest.raises(UsageError, match="not in the project"):
+        bench.submit_to_spark(bench.program("fire/fire.ceql"), {"warehouse": "../.."}, "day")
+
+
+def test_a_thousand_programs_and_ten_thousand_matches_are_listed(bench: Workbench) -> None:
+    for number in range(1000):
+        (bench.project.folder / f"q{number:04}.ceql").write_text(PAIR)
+    assert len(bench.programs()) == 1002
+    rows = "\n".join(json.dumps({"type": "AB"[n >= 110], "ts": n, "x": 1}) for n in range(220))
+    found = bench.try_program(Source(PAIR.replace("100", "300"), "ceql"), Sample(rows=rows))
+    assert (found.total, len(found.matches)) == (12_100, 10_000)
