@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo test soak lint mutants format bench wheel clean
-.PHONY: help setup demo web test lint mutants format bench wheel clean
+.PHONY: help setup demo web test soak lint mutants format bench wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show what can be made

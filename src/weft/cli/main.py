@@ -18,8 +18,8 @@ from weft.cli.explain import explain
 from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
-from weft.cli.stats import stats
 from weft.cli.runs import list_runs, show, stop
+from weft.cli.stats import stats
 from weft.cli.test import run_tests
 from weft.cli.tune import tune
 from weft.cli.warm import warm

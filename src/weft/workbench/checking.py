@@ -11,7 +11,8 @@ from weft.drawing.highlighting import pieces, words_of_grammar
 from weft.drawing.plan import plan_svg
 from weft.errors import Diagnostic, WeftError
 from weft.languages import LANGUAGES
-from weft.optimizer.pipeline import optimize_with_trace
+from weft.optimizer.pipeline import trace
+from weft.optimizer.report import trace_text
 from weft.plan.planner import plan
 from weft.plan.text import plan_text
 
@@ -59,7 +60,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan as a picture and as text, and the rewrites that led to it."""
+    """The plan as a picture and as text, and the rewrites that led to it, with costs, line by line."""
 
     svg: str
     text: str
@@ -131,9 +132,8 @@ def planned(text: str, language: str, stem: str = "q") -> Planned:
     if program is None:
         return Planned("", "", [])
     try:
-        optimized, steps = optimize_with_trace(program)
-        chosen = plan(optimized)
+        found = trace(program)
+        chosen = plan(found.program)
     except WeftError as problem:
         return Planned("", str(problem), [])
-    rewrites = [f"{step.query}: {step.rule.replace('_', ' ')}" for step in steps]
-    return Planned(plan_svg(chosen), plan_text(chosen), rewrites)
+    return Planned(plan_svg(chosen), plan_text(chosen), trace_text(found).splitlines())
