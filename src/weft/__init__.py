@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
-    from weft.reasons import Explanation, Failure, Reasons, why
+    from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
@@ -51,6 +51,7 @@ __all__ = [
     "detect",
     "e",
     "explain",
+    "funnel",
     "live",
     "match",
     "measure",
@@ -80,7 +81,7 @@ _MODULES = {
     "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
     "weft.tuning.tune": ("Tuning", "tune"),
-    "weft.reasons": ("Explanation", "Failure", "Reasons", "why"),
+    "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),
     "weft.runtime.events": ("Rejected",),
     "weft.runtime.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),

@@ -164,7 +164,7 @@ class LiveProgram:
     def behind(self) -> int:
         """How many events ago the oldest came that a later match may tell of; 0: nothing waits."""
         with self._lock:
-            oldest = self._deployments.oldest
+            oldest = self._deployments.oldest()
             return 0 if oldest is None else max(0, self.events - oldest)
 
     def __enter__(self) -> Self:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from weft import engines, inputs
+from weft.algebra.analysis.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
 from weft.api import Programs, as_columns, together
 from weft.engines import TICKS
 from weft.errors import UsageError
 
-__all__ = ["Closest", "Explanation", "Failure", "Reasons", "why"]
+__all__ = ["Closest", "Explanation", "Failure", "Reasons", "funnel", "why"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,29 @@ def why(
     found = tuple(explanations(whole, rows, sorted(set(chosen)), time=TICKS, type=type))
     named = {*chosen, *(position for one in found for position in _named(one))}
     return Reasons(found, {position: _shown(rows[position], time) for position in sorted(named)})
+
+
+def funnel(
+    events: Any,
+    program: Programs,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    order: str | Sequence[str] = (),
+) -> dict[str, list[tuple[str, int]]]:
+    """For each query its steps, in order, with the number of partial matches that reached each; the last are matches.
+
+    A step's partial matches are the matches of the query up to it, without what chooses among matches (strategies,
+    limits, consumption, policies). So it shows where a query that finds nothing stops. For the rest see `detect`.
+    """
+    whole = together(program)
+    parts = [prefixes(query) for query in whole.queries]
+    widened = replace(whole, queries=(*whole.queries, *(part for own in parts for _, part in own)))
+    counts = engines.start(events, widened, "local", time=time, type=type, order=as_columns(order)).counts()
+    return {
+        query.name: [*((step, counts[part.name]) for step, part in own), ("match", counts[query.name])]
+        for query, own in zip(whole.queries, parts, strict=True)
+    }
 
 
 def _shown(event: Mapping[str, object], time: str) -> dict[str, object]:

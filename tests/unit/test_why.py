@@ -116,3 +116,35 @@ def test_the_command_prints_text_and_json(tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
     assert told[0]["failures"][0]["kind"] == "condition"
     assert CliRunner().invoke(app, [*asked[:-1], "zero"]).exit_code == 2
+
+
+THREE = "SELECT LAST * FROM S WHERE A AS a ; B AS b ; C AS c FILTER a[x] = b[x] AND b[x] = c[x] WITHIN 9 EVENTS"
+RULE = """define F(x: int)
+from C() and each B() within 5 min from C and each A(x = 1) within 5 min from B
+where x = A.x"""
+PATTERN = "pattern P\n  sequence(A a, B b, C c)\n  where a.x = b.x\n  policies cardinality single\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "steps"),
+    [
+        ("ceql", THREE, [("a", 3), ("b", 2), ("match", 1)]),
+        ("eql", "SELECT a.x FROM A a ; B b ; C c WHERE a.x = b.x", [("a", 3), ("b", 2), ("match", 2)]),
+        ("tesla", RULE, [("C", 1), ("B", 2), ("match", 4)]),
+        ("epn", PATTERN, [("a", 3), ("b", 2), ("match", 1)]),
+    ],
+)
+def test_a_funnel_says_how_many_partial_matches_reached_each_step(
+    language: str, text: str, steps: list[tuple[str, int]]
+) -> None:
+    events = stream("A1", "A1", "B1", "A2", "B3", "C1")
+    assert list(weft.funnel(events, weft.compile(text, language)).values()) == [steps]
+
+
+def test_a_step_of_a_funnel_is_what_the_steps_alone_would_find() -> None:
+    events = stream("A1", "B1", "A2", "C1", "B2", "C2", "C1")
+    whole = "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER a[x] = b[x] AND b[x] = c[x] WITHIN 4 EVENTS"
+    two = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 4 EVENTS"
+    found = dict(weft.funnel(events, whole)["q"])
+    assert found["b"] == weft.count(events, two)["q"]
+    assert found["match"] == weft.count(events, whole)["q"]

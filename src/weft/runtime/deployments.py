@@ -101,11 +101,6 @@ class Deployments:
         changes = sum(adapting.changes for adapting, _ in self._adapting)
         return {**self._matcher.counters, **({"changes": changes} if changes else {})}
 
-    @property
-    def oldest(self) -> int | None:
-        """The first position that a later match may tell of; None: of none that was pushed."""
-        return self._matcher.oldest()
-
     def _note(self, present: list[Deployed]) -> None:
         self.present = present
         self.columns = frozenset().union(*{deployed.columns for deployed in present})

@@ -17,9 +17,9 @@ from weft.api import detect
 from weft.drawing.scene import scene_of, with_events
 from weft.drawing.timeline import timeline_svg
 from weft.errors import InputError, ProgramError, UsageError
-from weft.reasons import Reasons, why
+from weft.reasons import Reasons, funnel, why
 from weft.rule_tests.report import match_text
-from weft.runtime.events import Rejected
+from weft.runtime.writing.match_rows import rows_to_matches
 from weft.workbench.checking import compiled
 
 MOST_MATCHES = 10_000
@@ -48,6 +48,7 @@ class Tried:
     events: list[Row]
     event_total: int
     timeline: str
+    funnels: dict[str, list[tuple[str, int]]]  # by query: the steps, and how many partial matches reached each
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -101,10 +102,10 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     """All matches of a program in a sample."""
     events = sample_events(sample, file)
     started = clock.perf_counter()
-    rejects: list[Rejected] = []
     rows: list[Row] = []
     counts = dict.fromkeys(program.names, 0)
-    for match in detect(events, program, "local", time=sample.time, type=sample.type, rejects=rejects):
+    run = engines.start(events, program, "local", time=sample.time, type=sample.type)
+    for match in (match for batch in run.rows() for match in rows_to_matches(batch)):
         counts[match.query] += 1
         if len(rows) < MOST_MATCHES:
             rows.append(match.to_json())
@@ -113,8 +114,11 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     scene = with_events(scene_of(rows, sum(counts.values()), sample.time, sample.type), source, source.reading)
     every, total = events_in_order(events, program, sample, MOST_EVENTS)
     shown = [{"position": position, **event} for position, event in enumerate(every)]
-    notes = [f"{len(rejects):,} events could not be read; the first: {rejects[0]}"] if rejects else []
-    return Tried(rows, sum(counts.values()), counts, shown, total, timeline_svg(scene), notes, seconds)
+    unread = run.rejected
+    notes = [f"{len(unread):,} events could not be read; the first: {unread[0]}"] if unread else []
+    funnels = funnel(events, program, time=sample.time, type=sample.type)
+    picture = timeline_svg(scene)
+    return Tried(rows, sum(counts.values()), counts, shown, total, picture, funnels, [*notes, *run.doubts], seconds)
 
 
 def events_in_order(events: Any, program: Program, sample: Sample, most: int = LARGEST_SAMPLE) -> tuple[list[Row], int]:

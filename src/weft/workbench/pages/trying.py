@@ -81,6 +81,7 @@ class _Trying:
                 for note in tried.notes:
                     ui.label(note).classes("text-warning weft-mono")
                 self._matches(tried)
+                _funnels(tried)
                 with ui.row().classes("items-center gap-2"):
                     self.test_name = ui.input("name of the test", value="as it is now").props("dense outlined")
                     button("Keep this as a test", self._keep, "keep", "outline")
@@ -146,6 +147,14 @@ class _Trying:
             file = await asked(self._bench.keep_as_test, source, self._sample(), self.test_name.value)
             if file is not None:
                 ui.notify(f"kept in {file}", type="positive")
+
+
+def _funnels(tried: Tried) -> None:
+    """How many partial matches reached each step, for queries of several steps."""
+    for query, steps in tried.funnels.items():
+        if len(steps) > 1:
+            shown = "  →  ".join(f"{step} {count:,}" for step, count in steps)
+            ui.label(f"{query}:  {shown}").classes("weft-mono opacity-70").props('data-testid="funnel"')
 
 
 def _text(value: Any) -> Any:

@@ -1,0 +1,137 @@
+"""The steps of a query, and the query up to each: how far its partial matches come can be counted by them.
+
+A prefix asks what the query asks of the steps that it has, and nothing of those that it has not. It keeps windows,
+partitions and picks, and leaves out what chooses among matches: strategies, limits, consumption and policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from weft.algebra import composites
+from weft.algebra.composites import Composite, CompositeQuery, Follow, Without
+from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Where
+from weft.algebra.patterns import Sequence as Sequencing
+from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+from weft.algebra.predicates import variables_of
+from weft.algebra.query import AnyQuery, Consume, Query, Strategy
+from weft.algebra.rules import Rule
+from weft.algebra.situations import SituationQuery
+from weft.algebra.terms import mentioned
+
+Prefix = tuple[str, AnyQuery]  # the step that it ends with
+
+
+def prefixes(query: AnyQuery) -> list[Prefix]:
+    """The query up to each of its steps but the last; none if its pattern is no sequence of steps."""
+    found = _prefixes(query)
+    return [(step, replace(part, name=f"{query.name}/{number}")) for number, (step, part) in enumerate(found, 1)]
+
+
+def _prefixes(query: AnyQuery) -> Iterator[Prefix]:
+    match query:
+        case Query():
+            yield from _of_query(query)
+        case CompositeQuery():
+            for part in _composite_parts(query.pattern):
+                yield part.variables[-1], CompositeQuery(query.name, part)
+        case Rule():
+            for count in range(len(query.lookbacks)):
+                bare = replace(
+                    query, lookbacks=query.lookbacks[:count], conditions=(), fields=(), consumes=(), label=None
+                )
+                yield query.steps[count].variable, bare
+        case SituationQuery() if query.situation.kind in ("sequence", "all"):
+            yield from _of_situation(query)
+
+
+# ---------------------------------------------------------------- regular patterns
+
+
+def _of_query(query: Query) -> Iterator[Prefix]:
+    filters: list[Where | Correlate] = []
+    pattern = query.pattern
+    while isinstance(pattern, Where | Correlate):
+        filters.insert(0, pattern)
+        pattern = pattern.pattern
+    plain = replace(
+        query,
+        strategy=Strategy.ALL,
+        selected=None,
+        computed=(),
+        consume=Consume.NONE,
+        limit=None,
+        skip=None,
+        unless=None,
+        session=None,
+        top=None,
+    )
+    parts = _sequence(pattern)
+    for count in range(1, len(parts)):
+        part = parts[0]
+        for other, contiguous in zip(parts[1:count], _joints(pattern), strict=False):
+            part = Sequencing(part, other, contiguous)
+        names = _names(part)
+        for one in filters:
+            wanted = {one.variable} if isinstance(one, Where) else variables_of(one.condition)
+            if wanted <= names:
+                part = replace(one, pattern=part)
+        yield _step(parts[count - 1]), replace(plain, pattern=part)
+
+
+def _sequence(pattern: Pattern) -> list[Pattern]:
+    return [*_sequence(pattern.left), pattern.right] if isinstance(pattern, Sequencing) else [pattern]
+
+
+def _joints(pattern: Pattern) -> list[bool]:
+    return [*_joints(pattern.left), pattern.contiguous] if isinstance(pattern, Sequencing) else []
+
+
+def _names(pattern: Pattern) -> frozenset[str]:
+    nodes = list(pattern.walk(Pattern))
+    bound = {node.name for node in nodes if isinstance(node, Bind)}
+    return frozenset(bound.union(*(node.names for node in nodes if isinstance(node, Event))))
+
+
+def _step(pattern: Pattern) -> str:
+    named = [node.name for node in pattern.walk(Pattern) if isinstance(node, Bind)]
+    types = [node.type for node in pattern.walk(Pattern) if isinstance(node, Event)]
+    return (named or types or ["NOT"])[0]
+
+
+# ---------------------------------------------------------------- composites and situations
+
+
+def _composite_parts(pattern: Composite) -> list[Composite]:
+    """The left operands of a sequence, from its first to its last but one."""
+    match pattern:
+        case Without(inner) | composites.Filter(inner) | composites.After(inner):
+            return _composite_parts(inner)
+        case Follow(left, right):
+            earlier = _composite_parts(left)
+            if isinstance(right, Follow):  # nested to the right
+                return [*earlier, left, *(_joined(left, part, pattern) for part in _composite_parts(right))]
+            return [*earlier, left]
+    return []
+
+
+def _joined(left: Composite, part: Composite, follow: Follow) -> Follow:
+    names = {*left.variables, *part.variables}
+    where = tuple(condition for condition in (*follow.where, *follow.among) if mentioned(condition) <= names)
+    return Follow(left, part, "each", where)
+
+
+def _of_situation(query: SituationQuery) -> Iterator[Prefix]:
+    situation = query.situation
+    for count in range(1, len(situation.participants)):
+        slots = situation.participants[:count]
+        names = {slot.variable for slot in slots}
+        bare = replace(
+            situation,
+            participants=tuple(replace(s, repeated=Repeated.EVERY, consumption=Consumption.REUSE) for s in slots),
+            assertion=tuple(part for part in situation.assertion if mentioned(part) <= names),
+            evaluation=Evaluation.IMMEDIATE,
+            cardinality=Cardinality.UNRESTRICTED,
+        )
+        yield slots[-1].variable, replace(query, situation=bare, fields=())
