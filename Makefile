@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo web test soak lint mutants format bench wheel clean
+.PHONY: help setup demo web test soak lint mutants format bench wheel clean chaos
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -33,6 +33,9 @@ test: $(READY) ## run all tests, in two processes
 
 soak: $(READY) ## feed every kind of pattern for long and count the bytes it holds
 	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/test_soak.py
+
+chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses
+	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
