@@ -47,7 +47,13 @@ def stream(name: str, matches: int) -> str:
         return "A" * side + "B" * side + "C"
     if name == "Q2":
         return "A" + "B" * max(1, round(np.log2(matches + 1))) + "C"
-    return "AB" * max(1, round(np.log2(matches) / 2 + 1)) + "C"
+    pairs = next(n for n in range(1, 64) if alternating(n) >= matches)
+    return "AB" * pairs + "C"
+
+
+def alternating(pairs: int) -> int:
+    """How many matches of A+ ; B+ ; C the stream A B A B … C has: by the last A, those with it and a B after it."""
+    return sum(2**before * (2 ** (pairs - before) - 1) for before in range(pairs))
 
 
 PATTERNS = {"Q1": "A AS a ; B AS b ; C AS c", "Q2": "A AS a ; B+ AS b ; C AS c", "Q3": "A+ AS a ; B+ AS b ; C AS c"}
@@ -224,19 +230,23 @@ def _units(name: str, size: int) -> list[Row]:
 
 
 def _threads(size: int) -> list[Row]:
-    """From events to a table of matches, in one thread and in two: time on the wall."""
+    """From events to a table of matches, in one thread and in two: on the wall, and as it is without other work."""
     table = events(stream("Q1", size))
     query = weft.compile(f"SELECT * WHERE {PATTERNS['Q1']} WITHIN 1 DAY")
 
-    def seconds(threads: int) -> float:
-        best = float("inf")
+    def seconds(threads: int) -> tuple[float, float, float]:
+        wall = whole = busiest = float("inf")
         for _ in range(4):
-            begin = time.perf_counter()
+            began = time.perf_counter(), time.process_time(), time.thread_time()
             weft.detect(table, query, strategy="rank", lanes=2, threads=threads).to_arrow()
-            best = min(best, time.perf_counter() - begin)
-        return best
+            wall = min(wall, time.perf_counter() - began[0])
+            all_cpu, main = time.process_time() - began[1], time.thread_time() - began[2]
+            whole, busiest = min(whole, all_cpu), min(busiest, main + (all_cpu - main) / threads)
+        return wall, whole, busiest
 
-    one, two = seconds(1), seconds(2)
+    (one, alone, _), (two, _, busiest) = seconds(1), seconds(2)
+    case = f"two threads, Q1, {size} matches as a table"
     return [
-        row(f"two threads, Q1, {size} matches as a table", two * 1e3, "ms", "one thread, gain", one / two, ">= 1.7")
+        row(f"{case}, wall", two * 1e3, "ms", "one thread, gain", one / two, ">= 1.7"),
+        row(f"{case}, CPU one after the other", busiest * 1e3, "ms", "one thread, gain", alone / busiest, ">= 1.7"),
     ]

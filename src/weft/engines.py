@@ -28,7 +28,7 @@ from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.measuring import Measure
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
-from weft.runtime.results.results import shaped
+from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics
 
@@ -215,7 +215,8 @@ class MeaningRun:
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, with the events that they show."""
-        return shaped(self.rows(), self._kept, self._program.queries, self._source.reading)
+        finish = shaping(self._kept, self._program.queries, self._source.reading)
+        return at_least_one(map(finish, self.rows()), finish)
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query."""

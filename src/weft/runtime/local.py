@@ -25,10 +25,10 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
-from weft.runtime.results.results import shaped
+from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.threads import ALONE, Threads
-from weft.runtime.writing.match_rows import to_record_batches
+from weft.runtime.writing.match_rows import Finish, to_record_batches
 
 ROUND = 1 << 21  # events that lanes share out at a time
 
@@ -87,8 +87,8 @@ class LocalRun:
         """What the events show that is probably not meant; complete when the pass is."""
         return doubts_of(self._plan.program, self._census.counts, self.counters)
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """All matches, in match order, as rows of MATCH_SCHEMA."""
+    def rows(self, finish: Finish | None = None) -> Iterator[pa.RecordBatch]:
+        """All matches, in match order, as rows of MATCH_SCHEMA, or what is made of them."""
         matcher, keys = self._matcher(), EventKeys(self._source.reading.key)
         threads = Threads(self._threads) if self._lanes else ALONE
         held: list[MatchBatch] = []
@@ -99,20 +99,22 @@ class LocalRun:
             keys.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
                 ready, held = settle([*held, *fresh], time)
-                for rows in self._watch.around("order", to_record_batches(ready, self._order, keys.words, threads)):
+                made = to_record_batches(ready, self._order, keys.words, threads, finish)
+                for rows in self._watch.around("order", made):
                     found += len(rows)
                     yield rows
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
-        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words, threads):
+        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words, threads, finish):
             found += len(rows)
             yield rows
         self._note(matcher, found)
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of results; at least one batch. Types may differ as the input's do."""
-        return shaped(self.rows(), self._kept, self._plan.queries, self._source.reading)
+        finish = shaping(self._kept, self._plan.queries, self._source.reading)
+        return at_least_one(self.rows(finish), finish)
 
     def _matcher(self) -> Matcher | Crew:
         if self._lanes:

@@ -19,7 +19,7 @@ from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
 from weft.runtime.running import pages_below, pages_under
-from weft.runtime.writing.match_rows import to_record_batches
+from weft.runtime.writing.match_rows import Finish, to_record_batches
 
 _KEPT, _KEYS = "kept/", "keys/"
 
@@ -76,27 +76,24 @@ class Results:
         self._keys.load(pages_below(_KEYS, pages))
 
 
-def shaped(
-    matches: Iterator[pa.RecordBatch], kept: KeptEvents, queries: Sequence[AnyQuery], reading: Reading
-) -> Iterator[pa.RecordBatch]:
-    """Rows of MATCH_SCHEMA as results, while the events that they show are kept; one without rows if there are none."""
+def shaping(kept: KeptEvents, queries: Sequence[AnyQuery], reading: Reading) -> Finish:
+    """Makes results of rows of MATCH_SCHEMA, while the events that they show are kept."""
     shapes: dict[pa.Schema, Shape] = {}
-    rows = pa.RecordBatch.from_pylist([], MATCH_SCHEMA)
-    for rows in matches:
-        yield _shaped(rows, kept, queries, reading, shapes)
-    if not len(rows):
-        yield _shaped(rows, kept, queries, reading, shapes)
+
+    def finish(rows: pa.RecordBatch) -> pa.RecordBatch:
+        shown = kept.shown(np.asarray(rows.column("positions").values))
+        schema = shown.rows.schema
+        if schema not in shapes:
+            shapes[schema] = shape_of(queries, schema, reading)
+        return typed_rows(rows, shown, shapes[schema])
+
+    return finish
 
 
-def _shaped(
-    rows: pa.RecordBatch,
-    kept: KeptEvents,
-    queries: Sequence[AnyQuery],
-    reading: Reading,
-    shapes: dict[pa.Schema, Shape],
-) -> pa.RecordBatch:
-    shown = kept.shown(np.asarray(rows.column("positions").values))
-    schema = shown.rows.schema
-    if schema not in shapes:
-        shapes[schema] = shape_of(queries, schema, reading)
-    return typed_rows(rows, shown, shapes[schema])
+def at_least_one(results: Iterable[pa.RecordBatch], finish: Finish) -> Iterator[pa.RecordBatch]:
+    """The results; one without rows if there are none."""
+    rows = None
+    for rows in results:
+        yield rows
+    if rows is None:
+        yield finish(pa.RecordBatch.from_pylist([], MATCH_SCHEMA))

@@ -27,6 +27,7 @@ from weft.runtime.writing.keyed_ids import keyed_words
 UInt64s = npt.NDArray[np.uint64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 Name = TypeVar("Name")
+Finish = Callable[[pa.RecordBatch], pa.RecordBatch]
 KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key of the event at each position
 
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
@@ -51,8 +52,12 @@ def to_record_batches(
     query_order: Sequence[str] | None = None,
     keys: KeyWords | None = None,
     threads: Threads = ALONE,
+    finish: Finish | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions."""
+    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions.
+
+    `finish` makes of rows what is wanted, in the threads, too.
+    """
     present = [batch for batch in batches if len(batch)]
     if not present:
         return
@@ -67,9 +72,11 @@ def to_record_batches(
     def rows(begin: int) -> pa.RecordBatch:
         end = min(begin + ROWS, len(whole))
         if order is None:
-            return _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
-        chosen = order[begin:end]
-        return _rows(whole.take(chosen), high[chosen], low[chosen])
+            made = _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
+        else:
+            chosen = order[begin:end]
+            made = _rows(whole.take(chosen), high[chosen], low[chosen])
+        return made if finish is None else finish(made)
 
     begins = range(0, len(whole), ROWS)
     for at in range(0, len(begins), threads.count):
