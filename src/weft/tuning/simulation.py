@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.algebra.query import Program
-from weft.plan.planner import plan
+from weft.plan.operators import Plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matcher import Matcher
@@ -22,7 +21,7 @@ from weft.runtime.reading.order import read_events
 from weft.runtime.situations.run import SituationRun
 from weft.tuning.streams import Seed, Simulated
 
-SAMPLED = 24  # events with sets whose latency is measured in a run
+SAMPLED = 24  # events with sets whose latency is measured in a run, more in long ones
 BATCH = 1 << 12
 
 
@@ -31,6 +30,7 @@ class Measured:
     """One run; `found` are the positions of its sets."""
 
     latency: float  # ms; nan when nothing was found
+    slowest: float  # ms, of the slowest of a hundred
     throughput: float
     looked: float  # events looked at, for each event of the stream
     looked_late: float  # and at an event with sets
@@ -38,10 +38,15 @@ class Measured:
 
 
 class Simulation:
-    """A program that is run again and again, over streams of so many events."""
+    """A plan that is run again and again, over streams of so many events; measured are the sets of one query.
 
-    def __init__(self, program: Program, stream: Simulated, events: int) -> None:
-        self._plan = plan(program)
+    Sets of linked patterns are certain when a later event comes: `settled` counts the events that are waited for.
+    """
+
+    def __init__(self, chosen: Plan, query: str, stream: Simulated, events: int, settled: int = 1) -> None:
+        self._plan = chosen
+        self._query = query
+        self._settled = settled
         self._stream = stream
         self._events = events
 
@@ -51,21 +56,22 @@ class Simulation:
         batches = list(read_events(table, columns=self._plan.columns, batch_size=BATCH))
         matcher = Matcher(self._plan)
         start = time.process_time()
-        found = [part for batch in batches for part in matcher.push(batch)]
+        told = [part for batch in batches for part in matcher.push(batch)]
         seconds = time.process_time() - start
+        found = [part for part in told if part.query == self._query]
         looked = looked_at(matcher)
         nothing = np.empty(0, np.int64)
         lasts = np.unique(np.concatenate([nothing, *(part.positions[part.offsets[1:] - 1] for part in found)]))
-        latency, late = self._late(batches, lasts)
+        latency, slowest, late = self._late(batches, lasts)
         positions = np.concatenate([nothing, *(part.positions for part in found)])
-        told = (positions.tobytes(), sum(map(len, found)))
-        return Measured(latency, self._events / max(seconds, 1e-9), looked / self._events, late, told)
+        sets = (positions.tobytes(), sum(map(len, found)))
+        return Measured(latency, slowest, self._events / max(seconds, 1e-9), looked / self._events, late, sets)
 
-    def _late(self, batches: Sequence[EventBatch], lasts: Int64s) -> tuple[float, float]:
-        """Mean milliseconds and events looked at, of some of the events that complete sets."""
+    def _late(self, batches: Sequence[EventBatch], lasts: Int64s) -> tuple[float, float, float]:
+        """Milliseconds, mean and 99th percentile, and events looked at, of some of the events that complete sets."""
         if not len(lasts):
-            return float("nan"), float("nan")
-        chosen = set(lasts[:: -(-len(lasts) // SAMPLED)].tolist())
+            return float("nan"), float("nan"), float("nan")
+        chosen = set(lasts[:: -(-len(lasts) // max(SAMPLED, self._events >> 8))].tolist())
         matcher = Matcher(self._plan)
         taken: list[float] = []
         looked: list[int] = []
@@ -73,15 +79,16 @@ class Simulation:
             done = 0
             places = np.flatnonzero(np.isin(batch.positions, list(chosen))).tolist()
             for place in [*places, len(batch)]:
-                _push(matcher, blocks.slice(batch, done, place - done))
-                done = place
-                if place < len(batch):
+                _push(matcher, blocks.slice(batch, done, max(place - done, 0)))
+                done = max(done, place)
+                if done <= place < len(batch):
                     before, start = looked_at(matcher), time.process_time()
-                    _push(matcher, blocks.slice(batch, place, 1))
+                    size = min(self._settled, len(batch) - place)
+                    _push(matcher, blocks.slice(batch, place, size))
                     taken.append(1000 * (time.process_time() - start))
                     looked.append(looked_at(matcher) - before)
-                    done = place + 1
-        return float(np.mean(taken)), float(np.mean(looked))
+                    done = place + size
+        return float(np.mean(taken)), float(np.percentile(taken, 99)), float(np.mean(looked))
 
 
 def looked_at(matcher: Matcher) -> int:

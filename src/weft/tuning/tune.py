@@ -109,7 +109,11 @@ def tune(
     query = pattern_of(program, pattern)
     splits = named_splits(query)
     stream = _stream(program, rates or {}, domains or {}, distribution)
-    trials = {name: _Trials(_split(program, query, early), stream, events) for name, early in splits.items()}
+    simulations = {
+        name: Simulation(plan(_split(program, query, early)), query.name, stream, events)
+        for name, early in splits.items()
+    }
+    trials = {name: _Trials(simulation) for name, simulation in simulations.items()}
     scale = coefficient if coefficient is not None else _pilots(trials, min(PILOTS, runs), seed)
     _run_all(trials, runs, seed, progress)
     _agree(trials)
@@ -196,8 +200,8 @@ def _stream(
 class _Trials:
     """The runs of one split so far."""
 
-    def __init__(self, program: Program, stream: Simulated, events: int) -> None:
-        self._simulation = Simulation(program, stream, events)
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
         self.measured: list[Measured] = []
 
     def run(self, seed: Seed) -> None:
