@@ -61,6 +61,9 @@ class ChainOperator(Operator):
     def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int, kept: Mask) -> None:
         """Take events, which have numbers from `first` on for now, and mark those that it keeps."""
         at, state = 0, self.state
+        # Room for all that may end with one event, so that the kernel need not count them before each.
+        waiting = int(state[chain.USED] - state[chain.SPARE])
+        self._found = with_room(self._found, 0, waiting * (self.waits + 1))
         while True:
             at = chain.follow_keys(
                 self.steps,
