@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra import meaning
+from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
 from weft.connectors.files import ENDINGS, READERS
 from weft.connectors.places import check_folders
@@ -111,12 +112,20 @@ def start(
         if sharing.is_asked_for:
             raise UsageError("`strategy`, `lanes` and `threads` are for engine='local' and engine='spark'")
         check_input(events, program, None, time, type)
-        return MeaningRun(program, open_input(events, program, **names, arrival=arrival, shown=shown))
+        # All columns are read unless fields of structs are wanted, which are found by their names.
+        wanted = plan(program).columns if _reads_fields(program) else None
+        return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
     chosen = plan(choices.applied(program), strategy=sharing.strategy, statistics=choices.statistics)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
     return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices)
+
+
+def _reads_fields(program: Program) -> bool:
+    """Whether an attribute is a field of a struct."""
+    parts = (part for query in program.queries for part in query.walk())
+    return any(isinstance(part, Attribute) and "." in part.name for part in parts)
 
 
 def measure(events: Any, program: Program, *, most: int | None, **names: Any) -> Statistics:

@@ -126,7 +126,7 @@ STRUCTS = [
 
 
 @pytest.mark.parametrize(("language", "text"), STRUCTS)
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("engine", ["local", "meaning", pytest.param("spark", marks=pytest.mark.spark)])
 def test_fields_of_structs_are_reached_by_a_dot(tmp_path: Path, language: str, text: str, engine: str) -> None:
     program = weft.compile(text, language)
     rows = TABLE.to_pylist()
