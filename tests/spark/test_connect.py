@@ -22,7 +22,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     paths = [str(SOURCE), str(JOB.parents[2]), env.get("PYTHONPATH", "")]
     env |= {"PYTHONPATH": ":".join(path for path in paths if path)}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     return done
 
 

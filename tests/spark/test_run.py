@@ -187,6 +187,8 @@ def test_several_sources_are_streams(spark: SparkSession, tmp_path: Path) -> Non
     matches = [row for path in sorted((tmp_path / "out").glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
     # Of the two events at 2 that of S comes first: it is the source named first.
     assert [match["positions"] for match in matches] == [[0, 2], [0, 3]]
+    # They have the columns of other results: the events themselves.
+    assert [event["x"] for match in matches for event in match["variables"]["b"]] == [2, 3]
     assert (run.counters["events"], run.counters["unreadable"]) == (4, 1)
     (reject,) = (tmp_path / "out" / "rejects").glob("*")
     assert "c.parquet is not a Parquet file" in reject.read_text()

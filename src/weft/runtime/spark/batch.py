@@ -9,29 +9,29 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from weft.errors import InputError, did_you_mean
 from weft.runtime.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START
-from weft.runtime.spark.columns import output_columns
+from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.names import quoted
-from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.shipping import shipped
 
 
-def run_frame(frame: DataFrame, job: Job, names: list[str] | None = None) -> DataFrame:
+def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> DataFrame:
     """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL.
 
-    Arrival order, which decides between equal times, is the order of partitions, then of rows. `names`: the frame's
-    columns, where it must not be asked.
+    Arrival order, which decides between equal times, is the order of partitions, then of rows. `schema`: the frame's,
+    where it must not be asked.
     """
-    read = needed_columns(frame, frame.columns if names is None else names, job)
-    return read.mapInArrow(shipped(partial(pack_batches, job=job), frame.sparkSession), RUN_DDL)
+    read = needed_columns(frame, frame.schema if schema is None else schema, job)
+    return read.mapInArrow(shipped(partial(pack_batches, job=job), frame.sparkSession), RUN_COLUMNS)
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -39,7 +39,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     places = {lane.id: place for place, lane in enumerate(job.lanes)}
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
-    ordered = together.sortWithinPartitions("lane", "first", "source", "part", "chunk")
+    ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
     work = count_runs if counting else match_runs
     return ordered.mapInArrow(shipped(partial(work, job=job), runs.sparkSession), output_columns(job.shape))
 
@@ -58,27 +58,32 @@ def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
     return EventSource(lambda: [chunk], reading)
 
 
-def needed_columns(frame: DataFrame, names: list[str], job: Job) -> DataFrame:
+def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> DataFrame:
     """Only the columns that are read; attributes of events that cannot matter are emptied before they leave the JVM.
 
     Those events themselves must come along: they count for the positions of the others.
     """
-    reading = job.reading
+    reading, names = job.reading, schema.names
     check_columns(names, reading)
     needed = frozenset(names) if reading.needed is None else reading.needed
     declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
     always = {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
-    columns = []
+    columns, kinds = [], StructType()
     for name in names:
         if name in always:
             columns.append(F.col(quoted(name)))
         elif name in needed:
             columns.append(F.when(matters, F.col(quoted(name))).alias(name))
+        else:
+            continue
+        kinds.add(name, schema[name].dataType)
     fields = [name for name in needed if name not in names and name.partition(".")[0] in names]
     inside = {name: F.col(".".join(map(quoted, name.split(".")))) for name in sorted(fields)}  # of structs
-    return frame.select(*columns, *(F.when(matters, value).alias(name) for name, value in inside.items()))
+    read = frame.select(*columns, *(F.when(matters, value).alias(name) for name, value in inside.items()))
+    # Of fields only the names matter: what comes from them is told by Arrow.
+    return told(read, StructType([*kinds, *(StructField(name, StringType()) for name in inside)]))
 
 
 def check_columns(names: list[str], reading: Reading, where: str = "") -> None:

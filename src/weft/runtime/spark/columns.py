@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
 from weft.runtime.results.shape import Shape
-from weft.runtime.spark.schema import output_schema
+from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -43,6 +44,16 @@ def _spark_type(kind: pa.DataType) -> DataType:
     return from_arrow_type(kind, prefer_timestamp_ntz=True)
 
 
+def told(frame: DataFrame, columns: StructType) -> DataFrame:
+    """The frame, which need not ask for its columns: on Spark Connect that is a request, and in pipelines forbidden."""
+    if hasattr(frame, "_cached_schema"):
+        frame._cached_schema = columns
+    return frame
+
+
 def output_columns(shape: Shape | None) -> StructType:
     """The columns of what lanes give."""
     return spark_columns(output_schema(shape))
+
+
+RUN_COLUMNS = spark_columns(RUN_SCHEMA)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -9,7 +14,11 @@ from pyspark.sql import SparkSession
 from weft.errors import InputError
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.spark.columns import arrow_schema, spark_columns
-from weft.runtime.spark.files import Files
+from weft.runtime.spark.files import Files, Reader
+from weft.runtime.spark.source import Folder, ending_of, listed
+
+MOST_FILES = 20  # of a folder, that are asked for their columns
+LOOK = 0.5  # seconds between looks for the first file
 
 
 def schema_of_files(session: SparkSession, files: Files) -> pa.Schema:
@@ -35,3 +44,44 @@ def _parquet_schema(path: str) -> pa.Schema:
         raise InputError(f"no such file: {path}") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from None
+
+
+def columns_of_run(
+    session: SparkSession,
+    folders: Sequence[Folder],
+    formats: Mapping[str, str],
+    readers: Mapping[str, Reader],
+    kept: Path,
+    *,
+    waits: bool,
+) -> pa.Schema:
+    """The columns of the files in folders, as the first of them have them; kept in a file for when a run goes on.
+
+    `waits`: until there are files. Columns that come later are read, but not shown.
+    """
+    if kept.exists():
+        return pa.ipc.read_schema(pa.py_buffer(kept.read_bytes()))
+    while not (found := list(_first_files(folders, formats))) and waits:
+        time.sleep(LOOK)
+    if not found:
+        return pa.schema([])
+    columns = schema_of_files(session, Files(tuple(found), readers))
+    kept.write_bytes(columns.serialize().to_pybytes())
+    return columns
+
+
+def _first_files(folders: Iterable[Folder], formats: Mapping[str, str]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    for folder in folders:
+        for path, _ in islice(listed(folder.path, formats), MOST_FILES):
+            form = formats[ending_of(path)]
+            if form != "parquet" or _is_parquet(path):
+                yield path, form, folder.defaults
+
+
+def _is_parquet(path: str) -> bool:
+    """Whether the file is what its name says; if not, it is told of when it is read."""
+    try:
+        _parquet_schema(path)
+    except InputError:
+        return False
+    return True

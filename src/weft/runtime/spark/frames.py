@@ -72,7 +72,7 @@ def match_frame(
     if delay is not None:
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
     job = job_of(chosen, reading, lanes or about.cores, shape=shape)
-    output = match_lanes(run_frame(frame, job, names), job)
+    output = match_lanes(run_frame(frame, job, about.schema), job)
     return _counted(output, shape, origin, rejects=rejects, rows=rows)
 
 

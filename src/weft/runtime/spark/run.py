@@ -21,7 +21,10 @@ from weft.plan.planner import plan
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
+from weft.runtime.results.shape import Shape
+from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.failures import own_error
+from weft.runtime.spark.file_schema import columns_of_run
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
@@ -164,8 +167,19 @@ class ContinuousRun:
         )
         session = session or spark_session()
         kept = self._agree(chosen, self.options.lanes or cores(session))
-        job = job_of(chosen, reading, kept, streaming=True)
+        shape = self._shape(session, reading)
+        self._sink.expect(shape, reading.time_unit)
+        job = job_of(chosen, reading, kept, streaming=True, shape=shape)
         return replace(job, reading=replace(job.reading, batch_size=1 << 18)), session
+
+    def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
+        """The columns of matches in Parquet files; lines of JSON have none."""
+        if self.options.format != "parquet":
+            return None
+        kept = Path(self.options.checkpoint).absolute() / "weft" / "columns"
+        waits = self.options.until == "stopped"
+        columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
+        return shape_of(self._program.queries, columns, reading)
 
     def _agree(self, chosen: Plan, lanes: int) -> int:
         """Check that the checkpoint is this run's, or make it so; the number of lanes."""

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from weft.errors import UsageError
-from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.spark.lanes.collected import in_match_order
-from weft.runtime.spark.schema import OUTPUT_SCHEMA
+from weft.runtime.spark.schema import output_schema
 from weft.runtime.triggers import Standing, Trigger
 from weft.runtime.writing.match_lines import json_lines
 
@@ -38,22 +38,30 @@ class FileSink:
         self._rejects = Path(rejects) if rejects else self._matches / "rejects"
         self._form = form
         self._names = list(query_names)
+        self._shape: Shape | None = None
+        self._time_unit = "ms"
         try:
             self._matches.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"the sink {folder} cannot be made: {error.strerror}") from None
 
+    def expect(self, shape: Shape | None, time_unit: str) -> None:
+        """What the columns of matches are; None: those of MATCH_SCHEMA."""
+        self._shape, self._time_unit = shape, time_unit
+
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the output of one trigger."""
         started = time.perf_counter()
-        output = frame.toArrow().cast(OUTPUT_SCHEMA)
-        matches = output.filter(pc.is_valid(output["query"])).select(MATCH_SCHEMA.names).cast(MATCH_SCHEMA)
-        rejects = output.filter(pc.is_valid(output["reason"])).select(["id", "start", "end", "reason", "event"])
+        own, told = (MATCH_SCHEMA, "event") if self._shape is None else (self._shape.schema, "rejected")
+        output = frame.toArrow().cast(output_schema(self._shape))
+        matches = output.filter(pc.is_valid(output["query"])).select(own.names).cast(own)
+        names = ["id", "start", "end", "reason"]
+        rejects = output.filter(pc.is_valid(output["reason"])).select([*names, told]).rename_columns([*names, "event"])
         if len(matches):
-            self._write_matches(in_match_order(matches, self._names), batch)
+            self._write_matches(in_match_order(matches, self._names, self._time_unit), batch)
         if len(rejects):
             _place(self._rejects / f"rejects-{batch:08d}.jsonl", _reject_lines(rejects))
-        counted = self._count(output, len(matches), rejects["reason"].to_pylist())
+        counted = self._count(output, told, len(matches), rejects["reason"].to_pylist())
         by_query = Counter(dict.fromkeys(self._names, 0))
         by_query.update(matches["query"].to_pylist())
         trigger = Trigger(
@@ -76,12 +84,12 @@ class FileSink:
         pq.write_table(matches, buffer)
         _place(target, buffer.getvalue().to_pybytes())
 
-    def _count(self, output: pa.Table, matches: int, reasons: list[str]) -> dict[str, int]:
-        """Add to the counters; the events, late and unreadable ones of this trigger."""
+    def _count(self, output: pa.Table, where: str, matches: int, reasons: list[str]) -> dict[str, int]:
+        """Add to the counters, which are in a column; the events, late and unreadable ones of this trigger."""
         late = sum(reason.startswith("late: ") for reason in reasons)
         counted = Counter(events=0, late=late, unreadable=len(reasons) - late)
         others = output.filter(pc.and_(pc.is_null(output["query"]), pc.is_null(output["reason"])))
-        for text in others["event"].to_pylist():
+        for text in others[where].to_pylist():
             told = json.loads(text)
             standing = told.pop("standing", None)
             if standing is not None:

@@ -156,7 +156,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         if partition.grown is not None:
             yield work.changed(partition.path, partition.source, partition.number, partition.grown)
             return
-        form = self._stream.formats[_ending(partition.path)]
+        form = self._stream.formats[ending_of(partition.path)]
         defaults = self._stream.folders[partition.source].defaults
         yield from work.runs(partition.path, form, partition.source, partition.number, defaults)
 
@@ -188,7 +188,7 @@ def found_files(stream: FileStream, *, look: bool) -> list[Found]:
     fresh = [
         (status.st_mtime_ns, Found(number, path, status.st_size, sizes.get((number, path), -1)))
         for number, folder in enumerate(stream.folders)
-        for path, status in _listed(folder.path, stream.formats)
+        for path, status in listed(folder.path, stream.formats)
         if sizes.get((number, path)) is None or -1 < sizes[number, path] != status.st_size
     ]
     added = [found for _, found in sorted(fresh)]
@@ -213,16 +213,17 @@ def _lines(log: Path) -> list[str]:
     return whole.splitlines()
 
 
-def _listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
+def listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
     """Files of a known format; what begins with `.` or `_` is not finished yet."""
     found = []
     place = Path(path)
     for file in [place] if place.is_file() else sorted(place.rglob("*")):
         hidden = any(part[0] in "._" for part in file.relative_to(place).parts)
-        if not hidden and _ending(str(file)) in formats and file.is_file():
+        if not hidden and ending_of(str(file)) in formats and file.is_file():
             found.append((str(file), file.stat()))
     return found
 
 
-def _ending(path: str) -> str:
+def ending_of(path: str) -> str:
+    """How a file's name ends, without regard to case and compression."""
     return Path(path.lower().removesuffix(".gz")).suffix

@@ -7,11 +7,11 @@ from itertools import count
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
-from weft.runtime.spark.columns import output_columns
+from weft.runtime.spark.columns import output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import LaneProcessor, unpack_output
@@ -30,19 +30,20 @@ def match_stream(frame: DataFrame, job: Job, schema: StructType, delay: int | No
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
     """
     lateness = lateness_of(schema, job, delay)
-    return match_run_stream(run_frame(frame, job, schema.names), job, lateness)
+    return match_run_stream(run_frame(frame, job, schema), job, lateness)
 
 
 def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
     """Matches and rejects of a stream of runs."""
     column = packed_column(len(job.lanes))
+    kind = StructType([StructField(column, BinaryType())])
     packed = runs.groupBy("lane").transformWithState(
         statefulProcessor=LaneProcessor(job, lateness, column, send_kernels(runs.sparkSession)),
-        outputStructType=f"{column} binary",
+        outputStructType=kind,
         outputMode="append",
         timeMode="EventTime" if lateness.by_spark else "None",
     )
-    output = packed.mapInArrow(unpack_output, output_columns(job.shape))
+    output = told(packed, kind).mapInArrow(unpack_output, output_columns(job.shape))
     watch_starts(output)
     return observed(with_watermark(output, job) if lateness.by_spark else output)
 
