@@ -22,7 +22,7 @@ from weft.algebra.why import Failure, explained
 from weft.errors import WeftError
 from weft.languages import compile_text
 
-SOME = some(8)
+SOME = some(6)
 SETS = 14  # sets of events asked about, besides those that match
 
 

@@ -72,6 +72,9 @@ def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
     # The rows of rejects were not asked for; they are counted all the same.
     totals = {name: sum(numbers[name] for numbers in counted) for name in ("matches", "late", "unreadable")}
     assert totals == {"matches": len(wanted), "late": 1, "unreadable": 0}
+    assert sum(numbers["events"] for numbers in counted) == len(EVENTS)
+    assert max(numbers["held"] for numbers in counted) > 0
+    assert max(numbers["state_bytes"] for numbers in counted) > 0
 
 
 WAITING: list[dict[str, object]] = [

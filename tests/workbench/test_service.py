@@ -129,6 +129,7 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
     wait_for(lambda: bench.run("pairs").info.summary["events"] == 8)
     assert bench.run("pairs").info.summary["matches"] == 6
+    assert bench.run("pairs").funnels == {"q": [("a", 4), ("match", 6)]}
     assert bench.push("pairs", '{"type": "B", "ts": 20, "x": 1}') == 2
     assert "weft_matches_total" in bench.metrics()
     other = Source("SELECT * FROM S WHERE C AS c WITHIN 9 EVENTS", "ceql", "c.ceql")
@@ -138,10 +139,13 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     assert bench.run("pairs").info.summary["late"] == 1
     with pytest.raises(UsageError, match="is running"):
         bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs")
+    assert bench.run("pairs").funnels == {"c": [("match", 1)]}
     assert bench.stop("pairs").state == "ended"
     with pytest.raises(UsageError, match="has ended"):
         bench.push("pairs", ROWS)
     assert bench.run("pairs").log
+    assert bench.restart("pairs").state == "running"
+    wait_for(lambda: bench.run("pairs").info.summary["events"] == 8)
 
 
 def test_runs_of_others_are_listed_and_unknown_ones_are_told(bench: Workbench) -> None:

@@ -174,32 +174,42 @@ class Registration:
         _write(self.folder / "status.json", {**self.activity.summary(), "ended": time.time(), "problem": problem})
 
 
-def detach(name: str, arguments: Sequence[str], patience: float = 90.0) -> Entry:
+def restart(name: str) -> Entry:
+    """Start a run that has ended once more, with the command that started it: it goes on where it stopped."""
+    found = entry(name)
+    command = [argument for argument in found.about.get("command", ()) if argument != "--detach"]
+    if not command:
+        raise UsageError(f"it is not known how {name} was started: use `weft run` as before")
+    return detach(name, command, folder=found.about.get("folder"))
+
+
+def detach(name: str, arguments: Sequence[str], patience: float = 90.0, folder: str | None = None) -> Entry:
     """Start `weft` with arguments in a process of its own, and wait until it is registered."""
-    folder = runs_folder() / check_name(name)
-    known = _entry(folder)
+    own = runs_folder() / check_name(name)
+    known = _entry(own)
     if known is not None and known.is_running:
         raise UsageError(f"a run called {name!r} is running already: stop it, or choose another name")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (folder / "run.json").unlink(missing_ok=True)
-    with (folder / OUTPUT).open("wb") as output:
+    own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (own / "run.json").unlink(missing_ok=True)
+    with (own / OUTPUT).open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "weft", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
+            cwd=folder,
         )
     limit = time.monotonic() + patience
     while time.monotonic() < limit:
-        found = _entry(folder)
+        found = _entry(own)
         if found is not None and found.about.get("pid") == process.pid:
             return found
         if process.poll() is not None:
-            raise UsageError(f"{name} did not start: {_last_lines(folder / OUTPUT)}")
+            raise UsageError(f"{name} did not start: {_last_lines(own / OUTPUT)}")
         time.sleep(GLANCE)
     process.terminate()
-    raise UsageError(f"{name} did not start within {patience:.0f} seconds: see {folder / OUTPUT}")
+    raise UsageError(f"{name} did not start within {patience:.0f} seconds: see {own / OUTPUT}")
 
 
 def _last_lines(path: Path) -> str:

@@ -173,6 +173,11 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
         """Let another program run in its place, on the events that come from now on."""
         return bench.change(name, given.source())
 
+    @router.post("/runs/{name}/restart", tags=["runs"])
+    def restart(name: str) -> RunInfo:
+        """Start a run once more."""
+        return bench.restart(name)
+
     @router.delete("/runs/{name}", tags=["runs"])
     def stop(name: str) -> RunInfo:
         """End a run."""

@@ -6,8 +6,12 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from weft.algebra.analysis.prefixes import Prefix, prefixes
+from weft.algebra.composites import Repeat as CompositeRepeat
+from weft.algebra.patterns import Repeat
 from weft.algebra.query import Program
 from weft.errors import UsageError, WeftError
 from weft.live_program import LiveProgram
@@ -19,6 +23,40 @@ from weft.runtime.triggers import Standing, Trigger
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500
 MOST_RUNS = 200
+
+
+class Steps:
+    """How far the partial matches of a program come: its queries up to each step run beside it, and are counted.
+
+    Runs of any length are left out, whose partial matches may be very many.
+    """
+
+    def __init__(self, program: Program, names: tuple[str, str]) -> None:
+        self._counts: Counter[str] = Counter()
+        self._parts = {query.name: _short(prefixes(query)) for query in program.queries}
+        self._live = LiveProgram(time=names[0], type=names[1], rejects=[])
+        parts = tuple(part for own in self._parts.values() for _, part in own)
+        if parts:
+            self._live.deploy(replace(program, queries=parts, inputs=(), outputs=()))
+
+    def push(self, events: Sequence[Mapping[str, Any]], found: Mapping[str, int]) -> None:
+        """Count what events do, and the matches that they made certain."""
+        self._counts.update(found)
+        if self._live.program.queries:
+            self._counts.update(match.query for match in self._live.push(list(events)))
+
+    @property
+    def funnels(self) -> dict[str, list[tuple[str, int]]]:
+        """By query: its steps with their counts, and its matches."""
+        return {
+            name: [*((step, self._counts[part.name]) for step, part in own), ("match", self._counts[name])]
+            for name, own in self._parts.items()
+        }
+
+
+def _short(parts: Sequence[Prefix]) -> list[Prefix]:
+    repeated = [any(isinstance(node, Repeat | CompositeRepeat) for node in part.walk()) for _, part in parts]
+    return [part for part, repeats in zip(parts, repeated, strict=True) if not repeats]
 
 
 class InProcess:
@@ -36,8 +74,8 @@ class InProcess:
         self._program = LiveProgram(time=names[0], type=names[1], rejects=self._rejects)
         self._queries = program.names
         self._program.deploy(program)
-        self._events = events
-        self._rate = rate
+        self._steps = Steps(program, names)
+        self.program, self.events, self.rate, self.names = program, events, rate, names
         self._stop = threading.Event()
         self._pushing = threading.Lock()
         self._triggers = 0
@@ -56,10 +94,10 @@ class InProcess:
         done = 0
         began = time.monotonic()
         try:
-            while not self._stop.is_set() and done < len(self._events):
-                due = min(len(self._events), int((time.monotonic() - began + BEAT) * self._rate) + 1)
+            while not self._stop.is_set() and done < len(self.events):
+                due = min(len(self.events), int((time.monotonic() - began + BEAT) * self.rate) + 1)
                 if due > done:
-                    self.push(self._events[done:due])
+                    self.push(self.events[done:due])
                     done = due
                 self._stop.wait(BEAT)
             self._stop.wait()  # what is there stays to be looked at, and more may be pushed
@@ -76,6 +114,7 @@ class InProcess:
             found = Counter(dict.fromkeys(self._queries, 0))
             matches = self._program.push(list(events))
             found.update(match.query for match in matches)
+            self._steps.push(events, found)
             late = sum(rejected.reason.startswith("late") for rejected in self._rejects)
             taken = len(events) - len(self._rejects)
             trigger = Trigger(
@@ -101,7 +140,14 @@ class InProcess:
                 self._program.remove(name)
             self._program.deploy(program)
             self._queries = program.names
+            self.program = program
+            self._steps = Steps(program, self.names)
             self.log.append(f"changed: it runs {', '.join(program.names)} now")
+
+    @property
+    def funnels(self) -> dict[str, list[tuple[str, int]]]:
+        """For each query how many partial matches reached each of its steps."""
+        return self._steps.funnels
 
     def stop(self) -> None:
         """End it."""

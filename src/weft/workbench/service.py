@@ -77,6 +77,7 @@ class RunDetail:
     """A run with its last triggers and the end of its log."""
 
     info: RunInfo
+    funnels: dict[str, list[tuple[str, int]]]  # by query: its steps, and how many partial matches reached each
     history: list[dict[str, Any]]
     log: list[str]
 
@@ -178,9 +179,9 @@ class Workbench:
         here = self._here.get(name)
         if here is not None:
             history = [trigger.to_json() for trigger in list(here.activity.history)]
-            return RunDetail(_here(here), history, list(here.log)[-LOG_LINES:])
+            return RunDetail(_here(here), here.funnels, history, list(here.log)[-LOG_LINES:])
         entry = registry.entry(name)
-        return RunDetail(_on_spark(entry), entry.history(), _last_lines(entry.log))
+        return RunDetail(_on_spark(entry), {}, entry.history(), _last_lines(entry.log))
 
     def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
         """Run a program here, over the events of a sample, replayed at so many a second."""
@@ -229,6 +230,14 @@ class Workbench:
         if not registry.stop(name):
             raise UsageError(f"{name} is still at work; ask again")
         return _on_spark(registry.entry(name))
+
+    def restart(self, name: str) -> RunInfo:
+        """Start a run once more: one here from its first event on, one on Spark where it stopped."""
+        here = self._here.get(name)
+        if here is None:
+            return _on_spark(registry.restart(name))
+        here.stop()
+        return _here(self._here.start(name, here.program, here.events, here.rate, here.names))
 
     def close(self) -> None:
         """End what runs here; runs on Spark go on."""

@@ -76,6 +76,8 @@ class _Running:
                     self.state = ui.badge("").props('data-testid="state"')
                     self.counts = ui.label().classes("weft-mono").props('data-testid="counts"')
                     ui.space()
+                    button("Change to the chosen program", self._change, "change", "outline")
+                    button("Restart", self._restart, "restart", "outline")
                     button("Stop", self._stop, "stop", "color=negative outline")
                 self.queries = texts([], "queries")
                 with ui.row().classes("w-full no-wrap gap-4"):
@@ -86,6 +88,15 @@ class _Running:
                     ]
             with card("Log"):
                 self.log = texts([], "log").style("max-height: 220px; overflow: auto")
+
+    async def _change(self) -> None:
+        source = await asked(self._bench.program, self.program.value or "")
+        if source is not None and await asked(self._bench.change, self._name, source) is not None:
+            ui.notify(f"{self._name} runs {source.path} now", type="positive")
+
+    async def _restart(self) -> None:
+        await asked(self._bench.restart, self._name)
+        await self._look()
 
     async def _stop(self) -> None:
         await asked(self._bench.stop, self._name)
@@ -105,7 +116,7 @@ class _Running:
         self.state.props(f"color={'positive' if info.state == 'running' else 'grey'}")
         row = _row(info)
         self.counts.text = "   ".join(f"{row[name]} {name}" for name in COUNTS) + f"   up {row['uptime']}"
-        self.queries.text = "\n".join(_query_lines(info)) + (f"\n{info.problem}" if info.problem else "")
+        self.queries.text = "\n".join([*_query_lines(found), *_lane_lines(history)]) + (info.problem or "")
         last = history[-60:]
         labels = [f"{trigger['at'] - last[-1]['at']:.0f} s" for trigger in last]
         spans = [max(b["at"] - a["at"], 0.001) for a, b in pairwise(last)]
@@ -134,13 +145,27 @@ def _row(run: RunInfo) -> dict[str, Any]:
     }
 
 
-def _query_lines(run: RunInfo) -> list[str]:
+def _query_lines(found: RunDetail) -> list[str]:
+    """Each query with its matches, how many partial matches reached each step, and a doubt if it fell silent."""
     lines = []
-    for name, own in (run.summary.get("queries") or {}).items():
+    for name, own in (found.info.summary.get("queries") or {}).items():
         silence = own.get("silent_for")
         doubt = f"   silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
-        lines.append(f"{name}: {own['matches']:,} matches{doubt}")
+        steps = found.funnels.get(name, [])
+        reached = "   " + "  →  ".join(f"{step} {count:,}" for step, count in steps) if len(steps) > 1 else ""
+        lines.append(f"{name}: {own['matches']:,} matches{reached}{doubt}")
     return lines
+
+
+def _lane_lines(history: list[dict[str, Any]]) -> list[str]:
+    """How the lanes of a run on Spark stood after its last trigger."""
+    lanes = history[-1]["lanes"] if history else []
+    if len(lanes) < 2:
+        return []
+    return [
+        f"lane {lane['lane']}: {lane['taken']:,} events, {lane['held']:,} held, {lane['state_bytes']:,} bytes of state"
+        for lane in lanes
+    ]
 
 
 def _chart(title: str) -> ui.echart:
