@@ -34,8 +34,7 @@ def report() -> Iterator[None]:
     """Say how often forms changed, and refuse a run in which none did."""
     yield
     print(f"\nchanges: {dict(SEEN)}")
-    assert SEEN["changed"] > 0
-    assert SEEN["with matches"] > 0
+    assert not SEEN["streams"] or (SEEN["changed"] and SEEN["with matches"]), dict(SEEN)
 
 
 @st.composite
@@ -69,6 +68,7 @@ def test_changes_lose_and_repeat_nothing(text: str, rates: dict[str, float], eve
         found = [match.id for at in range(0, len(events), size) for match in running.push(events[at : at + size])]
         found += [match.id for match in running.finish()]
         changes = running.counters.get("changes", 0)
+    SEEN["streams"] += 1
     SEEN["changed"] += bool(changes)
     SEEN["with matches"] += bool(changes and meant)
     assert Counter(found) == Counter(meant)
@@ -79,13 +79,16 @@ def max_variable(text: str) -> int:
 
 
 def test_a_query_that_changed_can_be_removed() -> None:
-    text = "SELECT * FROM A a ; B b ; C c WHERE (a, c) OCCURS WITHIN 50"
-    rare = [{"type": "ABC"[n % 3], "ts": 10 * n} for n in range(9)]
-    often = [{"type": "A" if n % 8 else "C", "ts": 100 + n} for n in range(64)]
-    with patch.multiple(adapting, FIRST_LOOK=1, ENOUGH=1, GAIN=1.0001), live(rejects=[]) as running:
+    text = "SELECT * FROM A a ; (B b | D d) ; C c WHERE (a, c) OCCURS WITHIN 50"
+    events = [{"type": "C" if n % 9 == 0 else "B" if n % 70 == 1 else "A", "ts": n} for n in range(420)]
+    known = weft.Statistics({"A": 1, "B": 50, "C": 50, "D": 1})
+    with (
+        patch.multiple(adapting, FIRST_LOOK=1, ENOUGH=1, GAIN=1.0001),
+        live(statistics=known, rejects=[]) as running,
+    ):
         running.deploy(weft.compile(text, "eql"))
-        for event in (*rare, *often):
-            running.push([event])
+        for at in range(0, len(events), 70):
+            running.push(events[at : at + 70])
         assert running.counters["changes"] > 0
         running.remove("q")
         assert not list(running.push([{"type": name, "ts": 500 + n} for n, name in enumerate("ABC")]))
