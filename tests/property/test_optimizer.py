@@ -7,6 +7,7 @@ from tests.strategies import Example, examples
 
 from weft.algebra.meaning import matches
 from weft.algebra.patterns import Event, Where
+from weft.api import detect
 from weft.optimizer.pipeline import optimize
 
 
@@ -22,3 +23,11 @@ def test_filters_end_up_at_their_events(example: Example) -> None:
     for query in optimize(example.program).queries:
         for node in query.pattern.walk():
             assert not isinstance(node, Where) or isinstance(node.pattern, Event)
+
+
+@settings(max_examples=40, deadline=None)
+@given(examples())
+def test_programs_run_as_they_were_written(example: Example) -> None:
+    found = detect(example.events, example.program, optimize=False, rejects=[])
+    meant = detect(example.events, example.program, engine="meaning", rejects=[])
+    assert [match.id for match in found] == [match.id for match in meant]

@@ -9,7 +9,9 @@ from weft.optimizer.pipeline import optimize, trace
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
+from weft.optimizer.rules.order_conditions import order_conditions
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
+from weft.statistics import Statistics
 
 A, B = Event("A"), Event("B")
 
@@ -76,6 +78,28 @@ class TestFlattenPredicate:
 
     def test_noop_one_negation_stays(self) -> None:
         assert flatten_predicate(Not(above(1))) == Not(above(1))
+
+
+class TestOrderConditions:
+    LESS = Comparison("<", Attribute("v", "x"), Attribute("v", "y"))
+    SAME = Comparison("=", Attribute("k", "x"), Attribute("k", "y"))
+    PAIR = Sequence(Bind(A, "x"), Bind(B, "y"))
+
+    def test_what_refuses_most_is_tested_first(self) -> None:
+        before = Correlate(Correlate(self.PAIR, self.LESS), self.SAME)
+        after = Correlate(Correlate(self.PAIR, self.SAME), self.LESS)
+        assert optimize(program(before)).queries[0].pattern == after  # type: ignore[union-attr]
+        assert [rewrite.rule for rewrite in trace(program(before)).rewrites] == ["order_conditions"]
+
+    def test_what_is_known_goes_before_what_is_usual(self) -> None:
+        known = Statistics(selectivity={"x.v < y.v": 0.01, "A.k = B.k": 0.9})
+        before = Correlate(Correlate(self.PAIR, self.SAME), self.LESS)
+        after = Correlate(Correlate(self.PAIR, self.LESS), self.SAME)
+        assert optimize(program(before), known).queries[0].pattern == after  # type: ignore[union-attr]
+
+    def test_noop_conditions_of_different_patterns_stay_apart(self) -> None:
+        before = Correlate(Repeat(Correlate(self.PAIR, self.LESS)), self.SAME)
+        assert order_conditions(before, lambda condition: condition == self.LESS) == before
 
 
 def test_drop_always_where() -> None:

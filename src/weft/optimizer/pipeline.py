@@ -14,9 +14,11 @@ from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import known_of
 from weft.optimizer.cost.model import Costs
+from weft.optimizer.cost.ranks import Ranks
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
+from weft.optimizer.rules.order_conditions import order_conditions
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
 from weft.optimizer.rules.split_sequence import split_sequence
 from weft.optimizer.sharing import keep_shared
@@ -86,7 +88,7 @@ def _optimized(query: AnyQuery, costs: Costs) -> QueryTrace:
         case CompositeQuery():
             return _composite(query, costs)
         case Query():
-            return _regular(query, _rate_read(query, costs))
+            return _ordered(_regular(query, _rate_read(query, costs)), costs)
         case SituationQuery():
             return _situation(query, costs)
     cost = _rate_read(query, costs)
@@ -138,6 +140,19 @@ def _regular(query: Query, cost: float) -> QueryTrace:
         if pattern == before:
             return QueryTrace(query, replace(query, pattern=pattern), cost, cost, tuple(rewrites))
     raise AssertionError(f"the rules do not come to rest on query {query.name!r}")
+
+
+def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
+    """The query with its conditions over several events in the order in which they are worth testing."""
+    query = found.query
+    assert isinstance(query, Query)
+    ranks = Ranks(query.pattern, costs.statistics)
+    after = query.pattern.transform(lambda node: order_conditions(node, ranks.rank), within=Pattern)
+    if after == query.pattern:
+        return found
+    assert isinstance(after, Pattern)
+    rewrite = Rewrite(order_conditions.__name__, query.pattern, after)
+    return replace(found, query=replace(query, pattern=after), rewrites=(*found.rewrites, rewrite))
 
 
 def _applied(rule: Rule, pattern: Pattern, query: str, rewrites: list[Rewrite]) -> Pattern:
