@@ -121,6 +121,7 @@ class Fold:
     slot: int
     column: int
     function: str
+    most: int | None = None  # a count that is compared with a constant does not matter beyond
     nothing: ClassVar[tuple[()]] = ()
     EVENT: ClassVar[Tagged] = (INTEGER, 1)  # an event itself, where events are counted
 
@@ -130,7 +131,8 @@ class Fold:
         is_number = value[0] in (INTEGER, FLOAT)
         match self.function:
             case "COUNT":
-                return count + (value[0] != MISSING), NONE
+                counted = count + (value[0] != MISSING)
+                return counted if self.most is None else min(counted, self.most), NONE
             case "SUM" | "AVG":
                 return (count + 1, _sum(total, value)) if is_number else (count, total)
             case "FIRST":

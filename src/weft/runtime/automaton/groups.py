@@ -7,11 +7,12 @@ This is exact, and polynomial where listing is exponential; where there are too 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.algebra.predicates import Aggregate, Literal
+from weft.algebra.predicates import MIRRORED, Aggregate, Literal
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.conditions import AGAINST_NEXT, OF_ALL, TEST
 from weft.kernels.machine.tagged import MISSING, VALUE
@@ -57,6 +58,7 @@ class Grouping:
         self._tables = tables
         compiled = tables.compiled
         self._trackers: dict[Tracker, int] = {}
+        self._bounds: list[tuple[int, int]] = []  # counts that no match may reach
         self._tests = [list(self._quick_tests(label)) for label in range(len(compiled.label_slots))]
         self._wholes = [self._whole(compiled, item) for item in compiled.conditions if item.kind == "whole"]
         self._fills = [
@@ -90,7 +92,10 @@ class Grouping:
                 continue
             assert isinstance(side, Aggregate)
             slot = compiled.slot(item, side.attribute)
-            sides.append(self._place(Fold(slot, compiled.column(side.attribute), side.function)))
+            most = _most(item) if side.function == "COUNT" else None
+            sides.append(self._place(Fold(slot, compiled.column(side.attribute), side.function, most)))
+            if most is not None and _is_bound(item):
+                self._bounds.append((self._place(Fold(slot, compiled.column(side.attribute), "COUNT", most)), most))
             if slot in item.wholes:
                 vacuous.append(sides[-1])
         return _Whole(OPERATORS[item.operator], tuple(sides), tuple(at for at in vacuous if isinstance(at, int)))
@@ -111,6 +116,8 @@ class Grouping:
         for place in self._fills[label]:
             tracker = self._made[place]
             known[place] = tracker.after(known[place], _value(values, tracker.column), texts)
+        if any(known[place] and known[place][0] >= most for place, most in self._bounds):
+            return None
         for test in self._tests[label]:
             if not test.against_next:
                 mine = _value(values, test.column)
@@ -139,6 +146,26 @@ class Grouping:
 def _is_plain(item: CompiledCondition) -> bool:
     """Whether results over whole variables are compared, with each other or a constant."""
     return item.kind == "whole" and all(isinstance(side, Aggregate | Literal) for side in item.sides)
+
+
+def _constant(item: CompiledCondition) -> int | float | None:
+    """The number that something is compared with."""
+    for side in item.sides:
+        if isinstance(side, Literal) and isinstance(side.value, int | float) and not isinstance(side.value, bool):
+            return side.value
+    return None
+
+
+def _most(item: CompiledCondition) -> int | None:
+    """A count beyond which a comparison with a constant does not change."""
+    constant = _constant(item)
+    return None if constant is None or not abs(constant) < MOST_GROUPS else max(0, math.floor(constant) + 1)
+
+
+def _is_bound(item: CompiledCondition) -> bool:
+    """Whether a count that is above the constant can satisfy the condition no more."""
+    operator = item.operator if isinstance(item.right, Literal) else MIRRORED[item.operator]
+    return operator in ("<", "<=", "=")
 
 
 def _value(values: Sequence[int], column: int) -> Tagged:
