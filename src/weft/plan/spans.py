@@ -60,7 +60,7 @@ def greatest_tails(graph: Graph) -> list[Span]:
             case Source():
                 tails.append(0)
             case Filter() | Without():
-                tails.append(least(inputs[0], span))
+                tails.append(least(*inputs[:1], span))
             case After(ticks=ticks):
                 tails.append(None if inputs[0] is None else inputs[0] + ticks)
             case Union():
