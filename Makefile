@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo web test soak lint mutants format bench wheel clean chaos
+.PHONY: help setup demo web test soak lint mutants format bench wheel clean chaos fuzz
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -36,6 +36,9 @@ soak: $(READY) ## feed every kind of pattern for long and count the bytes it hol
 
 chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses
 	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos
+
+fuzz: $(READY) ## compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
+	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -57,6 +57,8 @@ def greatest_tails(graph: Graph) -> list[Span]:
     for node, span in zip(graph.nodes, greatest_spans(graph), strict=True):
         inputs = [tails[number] for number in node.inputs]
         match node.pattern:
+            case _ if node.chain is not None:
+                tails.append(span)
             case Source():
                 tails.append(0)
             case Filter() | Without():
