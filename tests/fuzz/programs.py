@@ -13,8 +13,9 @@ TESTS = Path(__file__).parents[1]
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _MARKS = ("", "0", "-1", "1e999", "9" * 25, ".5", *"'\"`()[]{};:|\\@!+*/%", "$x", "=>", "--", "/*", "*/", "//", "\n")
 _HOSTILE = ("\x00", "\x1b[31m", "é", "\u202e", "0 ms")
-_WORDS = tuple("NOT AND OR WITHIN NULL TRUE FILTER WHERE FROM SELECT AS define from within prev len dur A a.x".split())
-_ODD = (*_MARKS, *_HOSTILE, *_WORDS)
+_WORDS = ("NOT", "AND", "OR", "WITHIN", "NULL", "TRUE", "FILTER", "WHERE", "FROM", "SELECT", "AS")
+_NAMES = ("define", "from", "within", "prev", "len", "dur", "A", "a.x")
+_ODD = (*_MARKS, *_HOSTILE, *_WORDS, *_NAMES)
 
 
 @cache
