@@ -64,7 +64,7 @@ def test_there_are_examples_with_matches() -> None:
 
 def test_every_code_is_documented_and_every_documented_code_exists() -> None:
     folder = ROOT / "src" / "weft" / "languages"
-    shared = [folder / name for name in ("__init__.py", "stops.py", "conditions.py", "durations.py")]
+    shared = [folder / name for name in ("__init__.py", "stops.py", "conditions.py", "durations.py", "limits.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in [*shared, *(folder / "epn").glob("*.py")])
     used = set(re.findall(r'(?:error|warning|Diagnostic)\(\s*"([a-z-]+)"', source))
     section = TEXT[TEXT.index("## Errors and warnings") :]

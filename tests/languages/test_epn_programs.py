@@ -111,7 +111,7 @@ def test_the_plan_shows_who_feeds_whom() -> None:
 
 
 def test_deep_nesting_is_a_message() -> None:
-    with pytest.raises(ProgramError, match="nested too deeply"):
+    with pytest.raises(ProgramError, match=r"too-large.*nested"):
         compiled("pattern P any(A a) where " + "not " * 3000 + "a.x")
 
 
