@@ -19,6 +19,7 @@ from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Rejected
@@ -104,7 +105,7 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        chosen = plan(choices.applied(program), strategy=sharing.strategy, statistics=choices.statistics)
+        chosen = _shared_out(program, sharing.strategy or AUTO, choices, sharing.lanes or MANY_LANES)
         return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.lanes)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
@@ -115,10 +116,12 @@ def start(
         # All columns are read unless fields of structs are wanted, which are found by their names.
         wanted = plan(program).columns if _reads_fields(program) else None
         return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
-    chosen = plan(choices.applied(program), strategy=sharing.strategy, statistics=choices.statistics)
+    asked = sharing.is_asked_for
+    strategy = sharing.strategy or AUTO if asked else None
+    chosen = _shared_out(program, strategy, choices, sharing.lanes_here)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
-    lanes = chosen.lanes_for(sharing.lanes_here) if sharing.is_asked_for else ()
+    lanes = chosen.lanes_for(sharing.lanes_here) if asked else ()
     return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices)
 
 
@@ -140,6 +143,11 @@ def measure(events: Any, program: Program, *, most: int | None, **names: Any) ->
         if left is not None and left <= 0:
             break
     return measure.statistics()
+
+
+def _shared_out(program: Program, strategy: str | None, choices: Choices, lanes: int) -> Plan:
+    """The plan for so many lanes."""
+    return plan(choices.applied(program), strategy=strategy, lanes=lanes, statistics=choices.statistics)
 
 
 def events_here(events: Any, program: Program, **names: Any) -> Events | None:

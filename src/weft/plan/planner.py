@@ -26,26 +26,27 @@ def plan(
     first: int = 0,
     *,
     strategy: str | None = None,
+    lanes: int = 1,
     statistics: Statistics | None = None,
 ) -> Plan:
     """Choose operators for every query of a program, and put them into layers.
 
     They may read what queries define that are `running` already, by number. The program's own are numbered from
-    `first` on. A `strategy` says how the work is to be shared out to lanes; without one that is chosen
-    here, by what is known of the events.
+    `first` on. A `strategy` says how the work is to be shared out; `auto`: as suits so many `lanes` best, by
+    what is known of the events; none: by key or not at all.
     """
     queries = program.queries
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     known = [types for types in needed if types is not None]
     costs = cache(lambda: Costs(known_of(program, statistics)))
-    lanes = share_out(queries, fed_by, strategy, costs)
-    split_of = {number: group.split for group in lanes for number in group.queries}
-    run = [split_of[number].rewritten(as_chains(query, costs)) for number, query in enumerate(queries)]
+    groups = share_out(queries, fed_by, strategy, costs, lanes)
+    split_of = {number: group.split for group in groups for number in group.queries}
+    run = [as_chains(split_of[number].rewritten(query), costs) for number, query in enumerate(queries)]
     return Plan(
         program,
         Layering(run, running, first).layers(),
-        lanes,
+        groups,
         tuple(sorted({name for query in queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
     )

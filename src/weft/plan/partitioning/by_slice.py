@@ -6,6 +6,7 @@ such a match; matches that end there it does not tell, as the lane of their own 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -66,10 +67,7 @@ def by_slice(family: Family) -> BySlice | Refused:
     fixed = _fixed_length(family)
     if fixed is not None:
         return BySlice(f"by slices of whole partitions of {fixed} ticks", "time", 0, 0, fixed)
-    unit = "ticks" if reach.unit == "time" else "events"
-    around = f"{reach.back} {unit} before" + (f" and {reach.ahead} after" if reach.ahead else "")
-    kind = "time" if reach.unit == "time" else "positions"
-    return BySlice(f"by slices of {kind}, with {around}", reach.unit, reach.back, reach.ahead)
+    return _described(reach.unit, reach.back, reach.ahead)
 
 
 def _fixed_length(family: Family) -> int | None:
@@ -80,3 +78,25 @@ def _fixed_length(family: Family) -> int | None:
                 case Windows(length, step) if length == step:
                     return length
     return None
+
+
+def joined(chosen: Sequence[tuple[Family, Split]]) -> list[tuple[Family, Split]]:
+    """Families that have slices of one kind have the same ones, and so the same lanes: those that suit all of them."""
+    sliced: dict[str, list[BySlice]] = {}
+    for _, split in chosen:
+        if isinstance(split, BySlice) and split.step == 1:
+            sliced.setdefault(split.unit, []).append(split)
+    widest = {
+        unit: _described(unit, max(split.back for split in splits), max(split.ahead for split in splits))
+        for unit, splits in sliced.items()
+    }
+    return [
+        (family, widest[split.unit] if isinstance(split, BySlice) and split.step == 1 else split)
+        for family, split in chosen
+    ]
+
+
+def _described(unit: str, back: int, ahead: int) -> BySlice:
+    ticks, kind = ("ticks", "time") if unit == "time" else ("events", "positions")
+    around = f"{back} {ticks} before" + (f" and {ahead} after" if ahead else "")
+    return BySlice(f"by slices of {kind}, with {around}", unit, back, ahead)

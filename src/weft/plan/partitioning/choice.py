@@ -1,8 +1,9 @@
-"""Which strategy each family of queries has: the one that is asked for, or the first that is sound."""
+"""Which strategy each family of queries has: the one that is asked for, or that with which lanes have least to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from weft.algebra.query import AnyQuery
 from weft.algebra.situations import SituationQuery
@@ -11,13 +12,16 @@ from weft.optimizer.cost import Costs
 from weft.plan.operators import Lanes
 from weft.plan.partitioning.by_key import by_key
 from weft.plan.partitioning.by_match import by_match
-from weft.plan.partitioning.by_query import by_query
+from weft.plan.partitioning.by_query import ByQuery, by_query
 from weft.plan.partitioning.by_rank import by_rank
-from weft.plan.partitioning.by_slice import by_slice
+from weft.plan.partitioning.by_slice import by_slice, joined
+from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.one import One, one
 from weft.plan.partitioning.replicated import replicated
 from weft.plan.partitioning.splits import STRATEGIES, Family, Refused, Split
-from weft.plan.properties import families, seen_types
+from weft.plan.partitioning.work import work_of
+from weft.plan.properties import families as joined_families
+from weft.plan.properties import seen_types
 
 SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "key": by_key,
@@ -27,23 +31,68 @@ SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "match": by_match,
     "one": one,
 }
+AUTO = "auto"
+MANY_LANES = 8  # for which a strategy is chosen when nobody says how many there are: the same on every machine
+CHOSEN = ("key", "slice", "replicate", "rank", "one")  # `match` is worth its master only where conditions are dear
 
 
 def share_out(
-    queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], strategy: str | None, costs: Callable[[], Costs]
+    queries: Sequence[AnyQuery],
+    fed_by: Sequence[Collection[int]],
+    strategy: str | None,
+    costs: Callable[[], Costs],
+    lanes: int,
 ) -> tuple[Lanes, ...]:
-    """Families by the way that they are shared out; those of one way are together, situations apart."""
-    if strategy is not None and strategy not in STRATEGIES:
-        raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES)}")
-    if strategy == "query":
-        placed = by_query(families_of(queries, fed_by), costs())
-        return (_lanes(placed, range(len(queries)), queries, fed_by),) if queries else ()
+    """Families by the way that they are shared out; those of one way are together, situations apart.
+
+    Without a strategy they are split by key, or not at all; `auto` is the one with which lanes have least to do.
+    """
+    if strategy not in (None, AUTO, *STRATEGIES):
+        raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(str(strategy), (*STRATEGIES, AUTO))}")
+    families = families_of(queries, fed_by)
+    match strategy:
+        case None:
+            chosen = [(family, _by_default(family)) for family in families]
+        case "auto":
+            chosen = _best(families, costs(), lanes)
+        case "query":
+            placed = by_query(families, costs())
+            chosen = [(family, placed) for family in families]
+        case _:
+            chosen = [(family, _as_asked(family, strategy)) for family in families]
     found: dict[tuple[Split, int], list[int]] = {}
-    for family in families_of(queries, fed_by):
-        split = _by_default(family) if strategy is None else _as_asked(family, strategy)
-        apart = family.numbers[0] if any(isinstance(query, SituationQuery) for query in family.queries) else -1
-        found.setdefault((split, apart), []).extend(family.numbers)
+    for family, split in joined(chosen):
+        apart = any(isinstance(query, SituationQuery) for query in family.queries) and not isinstance(split, ByQuery)
+        found.setdefault((split, family.numbers[0] if apart else -1), []).extend(family.numbers)
     return tuple(_lanes(split, sorted(numbers), queries, fed_by) for (split, _), numbers in found.items())
+
+
+def _best(families: Sequence[Family], costs: Costs, lanes: int) -> list[tuple[Family, Split]]:
+    """For each family the way with which lanes have least to do; those that stay whole are placed beside each other.
+
+    So are those that all lanes would have to copy events for, if there are enough of them to give every lane one.
+    """
+    best = [(family, min(ways(family, costs, lanes), key=lambda way: way.load).split) for family in families]
+    copied = [family for family, split in best if split.strategy in ("replicate", "rank", "one")]
+    whole = copied if len(copied) >= lanes else [family for family, split in best if isinstance(split, One)]
+    if len(whole) < 2 or lanes < 2:
+        return best
+    placed = by_query(whole, costs)
+    return [(family, placed if family in whole else split) for family, split in best]
+
+
+class Way(NamedTuple):
+    """A sound way to share a family out, and what the busiest lane then has to do."""
+
+    split: Split
+    load: float
+
+
+def ways(family: Family, costs: Costs, lanes: int) -> list[Way]:
+    """The sound ways that are chosen unasked, in the order of the strategies: of equal ones the first is taken."""
+    work = work_of(family, costs)
+    splits = [SPLITS[strategy](family) for strategy in CHOSEN]
+    return [Way(split, load_of(split, family, work, lanes)) for split in splits if isinstance(split, Split)]
 
 
 def families_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> list[Family]:
@@ -54,7 +103,7 @@ def families_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) 
             tuple(queries[number] for number in numbers),
             tuple(tuple(sorted(fed_by[number])) for number in numbers),
         )
-        for numbers in families(fed_by)
+        for numbers in joined_families(fed_by)
     ]
 
 

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
@@ -56,7 +57,7 @@ def match_frame(
     """
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
     names = about.schema.names
-    chosen = plan(program, strategy=strategy)
+    chosen = plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES)
     if type == TYPE and type not in names and set(MATCH_SCHEMA.names) <= set(names):
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
@@ -126,7 +127,12 @@ def match_files(
     session = spark_session()
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
-    job = job_of(plan(program, strategy=strategy), reading, lanes or cores(session), shape=shape)
+    job = job_of(
+        plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES),
+        reading,
+        lanes or cores(session),
+        shape=shape,
+    )
     return _counted(match_lanes(file_runs(session, files, job), job), shape, None, rejects=rejects, rows=rows)
 
 

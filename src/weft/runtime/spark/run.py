@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.operators import Plan
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
@@ -160,7 +161,7 @@ class ContinuousRun:
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with as many lanes as the checkpoint began with."""
-        chosen = plan(self._program, strategy=self.options.strategy)
+        chosen = plan(self._program, strategy=self.options.strategy or AUTO, lanes=self.options.lanes or MANY_LANES)
         options = self.options
         reading = Reading(
             options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
