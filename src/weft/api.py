@@ -20,6 +20,7 @@ from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
+from weft.plan.partitioning.choice import MANY_LANES
 from weft.runtime.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
 from weft.schema import Catalog
@@ -256,11 +257,17 @@ def explain(
     *,
     optimize: bool = True,
     statistics: Known = None,
+    strategy: str | None = None,
+    lanes: int | None = None,
 ) -> str:
-    """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot."""
+    """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot.
+
+    The plan says how the work is shared out to so many `lanes` (8), by a `strategy` or by the best.
+    """
     if stage == "syntax":
         return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
-    return stages.show(together(program), stage, format, choices(optimize, statistics))
+    sharing = strategy, Sharing(strategy, lanes).lanes or MANY_LANES
+    return stages.show(together(program), stage, format, choices(optimize, statistics), sharing)
 
 
 def choices(optimize: bool = True, statistics: Known = None) -> Choices:

@@ -16,6 +16,8 @@ from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
 from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.text import sharing_lines
 from weft.plan.planner import plan
 from weft.plan.text import plan_dot, plan_text, tables_text
 from weft.source import SourceText
@@ -25,15 +27,20 @@ Stage = Literal["syntax", "algebra", "optimized", "plan", "tables"]
 Format = Literal["text", "json", "dot"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 FORMATS: tuple[Format, ...] = get_args(Format)
+Shared = tuple[str | None, int]
 
 
 @deep
-def show(program: Program, stage: str, form: str, choices: Choices = DEFAULT) -> str:
-    """The program at a stage, in a format."""
+def show(
+    program: Program, stage: str, form: str, choices: Choices = DEFAULT, sharing: Shared = (None, MANY_LANES)
+) -> str:
+    """The program at a stage, in a format; `sharing` is a strategy and a number of lanes."""
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
     if form not in FORMATS:
         raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
+    if stage == "plan":
+        return _show_plan(program, form, choices, sharing)
     return _SHOW[stage](program, form, choices)
 
 
@@ -61,11 +68,14 @@ def _show_optimized(program: Program, form: str, choices: Choices) -> str:
     return _show_trees(found.program.queries, form)
 
 
-def _show_plan(program: Program, form: str, choices: Choices) -> str:
-    chosen = plan(choices.applied(program), statistics=choices.statistics)
+def _show_plan(program: Program, form: str, choices: Choices, sharing: Shared) -> str:
+    optimized = choices.applied(program)
+    chosen = plan(optimized, statistics=choices.statistics)
     if form == "dot":
         return plan_dot(chosen)
-    return plan_text(chosen) if form == "text" else json.dumps(to_json(chosen), indent=2)
+    if form == "text":
+        return plan_text(chosen, sharing_lines(optimized, sharing[0] or AUTO, sharing[1], choices.statistics))
+    return json.dumps(to_json(chosen), indent=2)
 
 
 def _show_tables(program: Program, form: str, choices: Choices) -> str:
@@ -78,7 +88,6 @@ _SHOW: dict[str, Callable[[Program, str, Choices], str]] = {
     "syntax": _show_syntax,
     "algebra": _show_algebra,
     "optimized": _show_optimized,
-    "plan": _show_plan,
     "tables": _show_tables,
 }
 

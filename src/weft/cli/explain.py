@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,8 @@ def explain(
     time_unit: options.TimeUnit = "ms",
     optimize: options.Optimize = True,
     statistics: options.StatisticsFile = None,
+    strategy: options.Strategy = None,
+    lanes: options.Lanes = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what becomes of a program.
@@ -38,6 +40,8 @@ def explain(
 
         weft explain fire.ceql --stage plan --format dot | dot -Tsvg > plan.svg
 
+        weft explain fire.ceql --stage plan --lanes 4
+
     `optimized` shows every rewrite with the cost before and after it, what was left as written and why, and where
     each rate is from:
 
@@ -48,4 +52,5 @@ def explain(
         raise UsageError("one program is explained at a time: give a file or --query, not both")
     compiled, _ = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
     form = "json" if as_json else output_format
-    typer.echo(explain_program(compiled, stage=stage, format=form, optimize=optimize, statistics=statistics))
+    how: dict[str, Any] = {"optimize": optimize, "statistics": statistics, "strategy": strategy, "lanes": lanes}
+    typer.echo(explain_program(compiled, stage=stage, format=form, **how))

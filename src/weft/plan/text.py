@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
-from textwrap import wrap
 
 from weft.algebra.composites import Source
 from weft.algebra.query import Consume, Query, Strategy
@@ -24,12 +23,11 @@ from weft.plan.situations import stage_lines
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
-WIDTH = 120  # of lists of names
 MOST_VARIED = 8  # predicates whose truths are varied one by one
 
 
-def plan_text(plan: Plan) -> str:
-    """What runs, from the events read to the matches reported."""
+def plan_text(plan: Plan, shared: Iterable[str] = ()) -> str:
+    """What runs, from the events read to the matches reported; `shared` are lines on how work is shared out."""
     kinds = "every event" if plan.relevant_types is None else f"types {', '.join(sorted(plan.relevant_types))}"
     lines = [
         "plan",
@@ -37,10 +35,7 @@ def plan_text(plan: Plan) -> str:
         f"  keep      {kinds}",
         f"  classify  by {len(_predicates(plan))} predicates, each evaluated once",
     ]
-    for lanes in plan.lanes:
-        names = dict.fromkeys(plan.queries[number].name for number in lanes.queries)
-        lines.append(f"  lanes     {lanes.split.reason}")
-        lines += wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    lines += shared
     for layer in plan.layers:
         lines.append(f"  layer     over the input{_feeders_text(plan, layer)}")
         for operator in layer.operators:

@@ -44,7 +44,7 @@ def load_of(split: Split, family: Family, work: Work, lanes: int) -> float:
         case "replicate":
             assert isinstance(split, Replicated)
             if split.by_start:
-                return total + output
+                return total + output + reading * COPIED
             own = reading - sum(rate for type_, rate in work.sources.items() if type_ not in _own(family, split))
             return reading - own + (total - (reading - own)) / lanes
         case "rank":

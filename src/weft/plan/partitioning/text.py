@@ -1,0 +1,71 @@
+"""How the work is shared out, for people: strategies, what lanes have to do, and what else was possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from weft.algebra.analysis.feeding import feeders
+from weft.algebra.query import Program
+from weft.optimizer.cost import Costs, known_of
+from weft.plan.operators import Lanes
+from weft.plan.partitioning.by_query import ByQuery
+from weft.plan.partitioning.choice import CHOSEN, SPLITS, families_of, share_out
+from weft.plan.partitioning.estimates import load_of
+from weft.plan.partitioning.one import one
+from weft.plan.partitioning.splits import Family, Refused
+from weft.plan.partitioning.work import total_of, work_of
+from weft.statistics import Statistics
+
+WIDTH = 120
+HEAD, INDENT = "  lanes     ", " " * 12
+
+
+def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Statistics | None = None) -> Iterator[str]:
+    """For queries that are shared out together: how, their names, the load of lanes, and the other strategies.
+
+    A load is a part of all work that these queries make. Families that are alike are told of once.
+    """
+    costs = Costs(known_of(program, statistics))
+    fed_by = feeders(program.queries)
+    families = families_of(program.queries, fed_by)
+    for group in share_out(program.queries, fed_by, strategy, lambda: costs, lanes):
+        own = [family for family in families if set(family.numbers) <= set(group.queries)]
+        yield HEAD + group.reason
+        names = dict.fromkeys(program.queries[number].name for number in group.queries)
+        yield from _wrapped(", ".join(names))
+        yield from _wrapped(_loads(group, own, costs, lanes))
+        yield from _wrapped(_others(group, own[0], costs, lanes))
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT + "  ")
+
+
+def _loads(group: Lanes, families: Sequence[Family], costs: Costs, lanes: int) -> str:
+    works = [work_of(family, costs) for family in families]
+    if isinstance(group.split, ByQuery):
+        split = group.split
+        held = [total_of(split.works[place] for place in own) for own in split.placed(lanes) if own]
+        whole = total_of(split.works)
+        return f"load of {len(held)} lanes: " + ", ".join(f"{load / whole:.2f}" for load in sorted(held, reverse=True))
+    count = group.split.lanes(lanes)
+    load = sum(load_of(group.split, family, work, count) for family, work in zip(families, works, strict=True))
+    whole = sum(load_of(one(family), family, work, 1) for family, work in zip(families, works, strict=True))
+    return f"load of {'the lane' if count == 1 else f'each of {count} lanes'}: {load / whole:.2f}"
+
+
+def _others(group: Lanes, family: Family, costs: Costs, lanes: int) -> str:
+    """The strategies that were not taken, with the load of their lanes or the reason against them."""
+    work = work_of(family, costs)
+    whole = load_of(one(family), family, work, 1)
+    told = []
+    for strategy in CHOSEN:
+        if strategy in (group.split.strategy, "one"):
+            continue
+        split = SPLITS[strategy](family)
+        if isinstance(split, Refused):
+            told.append(f"no {strategy} ({split.reason})")
+        else:
+            told.append(f"{strategy} {load_of(split, family, work, lanes) / whole:.2f}")
+    return "; ".join(told)
