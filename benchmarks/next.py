@@ -33,8 +33,12 @@ WORKLOADS = ("next", "union", "mix")
 GOALS = {"next": ">= 2.0", "union": ">= 1.15", "mix": "between"}
 
 
-def run(scale: float = 1.0) -> list[Row]:
-    """All cases; `scale` multiplies the number of events and of queries."""
+def run(scale: float = 1.0, *, nodes: bool = False) -> list[Row]:
+    """All cases; `scale` multiplies the number of events and of queries. `nodes`: only Figure 11."""
+    if nodes:
+        from benchmarks.next_nodes import figure_11
+
+        return figure_11(scale)
     stream = list(read_events(poisson(max(20_000, int(200_000 * scale))), columns=()))
     queries = max(5, int(50 * scale))
     rows: list[Row] = []

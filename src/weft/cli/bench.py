@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -21,6 +22,8 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none is named.")] = None,
     scale: Annotated[float, typer.Option(min=0.001, help="How large the work is, against the usual size.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: share the rules over so many threads.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
 ) -> None:
     """Run benchmarks; each ratio is against a baseline measured in the same run.
@@ -29,7 +32,9 @@ def bench(
 
         weft bench
 
-        weft bench match --scale 0.1 --json
+        weft bench core --scale 0.1 --json
+
+        weft bench next --nodes
     """
     found = discover(Path(folder))
     for name in names or ():
@@ -38,13 +43,26 @@ def bench(
     rows: list[Row] = []
     for name in names or list(found):
         typer.echo(f"running {name} …", err=True)
-        fresh = [{"benchmark": name, **row} for row in _load(found[name]).run(scale)]
+        work = _load(found[name]).run
+        fresh = [
+            {"benchmark": name, **row} for row in work(scale, **_accepted(name, work, nodes=nodes, threads=threads))
+        ]
         rows += fresh
         if as_json:
             for row in fresh:
                 typer.echo(json.dumps(row, ensure_ascii=False))
     if not as_json:
         _show_table(rows)
+
+
+def _accepted(name: str, work: Callable[..., Any], **options: Any) -> dict[str, Any]:
+    """The options that are given; a benchmark that does not know one says so."""
+    given = {option: value for option, value in options.items() if value}
+    known = inspect.signature(work).parameters
+    unknown = next((option for option in given if option not in known), None)
+    if unknown is not None:
+        raise UsageError(f"the benchmark {name!r} has no option --{unknown}")
+    return given
 
 
 def discover(folder: Path) -> dict[str, Path]:

@@ -1,0 +1,85 @@
+"""Where operators run (NEXT 4.2 and 4.4): patterns and nodes in, a node for every operator out. A pure function.
+
+Operators go bottom-up to the node of least cost: what comes from other nodes, the operator's own work, and what the
+node has to do already. With reuse, an operator that runs somewhere is not placed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from weft.algebra.analysis.renaming import canonical
+from weft.algebra.composites import Composite, Source
+from weft.errors import UsageError, did_you_mean
+from weft.optimizer.cost import Costs
+
+Policy = Literal["round robin", "greedy", "reuse"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+
+@dataclass
+class Placement:
+    """The nodes of operators so far, by number of the operator, and what each node has to do.
+
+    The load of a node is the work of its operators and, for each operand that comes from another node, the rate of
+    what comes; it weighs on both nodes.
+    """
+
+    nodes: int
+    policy: Policy
+    costs: Costs
+    node_of: list[int] = field(default_factory=list)
+    loads: list[float] = field(default_factory=list)
+    _known: dict[str, int] = field(default_factory=dict)  # numbers of operators by canonical pattern
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise UsageError(f"unknown policy {self.policy!r}; {did_you_mean(self.policy, POLICIES)}")
+        if self.nodes < 1:
+            raise UsageError(f"there must be at least one node, not {self.nodes}")
+        self.loads = [0.0] * self.nodes
+
+    def deploy(self, pattern: Composite) -> int | None:
+        """Place the operators of a pattern, operands first; the number of the outermost. Sources sit outside."""
+        if isinstance(pattern, Source):
+            return None
+        text = repr(canonical(pattern)[0]) if self.policy == "reuse" else ""
+        if text in self._known:
+            return self._known[text]
+        operands = [child for child in pattern.children() if isinstance(child, Composite)]
+        placed = [(self.deploy(child), self.costs.profile(child).rate) for child in operands]
+        inputs = [(self.node_of[number], rate) for number, rate in placed if number is not None]
+        node = self._chosen(inputs)
+        self._load(node, self.costs.profile(pattern).work, inputs)
+        number = len(self.node_of)
+        self.node_of.append(node)
+        if text:
+            self._known[text] = number
+        return number
+
+    def _chosen(self, inputs: list[tuple[int, float]]) -> int:
+        """The node for an operator with these operands; its own work is the same everywhere."""
+        if self.policy == "round robin":
+            return len(self.node_of) % self.nodes
+
+        def cost(node: int) -> float:
+            return self.loads[node] + sum(rate for other, rate in inputs if other != node)
+
+        return min(range(self.nodes), key=cost)
+
+    def _load(self, node: int, work: float, inputs: Iterable[tuple[int, float]]) -> None:
+        self.loads[node] += work
+        for other, rate in inputs:
+            if other != node:
+                self.loads[node] += rate
+                self.loads[other] += rate
+
+
+def place(patterns: Iterable[Composite], costs: Costs, nodes: int, policy: Policy = "reuse") -> Placement:
+    """The placement of some patterns on so many nodes."""
+    placement = Placement(nodes, policy, costs)
+    for pattern in patterns:
+        placement.deploy(pattern)
+    return placement
