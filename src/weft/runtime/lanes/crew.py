@@ -35,7 +35,8 @@ class Crew:
         self._threads = min(threads, len(lanes))
         self._pool: ThreadPoolExecutor | None = None
 
-    def _gather(self, batch: EventBatch) -> None:
+    def gather(self, batch: EventBatch) -> None:
+        """Make the matchers, if there are none yet: the first events say how long slices are."""
         if not self.members:
             self.lanes = tuple(_sized(lane, batch) for lane in self.lanes)
             self.members = [Matcher(self._plan, lane) for lane in self.lanes]
@@ -44,11 +45,11 @@ class Crew:
         """The matches that a batch makes certain, lane by lane."""
         if not len(batch):
             return
-        self._gather(batch)
+        self.gather(batch)
         time = int(batch.ends[-1])
 
         def work(member: Matcher, own: EventBatch) -> list[MatchBatch]:
-            found = [match for piece in _pieces(own) for match in member.push(piece)]
+            found = [match for piece in pieces(own) for match in member.push(piece)]
             return [*found, *member.advance(time)]  # a lane that sees no event knows how far time has come, too
 
         for found in self._each(work, list(shares(batch, self.lanes))):
@@ -58,12 +59,12 @@ class Crew:
         """How many matches of each query a batch makes certain."""
         if not len(batch):
             return {}
-        self._gather(batch)
+        self.gather(batch)
         time = int(batch.ends[-1])
 
         def work(member: Matcher, own: EventBatch) -> Counter[str]:
             totals: Counter[str] = Counter()
-            for piece in _pieces(own):
+            for piece in pieces(own):
                 totals.update(member.count(piece))
             for found in member.advance(time):
                 totals.update(found.counts)
@@ -124,6 +125,6 @@ def _sized(lane: Lane, batch: EventBatch) -> Lane:
     return replace(lane, split=lane.split.sized(int(values[0]), int(values[-1]), lane.shares))
 
 
-def _pieces(events: EventBatch) -> Iterator[EventBatch]:
+def pieces(events: EventBatch) -> Iterator[EventBatch]:
     """A batch cut to the size that kernels like."""
     return (blocks.slice(events, first, PUSHED) for first in range(0, len(events), PUSHED))
