@@ -153,6 +153,19 @@ def test_names_that_are_no_folder_are_refused(name: str) -> None:
         registry.entry(name)
 
 
+def test_a_run_is_restarted_by_the_command_that_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = registry.Registration("day", {"command": ["run", "a.ceql", "--name", "day", "--detach"], "folder": "/"})
+    about = json.loads((mine.folder / "run.json").read_text())
+    (mine.folder / "run.json").write_text(json.dumps({**about, "birth": "1"}))
+    asked: list[object] = []
+    monkeypatch.setattr(registry, "detach", lambda *told, **more: asked.append((told, more)))
+    registry.restart("day")
+    assert asked == [(("day", ["run", "a.ceql", "--name", "day"]), {"folder": "/"})]
+    registry.Registration("other", {})
+    with pytest.raises(UsageError, match="not known how"):
+        registry.restart("other")
+
+
 def test_an_unknown_run_is_told_with_what_is_meant() -> None:
     registry.Registration("night", {})
     told = CliRunner().invoke(app, ["show", "nigth"])

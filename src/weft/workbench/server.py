@@ -12,6 +12,7 @@ from weft.workbench.guard import App, Guard
 from weft.workbench.service import Workbench
 
 LOOPBACK = "127.0.0.1"
+LOCAL = frozenset({LOOPBACK, "localhost"})
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Address:
     @property
     def hosts(self) -> list[str]:
         """The names by which requests may call it."""
-        return [f"{name}:{self.port}" for name in dict.fromkeys([self.host, LOOPBACK, "localhost"])]
+        names = [self.host, LOOPBACK, "localhost", *(() if self.host in LOCAL else _names_here())]
+        return [f"{name}:{self.port}" for name in dict.fromkeys(names)]
 
 
 def workbench_app(bench: Workbench, address: Address, *, pages: bool = True) -> App:
@@ -63,6 +65,16 @@ def serve(folder: Path, host: str = LOOPBACK, port: int = 8765, *, announce: obj
         uvicorn.Server(config).run()
     finally:
         bench.close()
+
+
+def _names_here() -> list[str]:
+    """What others call this machine: its name, and its addresses."""
+    name = socket.gethostname()
+    try:
+        found = socket.getaddrinfo(name, None, family=socket.AF_INET)
+    except OSError:
+        found = []
+    return [name, socket.getfqdn(), *(str(one[4][0]) for one in found)]
 
 
 def free_port(host: str = LOOPBACK) -> int:

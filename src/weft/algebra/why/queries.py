@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from weft.algebra.meaning.query import Candidates, Homes, divided, exists, fits, gathered, in_order, kept, key_of
 from weft.algebra.meaning.selection import Candidate, project
-from weft.algebra.meaning.stream import Happening
+from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.meaning.values import attribute_of
 from weft.algebra.query import Consume, Query, Strategy, Window
@@ -78,7 +78,7 @@ class QueryReading:
             yield _window_failure(window, first, last)
         if session is not None and not self._outside and (found.start, found.end) != (0, len(self._members) - 1):
             because = f"the session is from {self._members[0].positions[0]} to {self._members[-1].positions[-1]}"
-            yield Failure("bound", "session", "a match of a whole session", because, _positions([first, last]))
+            yield Failure("bound", "session", "a match of a whole session", because, positions_of([first, last]))
 
     # ------------------------------------------------------------ what is kept of what is found
 
@@ -113,7 +113,7 @@ class QueryReading:
         return self._members[candidate.last].place
 
     def _choice(self, name: str, candidate: Candidate, candidates: Candidates, homes: Homes) -> Failure:
-        positions = _positions(self._members[index] for index in candidate.marked)
+        positions = positions_of(self._members[index] for index in candidate.marked)
         if name == "unless":
             assert self._query.unless is not None
             wanted = f"not followed by {expression_text(self._query.unless)}"
@@ -124,7 +124,7 @@ class QueryReading:
             if members is homes[self._place(candidate)][1] and other.last == candidate.last
             for index in other.marked
         ]
-        others = _positions(instead)
+        others = positions_of(instead)
         because = f"instead there is {listed(others)}" if others else "another match comes first"
         return Failure("choice", name, _choice_text(self._query, name), because, positions, others)
 
@@ -146,12 +146,8 @@ def _same(one: Candidate, other: Candidate) -> bool:
     return (one.first, one.last, one.names) == (other.first, other.last, other.names)
 
 
-def _positions(events: Iterable[Happening]) -> tuple[int, ...]:
-    return tuple(sorted({position for event in events for position in event.positions}))
-
-
 def _window_failure(window: Window, first: Happening, last: Happening) -> Failure:
-    positions = _positions([first, last])
+    positions = positions_of([first, last])
     match window.unit:
         case "events":
             wanted, found = f"within {window.amount} events", last.position - first.position
@@ -180,7 +176,7 @@ def _outside(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening
         values = [", ".join(shown(_first(event, part)) for part in query.partition) for event in chosen]
         wanted = f"the same {parts}"
         because = "it is " + ", ".join(dict.fromkeys(values))
-        yield Failure("key", "PARTITION BY", wanted, because, _positions(chosen))
+        yield Failure("key", "PARTITION BY", wanted, because, positions_of(chosen))
     existing = [event for event in seen if exists(event, query.universe) and key_of(event, query) is not None]
     in_place = {event.place for event in in_order(existing, query.window)}
     for event in chosen:
@@ -204,4 +200,4 @@ def _home(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening]) 
 
 def _sessions_apart(query: Query, chosen: Sequence[Happening]) -> Failure:
     wanted = f"one session, with gaps of at most {query.session} ticks"
-    return Failure("bound", "session", wanted, "they are of several", _positions(chosen))
+    return Failure("bound", "session", wanted, "they are of several", positions_of(chosen))

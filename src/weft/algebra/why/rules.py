@@ -6,11 +6,11 @@ failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from weft.algebra.meaning.rule_values import value_of
 from weft.algebra.meaning.rules import Combination, Consumed, are_absent, condition_holds, firings, such, summarized
-from weft.algebra.meaning.stream import Happening
+from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.values import EventDict, Scope, attribute_of, evaluate, holds
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.rules import LookBack, Rule, Summary, Terminator, mentioned, summaries
@@ -88,7 +88,7 @@ class RuleReading:
             if not mentioned(absence) & near.absent:
                 found = such(absence.events, absence.extent, bound, history)
                 if found:
-                    others = _positions(found)
+                    others = positions_of(found)
                     wanted = absence_text(absence, to_text)
                     because = f"there is {listed(others)}"
                     yield Failure("unwanted", step.variable, wanted, because, event.positions, others)
@@ -121,7 +121,7 @@ class RuleReading:
         ahead = [other for other in fitting if (self._at[other] < here) == (step.pick == "first")]
         if len(ahead) >= (step.count or 1):
             taken = ahead[: step.count] if step.pick == "first" else ahead[-(step.count or 1) :]
-            others = _positions(taken)
+            others = positions_of(taken)
             wanted = f"the {step.pick} {'' if step.count == 1 else step.count} {step.events.type}".replace("  ", " ")
             yield Failure("choice", step.variable, wanted, f"that is {listed(others)}", event.positions, others)
 
@@ -145,7 +145,7 @@ class RuleReading:
         history = self._history(firing)
         for condition in (part for whole in self._rule.conditions for part in conjuncts(whole)):
             if not condition_holds(condition, firing, history):
-                positions = _positions(firing[name] for name in mentioned(condition))
+                positions = positions_of(firing[name] for name in mentioned(condition))
                 values = _summary_values(condition, firing, history)
                 yield condition_failure(condition, values, positions, " ".join(sorted(mentioned(condition))))
 
@@ -157,7 +157,7 @@ def _unfit(condition: Predicate, variable: str, event: Happening, near: NearFiri
         if not names & near.absent and not holds(part, scope):
             read = dict.fromkeys(node for node in part.walk() if isinstance(node, Attribute))
             values = ", ".join(f"{expression_text(node)} is {shown(evaluate(node, scope))}" for node in read)
-            positions = [*event.positions, *_positions(near.found[name] for name in names)]
+            positions = [*event.positions, *positions_of(near.found[name] for name in names)]
             yield condition_failure(part, values, positions, " ".join(sorted({variable, *names})))
 
 
@@ -191,7 +191,3 @@ def _outside_summaries(node: object) -> Iterator[Attribute]:
     elif hasattr(node, "children"):
         for child in node.children():
             yield from _outside_summaries(child)
-
-
-def _positions(events: Iterable[Happening]) -> tuple[int, ...]:
-    return tuple(sorted({position for event in events for position in event.positions}))
