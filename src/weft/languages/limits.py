@@ -21,6 +21,9 @@ MOST_PARTS = 1_000  # conditions joined by one AND or OR, or listed; events of a
 MOST_EVENTS = 200  # of a CEQL pattern whose counts are written out
 MOST_FILTERS = 200  # conditions of a CEQL filter beside each other, outside brackets
 MOST_ALTERNATIVES = 200  # patterns that a CEQL filter stands for: OR adds up, AND multiplies
+# Participants of an EPN pattern: in `all` there is a search of its own for each new event.
+MOST_PARTICIPANTS = {"all": 64, "sequence": 500}
+MOST_PARTITIONS = 100_000  # of a sliding EPN context that one event is in
 
 
 class TooLarge(Exception):

@@ -22,7 +22,7 @@ def query_lines(query: SituationQuery, show: Show) -> Iterator[str]:
 
 def situation_lines(situation: Situation, show: Show) -> Iterator[str]:
     """A situation, and what it is made of below it."""
-    split = f", {situation.split} blocks worked out early" if situation.split else ""
+    split = f", blocks worked out early: {situation.split}" if situation.split else ""
     yield f"situation {situation.kind}, {situation.evaluation.value}, {situation.cardinality.value}{split}"
     for slot in situation.participants:
         yield f"{INDENT}slot {_slot(slot, show)}"

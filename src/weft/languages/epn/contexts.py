@@ -8,8 +8,9 @@ from weft.languages.epn import syntax
 from weft.languages.epn.scope import Scope
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_PARTITIONS
 
-_MANY, _MOST = 10_000, 100_000  # partitions of one event: they take much room; more than most machines have
+_MANY = 10_000  # partitions of one event that take much room
 
 
 class ContextLowering:
@@ -43,8 +44,8 @@ class ContextLowering:
 
     def _warn_of_many(self, sliding: contexts.Windows, step: syntax.Duration) -> None:
         partitions = -(-sliding.length // sliding.step)
-        if partitions > _MOST:
-            message = f"every event would be in {partitions} partitions at once; {_MOST} is the limit"
+        if partitions > MOST_PARTITIONS:
+            message = f"every event would be in {partitions} partitions at once; {MOST_PARTITIONS} is the limit"
             self._findings.error("many-partitions", message, step.span, "begin less often, or make them shorter")
         elif partitions > _MANY:
             message = f"every event is in {partitions} partitions at once, each of which is looked at"

@@ -20,10 +20,10 @@ from weft.languages.epn.policies import Settings, lower_policies, lowered_split
 from weft.languages.epn.scope import Types, scope_of
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_PARTICIPANTS
 from weft.source import SourceText
 
 LANGUAGE = "epn"
-_MOST_OF = {"all": 64, "sequence": 500}  # participants: in `all` there is a search of its own for each new event
 AnyClause = TypeVar("AnyClause", bound=syntax.Clause)
 
 
@@ -111,7 +111,7 @@ class _PatternLowering:
             near = did_you_mean(wanted, KINDS) or ""
             hint = near if near.startswith("did") else "kinds are sequence, all, any and absence"
             self._findings.error("unknown-kind", message, self._node.kind.span, hint)
-        most = _MOST_OF.get(found or "", len(self._node.participants))
+        most = MOST_PARTICIPANTS.get(found or "", len(self._node.participants))
         if len(self._node.participants) > most:
             message = f"{len(self._node.participants)} participants: a pattern of kind {found} has at most {most}"
             hint = "let a pattern find some of them, and another one that pattern and the rest"
