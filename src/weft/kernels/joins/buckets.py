@@ -6,7 +6,7 @@ their hashes only: whoever finds an entry tests the condition itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,14 @@ USED, KEYS = range(2)
 STORE = 2
 # Fields of a test: the operator, and slot and column of either side.
 TEST = 5
+
+
+class Buckets(NamedTuple):
+    """A store: its entries, the table of keys, and its own numbers."""
+
+    entries: Int64s
+    table: Int64s
+    control: Int64s
 
 
 @spliced

@@ -17,6 +17,7 @@ from weft.kernels.joins.buckets import (
     PLACE,
     SINCE,
     TAIL,
+    Buckets,
     append,
     find,
     fits,
@@ -28,7 +29,21 @@ from weft.kernels.joins.buckets import (
     squeezed,
     with_room,
 )
-from weft.kernels.joins.joining import LEFT_AT, OUT, OWN, RIGHT_AT, ROWS, SLOTS_USED, STAMP, join_row
+from weft.kernels.joins.joining import (
+    LEFT_AT,
+    OUT,
+    OWN,
+    RIGHT_AT,
+    ROWS,
+    SLOTS_USED,
+    STAMP,
+    Asked,
+    Inputs,
+    borrow_asked,
+    borrow_inputs,
+    borrow_memory,
+    join_row,
+)
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.joins.occurrences import (
     END,
@@ -40,10 +55,10 @@ from weft.kernels.joins.occurrences import (
     RUN,
     START,
     TRUTHS,
+    Memory,
     compare_histories,
     grown,
 )
-from weft.kernels.memory.borrow import borrowed
 from weft.kernels.memory.prefetch import prefetch
 
 Int64s = npt.NDArray[np.int64]
@@ -116,32 +131,21 @@ def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
 
 @bare
 def _take(
-    parameters: Int64s,
-    tests: Int64s,
-    where: Int64s,
-    among: Int64s,
-    first: Int64s,
-    key: Int64s,
-    spec: Int64s,
+    asked: Asked,
     facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    lefts: Int64s,
-    left_count: int,
-    rights: Int64s,
-    right_count: int,
-    bound: int,
+    memory: Memory,
+    inputs: Inputs,
     control: Int64s,
-    store: Int64s,
+    buckets: Buckets,
     out: Int64s,
-    entries: Int64s,
-    table: Int64s,
     ordered: Int64s,
     ahead: Int64s,
 ) -> int:
     """Take what can be taken with the room there is; why it stopped. Called again, it goes on where it stopped."""
+    parameters, tests, where, among, first, key, spec = asked
+    rows, slots, arena, events = memory
+    lefts, left_count, rights, right_count, bound = inputs
+    entries, table, store = buckets
     values, width = facts.values, facts.width
     pick, kind, shift, runs = parameters[PICK], parameters[JOINED], parameters[SHIFTED], parameters[RUNS] != 0
     limit, limit_slot, needed = parameters[LIMIT], parameters[LIMIT_SLOT], parameters[NEEDED]
@@ -246,67 +250,33 @@ def _take(
 
 @kernel
 def follow(
-    parameters: Int64s,
-    tests: Int64s,
-    where: Int64s,
-    among: Int64s,
-    first: Int64s,
-    key: Int64s,
-    spec: Int64s,
-    facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    lefts: Int64s,
-    left_count: int,
-    rights: Int64s,
-    right_count: int,
-    bound: int,
-    control: Int64s,
-    store: Int64s,
-    out: Int64s,
-    entries: Int64s,
-    table: Int64s,
+    asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take all that ends before `bound`, rights group by group of equal ends, each after the lefts that end before."""
+    """Take all that ends before a bound, rights group by group of equal ends, each after the lefts that end before."""
     control[GROUP_END] = control[RIGHT_AT]
+    rows, slots, arena, events = memory
+    entries, table, store = buckets
     ordered, ahead = np.empty(16, np.int64), np.empty(AHEAD, np.int64)
     while True:
         answer = _take(
-            parameters,
-            tests,
-            borrowed(where),
-            borrowed(among),
-            borrowed(first),
-            key,
-            spec,
+            borrow_asked(asked),
             borrow(facts),
-            borrowed(rows),
-            borrowed(slots),
-            arena,
-            events,
-            lefts,
-            left_count,
-            rights,
-            right_count,
-            bound,
+            borrow_memory(Memory(rows, slots, arena, events)),
+            borrow_inputs(inputs),
             control,
-            store,
+            Buckets(entries, table, store),
             out,
-            entries,
-            table,
             ordered,
             ahead,
         )
         if answer == DONE:
             return rows, slots, out, entries, table
-        asked = control[ASKED]
+        more = control[ASKED]
         if answer == MORE_ROWS:
-            rows = grown(rows, arena[ROWS] * ROW, asked * ROW)
-            slots = grown(slots, arena[SLOTS_USED], asked * (len(spec) // 3))
-            out = grown(out, control[OUT], asked)
+            rows = grown(rows, arena[ROWS] * ROW, more * ROW)
+            slots = grown(slots, arena[SLOTS_USED], more * (len(asked.spec) // 3))
+            out = grown(out, control[OUT], more)
         elif answer == MORE_ENTRIES:
-            entries, table = with_room(entries, table, store, np.uint64(asked), bound, -1)
+            entries, table = with_room(entries, table, store, np.uint64(more), inputs.bound, -1)
         else:
-            ordered = np.empty(2 * asked, np.int64)
+            ordered = np.empty(2 * more, np.int64)

@@ -22,6 +22,7 @@ from weft.kernels.joins.buckets import (
     MARK,
     SINCE,
     TAIL,
+    Buckets,
     append,
     find,
     fits,
@@ -30,9 +31,21 @@ from weft.kernels.joins.buckets import (
     put_values,
     with_room,
 )
-from weft.kernels.joins.joining import OUT, OWN, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joins.joining import (
+    OUT,
+    OWN,
+    RIGHT_AT,
+    Asked,
+    Inputs,
+    borrow_asked,
+    borrow_inputs,
+    borrow_memory,
+    join_row,
+    more_rows,
+    no_room,
+)
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
-from weft.kernels.joins.occurrences import END, ROW, RUN, START, enlarged
+from weft.kernels.joins.occurrences import END, ROW, RUN, START, Memory, enlarged
 from weft.kernels.memory.borrow import borrowed
 
 Int64s = npt.NDArray[np.int64]
@@ -151,53 +164,30 @@ def _sort(numbers: Int64s, count: int) -> None:
 
 @kernel
 def sequences(
-    parameters: Int64s,
+    asked: Asked,
     allowed: UInt64s,
     scratch: Scratch,
-    tests: Int64s,
-    where: Int64s,
-    key: Int64s,
-    spec: Int64s,
     facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    inputs: Int64s,
-    input_count: int,
-    bound: int,
+    memory: Memory,
+    inputs: Inputs,
     control: Int64s,
-    store: Int64s,
+    buckets: Buckets,
     out: Int64s,
-    entries: Int64s,
-    table: Int64s,
     members: Int64s,
     reach: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the members that end before `bound`.
+    """Take the members that end before a bound.
 
     An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
-    lent_rows, lent_slots, lent_out, lent_entries, lent_table = rows, slots, out, entries, table
-    lent_members, lent_reach = members, reach
-    rows = borrowed(rows)
-    slots = borrowed(slots)
-    out = borrowed(out)
-    entries = borrowed(entries)
-    table = borrowed(table)
-    members = borrowed(members)
-    reach = borrowed(reach)
-    parameters = borrowed(parameters)
-    allowed = borrowed(allowed)
-    tests = borrowed(tests)
-    where = borrowed(where)
-    key = borrowed(key)
-    spec = borrowed(spec)
-    arena = borrowed(arena)
-    events = borrowed(events)
-    inputs = borrowed(inputs)
-    control = borrowed(control)
-    store = borrowed(store)
+    lent_rows, lent_slots, lent_out, lent_members, lent_reach = memory.rows, memory.slots, out, members, reach
+    lent_entries, lent_table, lent_store = buckets
+    parameters, tests, where, _, _, key, spec = borrow_asked(asked)
+    rows, slots, arena, events = borrow_memory(memory)
+    given, count_given, _, _, bound = borrow_inputs(inputs)
+    entries, table, store = borrowed(lent_entries), borrowed(lent_table), borrowed(lent_store)
+    out, control, allowed = borrowed(out), borrowed(control), borrowed(allowed)
+    members, reach = borrowed(members), borrowed(reach)
     facts = borrow(facts)
     values, width = facts.values, facts.width
     lengths, open_ended, span = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[SPAN]
@@ -211,8 +201,8 @@ def sequences(
     skip = borrowed(scratch.skip)
     touched = borrowed(scratch.touched)
     before = borrowed(scratch.before)
-    while control[RIGHT_AT] < input_count:
-        member = inputs[control[RIGHT_AT]]
+    while control[RIGHT_AT] < count_given:
+        member = given[control[RIGHT_AT]]
         time = rows[member * ROW + END]
         if time >= bound:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from weft.kernels.joins.occurrences import (
     SLOTS,
     SOURCE,
     START,
+    Memory,
     drop_repeated,
     enlarged,
     fill_slots,
@@ -43,6 +44,57 @@ OWN = 4
 CONTROL = 7
 # Fields of the arena's control block: rows and slots used.
 ROWS, SLOTS_USED = range(2)
+
+
+class Asked(NamedTuple):
+    """What an operator asks for: its numbers, tests and conditions, its key, and how it fills the slots of rows.
+
+    `among` and `first` are those of `follow`: what decides, and what the first member of a run must be.
+    """
+
+    parameters: Int64s
+    tests: Int64s
+    where: Int64s
+    among: Int64s
+    first: Int64s
+    key: Int64s
+    spec: Int64s
+
+
+class Inputs(NamedTuple):
+    """What the operands gave out, how much of it, and the time before which it may be taken."""
+
+    lefts: Int64s
+    left_count: int
+    rights: Int64s
+    right_count: int
+    bound: int
+
+
+@inlined
+def borrow_asked(asked: Asked) -> Asked:
+    """The same arrays, borrowed."""
+    return Asked(
+        borrowed(asked.parameters),
+        borrowed(asked.tests),
+        borrowed(asked.where),
+        borrowed(asked.among),
+        borrowed(asked.first),
+        borrowed(asked.key),
+        borrowed(asked.spec),
+    )
+
+
+@inlined
+def borrow_memory(memory: Memory) -> Memory:
+    """The same arrays, borrowed."""
+    return Memory(borrowed(memory.rows), borrowed(memory.slots), borrowed(memory.control), borrowed(memory.events))
+
+
+@inlined
+def borrow_inputs(inputs: Inputs) -> Inputs:
+    """The same arrays, borrowed."""
+    return Inputs(borrowed(inputs.lefts), inputs.left_count, borrowed(inputs.rights), inputs.right_count, inputs.bound)
 
 
 @spliced

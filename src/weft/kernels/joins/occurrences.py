@@ -6,7 +6,7 @@ array: a row's parts have smaller ids.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,15 @@ EVENT = 4
 FROM_LEFT, FROM_RIGHT, LATER, LEAST, GREATEST, NOTHING, THE_EVENT = range(7)
 MOST = np.int64(2**63 - 1)
 FEWEST = np.int64(-(2**63))
+
+
+class Memory(NamedTuple):
+    """Rows, their slots, how many of both there are, and the events."""
+
+    rows: Int64s
+    slots: Int64s
+    control: Int64s
+    events: Int64s
 
 
 @spliced

@@ -15,6 +15,7 @@ from weft.kernels.joins.buckets import (
     ID,
     SINCE,
     TAIL,
+    Buckets,
     append,
     find,
     fits,
@@ -25,7 +26,20 @@ from weft.kernels.joins.buckets import (
     squeezed,
     with_room,
 )
-from weft.kernels.joins.joining import LEFT_AT, OUT, OWN, RIGHT_AT, join_row, more_rows, no_room
+from weft.kernels.joins.joining import (
+    LEFT_AT,
+    OUT,
+    OWN,
+    RIGHT_AT,
+    Asked,
+    Inputs,
+    borrow_asked,
+    borrow_inputs,
+    borrow_memory,
+    join_row,
+    more_rows,
+    no_room,
+)
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.joins.occurrences import (
     END,
@@ -38,6 +52,7 @@ from weft.kernels.joins.occurrences import (
     ROW,
     SOURCE,
     START,
+    Memory,
     enlarged,
     grown,
     positions_of,
@@ -74,53 +89,26 @@ def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, b
 
 @kernel
 def overlap(
-    parameters: Int64s,
-    tests: Int64s,
-    where: Int64s,
-    key: Int64s,
-    spec: Int64s,
+    asked: Asked,
     facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    arena: Int64s,
-    events: Int64s,
-    lefts: Int64s,
-    left_count: int,
-    rights: Int64s,
-    right_count: int,
-    bound: int,
+    memory: Memory,
+    inputs: Inputs,
     control: Int64s,
-    left_store: Int64s,
-    right_store: Int64s,
+    left_buckets: Buckets,
+    right_buckets: Buckets,
     out: Int64s,
-    left_entries: Int64s,
-    left_table: Int64s,
-    right_entries: Int64s,
-    right_table: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the occurrences of both sides that end before `bound`, group by group of equal ends, lefts first."""
-    lent_rows, lent_slots, lent_out = rows, slots, out
-    lent_left_entries, lent_left_table = left_entries, left_table
-    lent_right_entries, lent_right_table = right_entries, right_table
-    rows = borrowed(rows)
-    slots = borrowed(slots)
-    out = borrowed(out)
-    left_entries = borrowed(left_entries)
-    left_table = borrowed(left_table)
-    right_entries = borrowed(right_entries)
-    right_table = borrowed(right_table)
-    parameters = borrowed(parameters)
-    tests = borrowed(tests)
-    where = borrowed(where)
-    key = borrowed(key)
-    spec = borrowed(spec)
-    arena = borrowed(arena)
-    events = borrowed(events)
-    lefts = borrowed(lefts)
-    rights = borrowed(rights)
-    control = borrowed(control)
-    left_store = borrowed(left_store)
-    right_store = borrowed(right_store)
+    """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first."""
+    lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
+    lent_left_entries, lent_left_table, lent_left_store = left_buckets
+    lent_right_entries, lent_right_table, lent_right_store = right_buckets
+    parameters, tests, where, _, _, key, spec = borrow_asked(asked)
+    rows, slots, arena, events = borrow_memory(memory)
+    lefts, left_count, rights, right_count, bound = borrow_inputs(inputs)
+    out, control = borrowed(out), borrowed(control)
+    left_entries, left_table = borrowed(lent_left_entries), borrowed(lent_left_table)
+    right_entries, right_table = borrowed(lent_right_entries), borrowed(lent_right_table)
+    left_store, right_store = borrowed(lent_left_store), borrowed(lent_right_store)
     facts = borrow(facts)
     values, width = facts.values, facts.width
     shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
@@ -209,35 +197,22 @@ def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) ->
 
 @bare
 def _pass_on(
-    parameters: Int64s,
-    tests: Int64s,
-    where: Int64s,
-    key: Int64s,
-    facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    events: Int64s,
-    inputs: Int64s,
-    input_count: int,
-    others: Int64s,
-    other_count: int,
-    bound: int,
-    control: Int64s,
-    store: Int64s,
-    out: Int64s,
-    entries: Int64s,
-    table: Int64s,
+    asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> int:
     """Do so with the room there is: DONE, or MORE with `control[ASKED]` for the key that needs room."""
+    parameters, tests, where, _, _, key, _ = asked
+    rows, slots, _, events = memory
+    lefts, left_count, rights, right_count, bound = inputs
+    entries, table, store = buckets
     values, width = facts.values, facts.width
     when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
     forward = when == BEFORE_IT
     while True:
-        one = inputs[control[LEFT_AT]] if control[LEFT_AT] < input_count else np.int64(-1)
+        one = lefts[control[LEFT_AT]] if control[LEFT_AT] < left_count else np.int64(-1)
         at_end = one < 0 or rows[one * ROW + END] >= bound
         time = np.int64(bound) if at_end else rows[one * ROW + END]
-        while control[RIGHT_AT] < other_count:
-            unwanted = others[control[RIGHT_AT]]
+        while control[RIGHT_AT] < right_count:
+            unwanted = rights[control[RIGHT_AT]]
             if rows[unwanted * ROW + END] > time or rows[unwanted * ROW + END] >= bound:
                 break
             has, word = key_of(key, 1, values, width, rows, slots, unwanted)
@@ -285,50 +260,23 @@ def _pass_on(
 
 @kernel
 def without(
-    parameters: Int64s,
-    tests: Int64s,
-    where: Int64s,
-    key: Int64s,
-    facts: Facts,
-    rows: Int64s,
-    slots: Int64s,
-    events: Int64s,
-    inputs: Int64s,
-    input_count: int,
-    others: Int64s,
-    other_count: int,
-    bound: int,
-    control: Int64s,
-    store: Int64s,
-    out: Int64s,
-    entries: Int64s,
-    table: Int64s,
+    asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Pass on the occurrences that end before `bound` and have no unwanted one where it must not stand."""
-    out = grown(out, control[OUT], input_count - control[LEFT_AT])
+    """Pass on the occurrences that end before a bound and have no unwanted one where it must not stand."""
+    out = grown(out, control[OUT], inputs.left_count - control[LEFT_AT])
+    entries, table, store = buckets
     facts = borrow(facts)
     while True:
         answer = _pass_on(
-            parameters,
-            tests,
-            borrowed(where),
-            key,
+            borrow_asked(asked),
             facts,
-            borrowed(rows),
-            borrowed(slots),
-            borrowed(events),
-            inputs,
-            input_count,
-            others,
-            other_count,
-            bound,
+            borrow_memory(memory),
+            borrow_inputs(inputs),
             control,
-            store,
+            Buckets(entries, table, store),
             out,
-            entries,
-            table,
         )
         if answer == DONE:
             return out, entries, table
         word = np.uint64(control[ASKED])
-        entries, table = with_room(entries, table, store, word, np.int64(bound), -1)
+        entries, table = with_room(entries, table, store, word, np.int64(inputs.bound), -1)

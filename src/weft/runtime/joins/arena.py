@@ -90,9 +90,9 @@ class Arena:
         )
         return joint.Facts(self.values, self.width, self.events, self._room_of_machine, machine)
 
-    def memory(self) -> tuple[joint.Facts, Int64s, Int64s, Int64s, Int64s]:
-        """What kernels that join work on: facts, rows, slots, how many of these there are, events."""
-        return self.facts(), self.rows, self.slots, self.control, self.events
+    def memory(self) -> tuple[joint.Facts, occurrences.Memory]:
+        """What kernels that join work on."""
+        return self.facts(), occurrences.Memory(self.rows, self.slots, self.control, self.events)
 
     def _known_looks(self) -> npt.NDArray[np.bool_]:
         """For each text, and each of the patterns, whether it looks like it: found out once."""

@@ -28,6 +28,12 @@ class JoinOperator(Operator):
         self.pattern = build.graph.nodes[number].pattern
         self.operands = operands_of(self.pattern)
         self.span = build.spans[number]
+        self.parameters = self.where = self.among = self.first = NOTHING
+
+    @property
+    def asked(self) -> joining.Asked:
+        """What kernels are asked for."""
+        return joining.Asked(self.parameters, self.tests, self.where, self.among, self.first, self.key, self.spec)
 
     def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:
         """Find keys and tests in the conditions that decide about a pair; the code of what is left of them.
@@ -99,22 +105,7 @@ class FollowOperator(JoinOperator):
     def _advance(self, run: Running, bound: int) -> None:
         arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
         arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
-            self.parameters,
-            self.tests,
-            self.where,
-            self.among,
-            self.first,
-            self.key,
-            self.spec,
-            *arena.memory(),
-            *run.given(self, 0),
-            *run.given(self, len(self.inputs) - 1),
-            bound,
-            self.control,
-            store.control,
-            self.out,
-            store.entries,
-            store.table,
+            self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
         )
         self.put_in_order(arena, begin)
 
@@ -146,21 +137,14 @@ class SequencesOperator(JoinOperator):
         arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
         arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
-            self.parameters,
+            self.asked,
             self.allowed,
             iterate.scratch_for(int(most), len(self.allowed)),
-            self.tests,
-            self.where,
-            self.key,
-            self.spec,
             *arena.memory(),
-            *run.given(self, 0),
-            bound,
+            run.inputs(self, bound),
             self.control,
-            store.control,
+            store.buckets,
             self.out,
-            store.entries,
-            store.table,
             self.members,
             self.reach,
         )
@@ -230,23 +214,7 @@ class OverlapOperator(JoinOperator):
         """See `Operator.advance`."""
         arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
-            self.parameters,
-            self.tests,
-            self.where,
-            self.key,
-            self.spec,
-            *arena.memory(),
-            *run.given(self, 0),
-            *run.given(self, 1),
-            bound,
-            self.control,
-            left.control,
-            right.control,
-            self.out,
-            left.entries,
-            left.table,
-            right.entries,
-            right.table,
+            self.asked, *arena.memory(), run.inputs(self, bound), self.control, left.buckets, right.buckets, self.out
         )
         self.put_in_order(arena, begin)
         self.safe = bound
@@ -271,21 +239,6 @@ class WithoutOperator(JoinOperator):
         """See `Operator.advance`."""
         arena, bound, (store,) = run.arena, run.bound(self), self.stores
         self.out, store.entries, store.table = overlap.without(
-            self.parameters,
-            self.tests,
-            self.where,
-            self.key,
-            arena.facts(),
-            arena.rows,
-            arena.slots,
-            arena.events,
-            *run.given(self, 0),
-            *run.given(self, 1),
-            bound,
-            self.control,
-            store.control,
-            self.out,
-            store.entries,
-            store.table,
+            self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
         )
         self.safe = bound

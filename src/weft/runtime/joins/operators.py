@@ -43,6 +43,11 @@ class Store:
     table: Int64s = field(default_factory=lambda: np.zeros(16 * buckets.PLACE, np.int64))
     control: Int64s = field(default_factory=lambda: np.zeros(buckets.STORE, np.int64))
 
+    @property
+    def buckets(self) -> buckets.Buckets:
+        """The arrays, for kernels."""
+        return buckets.Buckets(self.entries, self.table, self.control)
+
     def used(self) -> Int64s:
         """All segments, one entry per row."""
         return self.entries[: self.control[buckets.USED] * buckets.ENTRY].reshape(-1, buckets.ENTRY)
@@ -151,6 +156,10 @@ class Running:
         """What an input gave out, and how much of it."""
         source = self.operators[operator.inputs[side]]
         return source.out, int(source.control[joining.OUT])
+
+    def inputs(self, operator: Operator, bound: int) -> joining.Inputs:
+        """What the first and the last input of an operator gave out, up to a time."""
+        return joining.Inputs(*self.given(operator, 0), *self.given(operator, len(operator.inputs) - 1), bound)
 
     def taken(self, operator: Operator, side: int, bound: int) -> Int64s:
         """What an input gave out that ends before the bound and was not taken yet; it is taken now."""
