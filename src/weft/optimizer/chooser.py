@@ -18,7 +18,7 @@ from weft.optimizer.invariants import check_unchanged
 from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
-from weft.optimizer.trace import Inequality, Rewrite
+from weft.optimizer.trace import Others, Rewrite
 from weft.tree import Node
 
 SAME = 1 + 1e-9  # costs that differ by less are equal
@@ -31,7 +31,7 @@ class Choice:
     pattern: Composite
     rewrites: tuple[Rewrite, ...]
     refusals: tuple[Refusal, ...]
-    inequalities: tuple[Inequality, ...]
+    compared: tuple[tuple[Composite, Others], ...]  # what each part was compared with, made when someone asks
 
 
 def choose(pattern: Composite, costs: Costs) -> Choice:
@@ -39,7 +39,7 @@ def choose(pattern: Composite, costs: Costs) -> Choice:
     choosing = _Choosing(costs)
     best = choosing.best(pattern, ordered=False)
     refusals = tuple(dict.fromkeys(choosing.refusals))
-    return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.inequalities))
+    return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.compared))
 
 
 class _Choosing:
@@ -49,7 +49,7 @@ class _Choosing:
         self._costs = costs
         self.rewrites: list[Rewrite] = []
         self.refusals: list[Refusal] = []
-        self.inequalities: list[Inequality] = []
+        self.compared: list[tuple[Composite, Others]] = []
 
     def best(self, node: Composite, ordered: bool) -> Composite:
         """The best form of a pattern, operands first."""
@@ -81,13 +81,14 @@ class _Choosing:
         if len(chain.operands) < 3 or ordered:
             return self._operands(node, ordered)
         operands = tuple(self.best(operand, ordered) for operand in chain.operands)
-        chain = chain.with_operands(operands)
+        before, chain = chain, chain.with_operands(operands)
         if len(operands) > MOST_SEARCHED:
             return chain.as_written()
         spread = chain.spread()
         profiles = [self._costs.profile(operand) for operand in operands]
         shape, *others = ranked_brackets(profiles, self._ties(spread))
-        written = chain.as_written()
+        is_same = all(one is other for one, other in zip(operands, before.operands, strict=True))
+        written = node if is_same else chain.as_written()
         steps: list[tuple[str, Composite]] = []
         if set(spread.among) != set(chain.among):
             steps.append(("spread_key", spread.as_written()))
@@ -95,7 +96,7 @@ class _Choosing:
             if spread.lifted() != spread.as_written():
                 steps.append(("lift_plain_conditions", spread.lifted()))
             steps.append(("rebracket_next", spread.bracketed(shape)))
-        return self._taken(written, steps, [spread.bracketed(other) for other in others])
+        return self._taken(written, steps, lambda: (spread.bracketed(other) for other in others))
 
     def _ties(self, chain: Chain) -> list[float]:
         """How many values tie each operand to the next one."""
@@ -129,7 +130,10 @@ class _Choosing:
         return self._taken(joins.bracketed(joins.shape), [("rebracket_each", joins.bracketed(shape))])
 
     def _taken(
-        self, before: Composite, steps: Iterable[tuple[str, Composite]], others: Iterable[Composite] = ()
+        self,
+        before: Composite,
+        steps: Iterable[tuple[str, Composite]],
+        others: Others = tuple,
     ) -> Composite:
         """What the steps lead to if that costs no more, else the pattern as it was; `others` are what it might be."""
         now, cost = before, self._costs.total(before)
@@ -144,7 +148,7 @@ class _Choosing:
         if cost > first * SAME:
             now, made = before, []
         self.rewrites += made
-        self.inequalities += [Inequality(now, other) for other in dict.fromkeys((before, *others)) if other != now]
+        self.compared.append((now, lambda: (before, *others())))
         return now
 
 

@@ -110,7 +110,7 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
     if choice.pattern != query.pattern:
         after = replace(query, pattern=choice.pattern, order=query.variables)
         cost = costs.total(choice.pattern)
-    return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.inequalities)
+    return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.compared)
 
 
 # ---------------------------------------------------------------- situations: split by what is known of rates

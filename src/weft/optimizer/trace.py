@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from weft.algebra.composites import Composite
@@ -12,6 +12,8 @@ from weft.optimizer.cost.model import Costs
 from weft.source import Span
 from weft.statistics import LEAST_RATE, Statistics
 from weft.tree import Node
+
+Others = Callable[[], Iterable[Composite]]  # forms that a part of a query might have
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,13 @@ class QueryTrace:
     cost_after: float
     rewrites: tuple[Rewrite, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    inequalities: tuple[Inequality, ...] = ()
+    compared: tuple[tuple[Composite, Others], ...] = ()
+
+    @property
+    def inequalities(self) -> Iterator[Inequality]:
+        """The comparisons that its form rests on."""
+        for chosen, others in self.compared:
+            yield from (Inequality(chosen, other) for other in dict.fromkeys(others()) if other != chosen)
 
     def span_of(self, refusal: Refusal) -> Span | None:
         """Where the condition stands that forbids more, as far as it is known."""

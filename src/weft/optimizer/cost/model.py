@@ -34,6 +34,7 @@ class Costs:
     def __init__(self, statistics: Statistics = NOTHING_KNOWN) -> None:
         self.statistics = statistics
         self.remarks: dict[str, None] = {}
+        self._of: dict[int, tuple[Composite, Operators]] = {}  # by the pattern itself: equal ones may be told apart
 
     def profile(self, pattern: Composite) -> Profile:
         """The profile of a pattern's outermost operator."""
@@ -43,7 +44,11 @@ class Costs:
         """All operators below some patterns by signature, equal ones (up to the names of variables) once."""
         found: Operators = {}
         for pattern in patterns:
-            self._collect(pattern, found)
+            if id(pattern) not in self._of:
+                own: Operators = {}
+                self._collect(pattern, own)
+                self._of[id(pattern)] = pattern, own
+            found |= self._of[id(pattern)][1]
         return found
 
     def total(self, *patterns: Composite) -> float:
