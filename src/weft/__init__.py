@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weft.algebra.query import Program
-    from weft.api import ProgramWarning, RejectedWarning, compile, count, detect, explain, match, measure, rows
+    from weft.api import (
+        DataWarning,
+        ProgramWarning,
+        RejectedWarning,
+        compile,
+        count,
+        detect,
+        explain,
+        match,
+        measure,
+        rows,
+    )
     from weft.detection import Detection, timeline
     from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
     from weft.live_program import Deployment, LiveProgram, Matches, live
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AfterMatch",
+    "DataWarning",
     "Deployment",
     "Detection",
     "Diagnostic",
@@ -66,6 +78,7 @@ __all__ = [
 _MODULES = {
     "weft.algebra.query": ("Program",),
     "weft.api": (
+        "DataWarning",
         "ProgramWarning",
         "RejectedWarning",
         "compile",
@@ -92,6 +105,8 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("weft")
     if name not in _PLACES:
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
     found = getattr(import_module(_PLACES[name]), name)

@@ -95,3 +95,15 @@ def test_no_field_is_left_out_of_the_event() -> None:
     text = "SELECT COUNT(f) AS tries, s[amount] WHERE A+ AS f ; B AS s WITHIN 1 MINUTE"
     event = weft.detect(TABLE, text).to_arrow()["event"].to_pylist()[0]
     assert set(json.loads(event) if isinstance(event, str) else event) == {"tries", "amount"}
+
+
+def test_computed_fields_have_types() -> None:
+    table = pa.table({"type": ["F", "F", "S"], "ts": [1, 2, 3], "amount": [1.5, 2.5, 0.0], "n": [1, 2, 3]})
+    query = (
+        "SELECT STRICT COUNT(f) AS tries, MAX(f[amount]) - MIN(f[amount]) AS spread, SUM(f[n]) AS total, s[n] "
+        "WHERE F{2} AS f : S AS s"
+    )
+    found = weft.detect(table, query).to_arrow()
+    kinds = {field.name: str(field.type) for field in found.schema.field("event").type}
+    assert kinds == {"tries": "int64", "spread": "double", "total": "int64", "n": "int64"}
+    assert found["event"].to_pylist() == [{"tries": 2, "spread": 1.0, "total": 3, "n": 3}]

@@ -97,6 +97,7 @@ def _fields_of(query: AnyQuery, schema: pa.Schema) -> tuple[EventField, ...] | N
             _shown(field.key, field.variable, field.attribute, schema, many=field.many)
             for field in selected_fields(query, build_automaton(query))
         ]
+        found += [_field(item.name, item.value, schema) for item in query.computed]
     else:
         found = [_field(field.name, field.value, schema) for field in query.fields]
     fields = tuple(field for field in found if field is not None)

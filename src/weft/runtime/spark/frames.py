@@ -74,6 +74,8 @@ def match_frame(
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
     job = job_of(chosen, reading, lanes or about.cores, shape=shape)
     output = match_lanes(run_frame(frame, job, about.schema), job)
+    if schema is not None:  # who counts asks first whether it is a stream
+        return _shown(output, shape, origin, rejects=rejects, rows=rows)
     return _counted(output, shape, origin, rejects=rejects, rows=rows)
 
 
