@@ -39,7 +39,6 @@ libraries:
   - glob:
       include: steps/**
 configuration:
-  spark.sql.warehouse.dir: {folder}/warehouse
   spark.sql.shuffle.partitions: "2"
   spark.sql.streaming.stateStore.providerClass: org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 """
@@ -67,7 +66,8 @@ def found():
 
 @dp.table
 def found_live():
-    return weft.match(spark.readStream.table("happened"), QUERY, schema=COLUMNS, streaming=True, delay=0)
+    stream = spark.readStream.schema(COLUMNS).json("{folder}/in")  # Spark must know what a stateful operator reads
+    return weft.match(stream, QUERY, schema=COLUMNS, streaming=True, delay=0)
 """
 
 
@@ -81,8 +81,8 @@ def test_a_declarative_pipeline(tmp_path: Path) -> None:
     run([str(SPARK / "bin" / "spark-pipelines"), "run"], tmp_path)
     matches = list(weft.detect(rows, QUERY))
     last = len(rows) - 1  # in the stream the last event waits for later ones
-    assert ids_in(tmp_path / "warehouse" / "found") == sorted(match.id for match in matches)
-    assert ids_in(tmp_path / "warehouse" / "found_live") == sorted(match.id for match in matches if match.end < last)
+    assert ids_in(tmp_path / "spark-warehouse" / "found") == sorted(match.id for match in matches)
+    assert ids_in(tmp_path / "spark-warehouse" / "found_live") == sorted(match.id for match in matches if match.end < last)
 
 
 def ids_in(table: Path) -> list[str]:
