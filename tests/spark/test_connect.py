@@ -81,8 +81,9 @@ def test_a_declarative_pipeline(tmp_path: Path) -> None:
     run([str(SPARK / "bin" / "spark-pipelines"), "run"], tmp_path)
     matches = list(weft.detect(rows, QUERY))
     last = len(rows) - 1  # in the stream the last event waits for later ones
-    assert ids_in(tmp_path / "spark-warehouse" / "found") == sorted(match.id for match in matches)
-    assert ids_in(tmp_path / "spark-warehouse" / "found_live") == sorted(match.id for match in matches if match.end < last)
+    tables = tmp_path / "spark-warehouse"
+    assert ids_in(tables / "found") == sorted(match.id for match in matches)
+    assert ids_in(tables / "found_live") == sorted(match.id for match in matches if match.end < last)
 
 
 def ids_in(table: Path) -> list[str]:
