@@ -14,6 +14,7 @@ from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime import layers
 from weft.runtime.automaton import regular
+from weft.runtime.classify import layer_keys
 from weft.runtime.joins import run as joins_run
 from weft.runtime.joins import sweep as joins_sweep
 from weft.runtime.matcher import Matcher
@@ -25,7 +26,7 @@ SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_to
 BOUNDS = [
     (layers, "LEAST_PLACES"),
     (regular, "LEAST_TEXTS"),
-    (regular, "LEAST_PARTITIONS"),
+    (layer_keys, "LEAST_SLOTS"),
     (joins_run, "LEAST_ROWS"),
     (joins_sweep, "LEAST_ROWS"),
     (rules_memory, "LEAST_TEXTS"),
