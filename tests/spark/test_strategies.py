@@ -36,7 +36,7 @@ def meant(program: Program, events: list[Event]) -> list[weft.Match]:
     return sorted(weft.detect(events, program, engine="meaning"), key=repr)
 
 
-def check(cases: Any) -> Counter[str]:
+def check(cases: Any, strategies: tuple[str, ...] = STRATEGIES) -> Counter[str]:
     """Compare, for random cases; how many matches each strategy had to find."""
     counted: Counter[str] = Counter()
 
@@ -46,7 +46,7 @@ def check(cases: Any) -> Counter[str]:
         program, events = case
         wanted = meant(program, events)
         parts = cut(events, (rng.randint(0, len(events)) for _ in range(2)))
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             with patch.object(by_slice, "USUAL", usual):
                 try:
                     batch = job_for(program, lanes, strategy=strategy)
@@ -72,6 +72,21 @@ def test_composite_queries_in_batch_and_stream() -> None:
     drawn = st.tuples(composite_programs, st.integers(2, 5), composite_streams())
     counted = check(drawn.map(lambda d: (bounded(d[0], d[1]), d[2])))
     assert min(counted[strategy] for strategy in STRATEGIES) > 0
+
+
+def test_shares_of_matches_in_batch_and_stream() -> None:
+    patterns = st.sampled_from(["A+ AS a ; B AS b", "A AS a ; B+ AS b", "A AS a ; B AS b ; C", "(A AS a ; B AS b)+"])
+    conditions = st.sampled_from(["", "FILTER a[x] < b[x]", "FILTER a[x] = b[x]", "FILTER COUNT(a) > 1"])
+    attributes = {"type": st.sampled_from("AABC"), "x": st.sampled_from([1, 2, 2.5, "u"])}
+    streams = st.lists(st.fixed_dictionaries(attributes), min_size=3, max_size=9)
+
+    def case(drawn: Any) -> tuple[Program, list[Event]]:
+        pattern, condition, events = drawn
+        program = weft.compile(f"SELECT * WHERE {pattern} {condition} WITHIN 6 MILLISECONDS")
+        return program, [{**event, "ts": at // 2, "k": "u"} for at, event in enumerate(events)]
+
+    counted = check(st.tuples(patterns, conditions, streams).map(case), ("rank", "match"))
+    assert min(counted["rank"], counted["match"]) > 0
 
 
 def test_mixed_programs_in_batch_and_stream() -> None:
@@ -110,7 +125,8 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     write_files(tmp_path / "in", EVENTS, 3)
     program = weft.compile(PROGRAM)
     wanted = list(weft.detect(EVENTS, program))
-    assert list(weft.detect(EVENTS, program, engine="spark", strategy="slice", lanes=3)) == wanted
+    for strategy in ("slice", "rank", "match"):
+        assert list(weft.detect(EVENTS, program, engine="spark", strategy=strategy, lanes=3)) == wanted
     frame = weft.match(read_stream(spark, tmp_path / "in"), program, delay=0, strategy="slice", lanes=2)
     found = outcome(frame, tmp_path, availableNow=True)
     last = max(int(event["ts"]) for event in EVENTS)
