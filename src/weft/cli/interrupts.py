@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
+import sys
 import time
 from threading import Event, Thread
 
@@ -12,6 +14,8 @@ INTERRUPTED = 130  # exit code
 PATIENCE = 1.5  # seconds for the usual way, which says more
 
 _finishes_first = Event()
+_happened = Event()
+_said = Event()
 
 
 def end_soon_after_interrupt() -> None:
@@ -19,6 +23,7 @@ def end_soon_after_interrupt() -> None:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    logging.getLogger().addFilter(_is_no_interrupt)
     Thread(target=_watch, args=(reader, writer), daemon=True).start()
 
 
@@ -27,11 +32,29 @@ def finish_before_ending() -> None:
     _finishes_first.set()
 
 
+def say_interrupted(*more: object) -> None:
+    """Say on stderr that it was interrupted."""
+    _said.set()
+    print("; ".join(["interrupted", *map(str, more)]), file=sys.stderr, flush=True)
+
+
+def was_interrupted() -> bool:
+    """Whether somebody pressed Ctrl-C, and is watched for: what fails then fails because of it."""
+    return _happened.is_set()
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Spark would tell of an interrupt with a stack trace."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+
+
 def _watch(reader: socket.socket, writer: socket.socket) -> None:
     # `writer` is here so that it lives as long as the thread: signals are written to it.
     while signal.SIGINT not in reader.recv(64):
         pass
+    _happened.set()
     time.sleep(PATIENCE)
     if not _finishes_first.is_set():
-        os.write(2, b"interrupted\n")
+        if not _said.is_set():
+            say_interrupted()
         os._exit(INTERRUPTED)

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from weft.cli.bench import bench
 from weft.cli.check import check
 from weft.cli.explain import explain
-from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
+from weft.cli.interrupts import INTERRUPTED, say_interrupted, was_interrupted
 from weft.cli.match import MatchCommand, match
 from weft.cli.run import run
 from weft.cli.runs import list_runs, show, stop
@@ -34,7 +34,7 @@ class QuietGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         try:
-            done = super().invoke(ctx)
+            done = self._run(ctx)
             sys.stdout.flush()
             return done
         except UsageError as error:
@@ -49,10 +49,19 @@ class QuietGroup(TyperGroup):
             typer.echo(f"cannot write to standard output: {problem.strerror or problem}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stopped:
-            typer.echo("; ".join(["interrupted", *map(str, stopped.args)]), err=True)
+            say_interrupted(*stopped.args)
             raise typer.Exit(INTERRUPTED) from None
         finally:
             _forget_unwritable_output()
+
+    def _run(self, ctx: Any) -> Any:
+        """Spark tells of an interrupt as of any failure."""
+        try:
+            return super().invoke(ctx)
+        except Exception:
+            if was_interrupted():
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _forget_unwritable_output() -> None:
@@ -106,9 +115,3 @@ app.command()(stop)
 app.command()(web)
 app.command()(bench)
 app.command()(warm)
-
-
-def main() -> None:
-    """The command line as a process of its own."""
-    end_soon_after_interrupt()
-    app(prog_name="weft")
