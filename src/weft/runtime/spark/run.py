@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
+from weft.runtime.spark.agreement import agreed, claim_sink
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_schema import columns_of_run
 from weft.runtime.spark.file_work import FileWork
@@ -190,15 +190,8 @@ class ContinuousRun:
         program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         splits = [repr((lanes.split, lanes.queries)) for lanes in chosen.lanes]
         mine = {"format": LAYOUT, "program": program, "lanes": lanes, "splits": splits}
-        place = Path(options.checkpoint) / "weft" / "run.json"
-        try:
-            if not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(json.dumps(mine), encoding="utf-8")
-            kept = json.loads(place.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"the checkpoint {options.checkpoint} cannot be used: {error}") from None
-        if not isinstance(kept, dict) or kept.get("format") != LAYOUT:
+        kept = agreed(options.checkpoint, mine)
+        if kept.get("format") != LAYOUT:
             raise UsageError(
                 f"the checkpoint {options.checkpoint} was made by another version of weft, whose state this one cannot "
                 "read: use another folder"
@@ -215,6 +208,7 @@ class ContinuousRun:
             )
         if options.lanes is not None and kept["lanes"] != options.lanes:
             raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
+        claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return int(kept["lanes"])
 
 

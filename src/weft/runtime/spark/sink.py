@@ -45,6 +45,11 @@ class FileSink:
         except OSError as error:
             raise UsageError(f"the sink {folder} cannot be made: {error.strerror}") from None
 
+    @property
+    def folder(self) -> Path:
+        """Where the matches go."""
+        return self._matches
+
     def expect(self, shape: Shape | None, time_unit: str) -> None:
         """What the columns of matches are; None: those of MATCH_SCHEMA."""
         self._shape, self._time_unit = shape, time_unit

@@ -1,0 +1,56 @@
+"""What a run and its checkpoint agree on, and which run a sink belongs to: written once, read at each start."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from weft.errors import UsageError
+
+OWNER = ".weft-run"  # in a sink, the id of the run that writes to it
+
+
+def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
+    """What the checkpoint says of its run; if it is new, what this one says, and an id."""
+    place = Path(checkpoint) / "weft" / "run.json"
+    try:
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, json.dumps({**mine, "run": uuid4().hex}))
+        kept = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the checkpoint {checkpoint} cannot be used: {error}") from None
+    return kept if isinstance(kept, dict) else {}
+
+
+def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:
+    """Make a sink this run's, or refuse it: a run from the start on a sink with matches would write them once more."""
+    if run is None:  # its checkpoint is older than ids
+        return
+    place = sink / OWNER
+    try:
+        owner = place.read_text(encoding="utf-8").strip() if place.exists() else None
+        if owner == run:
+            return
+        if owner is not None or any(sink.glob("matches-*")):
+            raise UsageError(
+                f"the sink {sink} has matches of another run than the checkpoint {checkpoint}, "
+                "and all would be there twice: use the checkpoint they were made with, or another folder for the matches"
+            )
+        write_whole(place, run)
+    except OSError as error:
+        raise UsageError(f"the sink {sink} cannot be used: {error.strerror}") from None
+
+
+def write_whole(place: Path, text: str) -> None:
+    """Write a file that appears under its name only when all of it is on the disk."""
+    part = place.with_name(f"{place.name}.part")
+    with part.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(place)
