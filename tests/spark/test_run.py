@@ -222,6 +222,11 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(spark: Spark
     # As if the note fitted, and only the state did not: that is found out in a task.
     other = QUERY.replace("<", ">")
     note.unlink()
+    with pytest.raises(UsageError, match="matches of another run"):
+        run_of(tmp_path, query=other)._job(spark)
+    note.unlink()
+    for path in (tmp_path / "out" / ".weft-run", *(tmp_path / "out").glob("matches-*")):
+        path.unlink()
     run_of(tmp_path, query=other)._job(spark)
     write(tmp_path / "in", 1, EVENTS[30:60])
     second = run_of(tmp_path, query=other, until="read")

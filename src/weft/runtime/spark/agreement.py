@@ -39,7 +39,7 @@ def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:
         if owner is not None or any(sink.glob("matches-*")):
             raise UsageError(
                 f"the sink {sink} has matches of another run than the checkpoint {checkpoint}, "
-                "and all would be there twice: use the checkpoint they were made with, or another folder for the matches"
+                "and all would be there twice: use the checkpoint they were made with, or another folder for these"
             )
         write_whole(place, run)
     except OSError as error:
