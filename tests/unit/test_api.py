@@ -53,7 +53,7 @@ class TestCompile:
             weft.compile("SELECT * WHERE ;")
 
     def test_long_text_in_one_line_is_text(self) -> None:
-        chain = " ; ".join(["A"] * 200)
+        chain = " ; ".join(["A"] * 150)
         assert weft.compile(f"SELECT * WHERE {chain} WITHIN 5 EVENTS").queries
 
     def test_a_missing_window_is_warned_about(self) -> None:
