@@ -11,7 +11,7 @@ import time
 from threading import Event, Thread
 
 INTERRUPTED = 130  # exit code
-PATIENCE = 1.5  # seconds for the usual way, which says more
+PATIENCE = 1.0  # seconds for the usual way, which says more
 
 _finishes_first = Event()
 _happened = Event()
