@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,10 @@ SETTINGS = {
 # The same random cases each time, so that a change is judged by what it changes; others when their number is given.
 settings.register_profile("weft", derandomize="WEFT_EXAMPLES" not in os.environ)
 settings.load_profile("weft")
+
+# A shell starts what it puts into the background without Ctrl-C, and commands that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
