@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ import weft
 from weft.drawing.highlighting import highlighted
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.scene import MOST_EVENTS, MOST_MATCHES
+from weft.drawing.timeline import timeline_svg
 from weft.inputs import reads_once
 from weft.pattern.builder import BUILT
 
@@ -117,6 +119,21 @@ def test_a_shared_operator_is_drawn_once_with_two_lines() -> None:
     assert len(box.findall(f"{SVG}rect")) == 2
 
 
+def test_a_plan_tells_rates_work_and_how_it_is_shared_out() -> None:
+    text = "SOURCE A(x: int) RATE 100\nSOURCE B(x: int)\nSELECT a.x FROM A a ; B b WHERE a.x = b.x"
+    found = " | ".join(texts(shown(weft.compile(text, language="eql"))[1]))
+    assert "100/s |" in found  # declared
+    assert "1/s?" in found  # assumed
+    assert re.search(r"strategy \w+, load of each of 8 lanes: 0\.\d+", found)
+    assert re.search(r"100/s, work [\d.]+/s", found)
+
+
+def test_a_mistake_does_not_take_the_colours_away() -> None:
+    found = highlighted("SELECT * FROM S WHERE A AS a FILTER FILTER a[x] = 'y' WITHIN 10 EVENTS -- why", "ceql")
+    for word in ("SELECT", "WITHIN", "10", "&#x27;y&#x27;", "-- why"):
+        assert f">{word}</span>" in found
+
+
 def test_circles_are_drawn() -> None:
     boxes = [Box((name,)) for name in "abc"]
     picture = ElementTree.fromstring(graph_svg(boxes, [Arrow(0, 1), Arrow(1, 2), Arrow(2, 0), Arrow(1, 1)], "circle"))
@@ -212,7 +229,7 @@ def test_many_matches_and_events_are_bounded_and_counted() -> None:
     long = [{"type": "A", "ts": n, "x": 1} for n in range(500)] + [{"type": "B", "ts": 500, "x": 1}]
     picture = ElementTree.fromstring(weft.detect(long, "SELECT MAX * WHERE A+ AS a ; B AS b").timeline())
     assert "301 more events of these matches" in " ".join(texts(picture))
-    assert len([g for g in picture.iter(f"{SVG}g") if g.find(f"{SVG}circle") is not None]) == MOST_EVENTS
+    assert len([g for g in picture.iter(f"{SVG}g") if g.get("class", "").startswith("weft-at-")]) == MOST_EVENTS
 
 
 def test_no_matches_are_said() -> None:
@@ -258,6 +275,18 @@ def test_every_kind_of_result_has_a_timeline() -> None:
     for wrong in (7, "fire.ceql", [7]):
         with pytest.raises(weft.UsageError, match="draws matches"):
             weft.timeline(wrong)
+
+
+def test_matches_are_arcs_and_lanes_are_types_or_variables() -> None:
+    scene = weft.detect(EVENTS, PAIRS)._shown()
+    by_type, by_variable = (ElementTree.fromstring(timeline_svg(scene, lanes)) for lanes in ("type", "variable"))
+    for picture in (by_type, by_variable):
+        arcs = [
+            g.findall(f"{SVG}path") for g in picture.iter(f"{SVG}g") if g.get("class", "").startswith("weft-match-")
+        ]
+        assert [len(own) for own in arcs] == [1, 1]
+    assert {"A", "B", "C"} <= set(texts(by_type))
+    assert {"A", "B", "C"}.isdisjoint(texts(by_variable))
 
 
 def test_what_events_say_does_not_become_markup() -> None:

@@ -83,12 +83,6 @@ def test_all_languages_are_checked_planned_tried_and_explained(bench: Workbench,
     assert bench.why(source, Sample(rows=ROWS), tried.matches[0]["positions"])[0].matched
 
 
-def test_words_to_complete_are_names_and_keywords(bench: Workbench) -> None:
-    words = bench.check(Source("-- a comment\n" + PAIR, "ceql")).words
-    assert {"A", "B", "a", "b", "x", "SELECT", "PARTITION"} <= set(words)
-    assert "comment" not in words
-
-
 def test_samples_are_json_lines_csv_or_a_file(bench: Workbench) -> None:
     fire = bench.program("fire/fire.ceql")
     assert bench.try_program(fire, Sample(file="fire/sensors.jsonl")).total == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import keyword
+import re
 import token as python_tokens
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,14 @@ _STYLES = {
 }
 _KINDS = {"STRING": "string", "NUMBER": "number", "COMMENT": "comment"}
 _NAMES = frozenset({"NAME", "DOTTED", "QUALIFIED", "PARAMETER", "BLOCK"})
+_LOOKS = re.compile(
+    r"""(?P<comment>(?:--|//)[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?)
+      |(?P<string>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")
+      |(?P<word>[^\W\d]\w*)
+      |(?P<number>\d+(?:\.\d+)?)""",
+    re.VERBOSE,
+)
+_SMALL = frozenset({"step", "tesla", "epn"})  # whose words are written in small letters
 Piece = tuple[str, int, int]  # a kind, and the text from here to there
 
 
@@ -44,7 +53,10 @@ def pieces(text: str, language: str) -> Iterator[Piece]:
     while begin < len(text):
         tokens, stop = _tokens(text[begin:], language)
         end = len(text) if stop is None else text.rfind("\n\n", begin, begin + stop)
-        if end <= begin:
+        if end <= begin:  # a mistake: what comes behind it is told by its looks
+            wrong = begin + (stop or 0)
+            yield from _words([token for token in tokens if begin + (token.end_pos or 0) <= wrong], text, begin, wrong)
+            yield from _by_looks(text, wrong, language)
             return
         yield from _words([token for token in tokens if begin + (token.end_pos or 0) <= end], text, begin, end)
         begin = end + len(text[end:]) - len(text[end:].lstrip())
@@ -74,6 +86,23 @@ def _words(tokens: Sequence[lark.Token], text: str, begin: int, end: int) -> Ite
     yield from _comments(text, done, end)
 
 
+def _by_looks(text: str, begin: int, language: str) -> Iterator[Piece]:
+    """The words of a text that cannot be parsed: every word of the language counts as such."""
+    known = _every_word(language)
+    for found in _LOOKS.finditer(text, begin):
+        kind = str(found.lastgroup)
+        if kind != "word":
+            yield kind, *found.span()
+        elif found[0].lower() in known:
+            yield "keyword", *found.span()
+
+
+@cache
+def _every_word(language: str) -> frozenset[str]:
+    names = (terminal.name for terminal in _parser(language).terminals)
+    return frozenset(word.lower() for name in names if name not in _NAMES for word in _spelled(language, name))
+
+
 def _is_keyword(token: lark.Token) -> bool:
     return token.type not in _NAMES and token.value[:1].isalpha()
 
@@ -84,10 +113,26 @@ def _comments(text: str, begin: int, end: int) -> Iterator[Piece]:
         yield "comment", begin + len(gap) - len(gap.lstrip()), begin + len(gap.rstrip())
 
 
-def words_of_grammar(language: str) -> list[str]:
-    """The words that the grammar of a language names."""
-    values = (str(terminal.pattern.value) for terminal in _parser(language).terminals)
-    return sorted({value for value in values if value.isalpha() and len(value) > 1})
+def expected_words(text: str, language: str) -> list[str]:
+    """The language's words that can stand behind a text; all of them if the text is wrong before its end."""
+    try:
+        parser = _parser(language).parse_interactive(text)
+        parser.exhaust_lexer()
+        accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    except lark.UnexpectedInput:
+        accepted = {terminal.name for terminal in _parser(language).terminals}
+    found = (word for name in sorted(accepted - _NAMES) for word in _spelled(language, name))
+    return list(dict.fromkeys(word.lower() if language in _SMALL else word.upper() for word in found))
+
+
+@cache
+def _spelled(language: str, name: str) -> tuple[str, ...]:
+    """The words that a terminal stands for; symbols, numbers and texts are none."""
+    terminal = next((one for one in _parser(language).terminals if one.name == name), None)
+    if terminal is None or name in _KINDS:
+        return ()
+    (spelled, *_) = re.split(r"\\b|\(\?[=!]|\\s", str(terminal.pattern.value))
+    return tuple(re.findall(r"[A-Za-z]{2,}", spelled))
 
 
 @cache

@@ -1,28 +1,66 @@
-"""A plan as boxes and arrows: what is read on the left, operators in between, each once, and queries on the right."""
+"""A plan as boxes and arrows: what is read on the left, operators in between, each once, and queries on the right.
+
+Boxes also tell what is expected: events per second, the work of operators, and how queries are shared out to lanes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from weft.algebra.composites import Source
-from weft.algebra.query import AnyQuery
+from weft.algebra.composites import Composite, Source
+from weft.algebra.query import AnyQuery, Program
 from weft.algebra.situations import SituationQuery
 from weft.algebra.text.program import to_text
 from weft.algebra.text.situations import context_text
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.svg import element, escaped, shortened
+from weft.optimizer.cost import Costs, known_of
 from weft.plan.graph_text import node_text
 from weft.plan.operators import AutomatonOp, GraphOp, Plan, RulesOp, SituationOp
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.text import strategies
+from weft.plan.partitioning.work import operators_of
 from weft.plan.rules import shapes_of
 from weft.plan.text import atom_text, state_text
 
 MOST_BOXES = 120
+EVERY = "every event"
 LONGEST = 56  # letters of a line
 
 
-def plan_svg(plan: Plan) -> str:
+@dataclass(frozen=True)
+class Expected:
+    """What is expected before events come: rates and work, and how each query is shared out, by name."""
+
+    costs: Costs
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+    def rate_text(self, type_: str) -> str:
+        """How often events of a type come; `?` where nobody has said."""
+        rate, origin = self.costs.statistics.rate(type_)
+        return f"{rate:,.4g}/s" + ("?" if origin == "default" else "")
+
+    def operator_text(self, pattern: Composite) -> str:
+        """How often a pattern occurs, and its operator's work."""
+        profile = self.costs.profile(pattern)
+        return f"{profile.rate:,.4g}/s, work {profile.work:,.4g}/s"
+
+    def query_lines(self, query: AnyQuery) -> list[str]:
+        """The work of a query, and its strategy."""
+        work = sum(operators_of(query, self.costs).values())
+        return [f"work {work:,.4g}/s", *([self.shared[query.name]] if query.name in self.shared else [])]
+
+
+def expected(program: Program, lanes: int = MANY_LANES) -> Expected:
+    """What is expected of a program as it runs."""
+    told = strategies(program, AUTO, lanes)
+    return Expected(Costs(known_of(program)), {program.queries[number].name: text for number, text in told.items()})
+
+
+def plan_svg(plan: Plan, told: Expected | None = None) -> str:
     """The plan as SVG; one of very many operators as a sentence."""
-    sketch = Sketch(plan)
+    sketch = Sketch(plan, told)
     if not sketch.boxes:
         return ""
     if len(sketch.boxes) > MOST_BOXES:
@@ -34,7 +72,8 @@ def plan_svg(plan: Plan) -> str:
 class Sketch:
     """The boxes and arrows of a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, told: Expected | None = None) -> None:
+        self._told = told
         self.boxes: list[Box] = []
         self.arrows: list[Arrow] = []
         self._places: dict[tuple[str, str], int] = {}
@@ -70,7 +109,8 @@ class Sketch:
         first = len(self.boxes)
         for number, node in enumerate(graph.nodes):
             kind = "input" if isinstance(node.pattern, Source) else "operator"
-            self.boxes.append(_box(_wrapped(node_text(graph, number)), kind, is_shared=graph.uses[number] > 1))
+            lines = [*_wrapped(node_text(graph, number)), *self._expected(node.pattern)]
+            self.boxes.append(_box(lines, kind, is_shared=graph.uses[number] > 1))
             self.arrows += [Arrow(first + place, first + number) for place in node.inputs]
         for number, node in enumerate(graph.nodes):
             if isinstance(node.pattern, Source) and node.pattern.type in self._defined:
@@ -99,6 +139,13 @@ class Sketch:
                 self.arrows += [Arrow(self._type(type_), number) for type_ in rule.types]
                 self.arrows.append(Arrow(number, self._query(rule)))
 
+    def _expected(self, pattern: Composite) -> list[str]:
+        if self._told is None:
+            return []
+        return [
+            self._told.rate_text(pattern.type) if isinstance(pattern, Source) else self._told.operator_text(pattern)
+        ]
+
     # -- what is read, and what comes out ---------------------------------------------------------
 
     def _sources(self, query: AnyQuery) -> Iterator[int]:
@@ -106,7 +153,7 @@ class Sketch:
         types = dict.fromkeys(query.reads)
         own = [type_ for type_ in types if type_ not in self._defined]
         if own or not types:
-            yield self._place("input", ", ".join(own) or "every event", "input")
+            yield self._place("input", ", ".join(own) or EVERY, "input")
         yield from (self._type(type_) for type_ in types if type_ in self._defined)
 
     def _type(self, type_: str) -> int:
@@ -114,7 +161,8 @@ class Sketch:
 
     def _query(self, query: AnyQuery, more: Iterable[str] = ()) -> int:
         number = self._place("query", query.defines, "output")
-        lines = (query.defines, *more)
+        told = [] if self._told is None else self._told.query_lines(query)
+        lines = (query.defines, *more, *told)
         if len(lines) > 1:
             self.boxes[number] = _box(lines, "output")
         return number
@@ -122,8 +170,13 @@ class Sketch:
     def _place(self, space: str, name: str, kind: str) -> int:
         if (space, name) not in self._places:
             self._places[space, name] = len(self.boxes)
-            self.boxes.append(_box(_wrapped(name), kind))
+            rates = [] if self._told is None or kind != "input" else [self._rates(name)]
+            self.boxes.append(_box([*_wrapped(name), *rates], kind))
         return self._places[space, name]
+
+    def _rates(self, name: str) -> str:
+        assert self._told is not None
+        return "" if name == EVERY else ", ".join(self._told.rate_text(type_) for type_ in name.split(", "))
 
 
 def _box(lines: Iterable[str], kind: str = "operator", *, is_shared: bool = False) -> Box:

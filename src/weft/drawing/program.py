@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.algebra.query import Program
 from weft.drawing.highlighting import highlighted
-from weft.drawing.plan import plan_svg
+from weft.drawing.plan import expected, plan_svg
 from weft.drawing.svg import MONO, element, escaped
 from weft.errors import WeftError
 from weft.optimizer.pipeline import optimize
@@ -24,6 +24,7 @@ def program_html(program: Program) -> str:
 
 def _picture(program: Program) -> str:
     try:
-        return plan_svg(plan(optimize(program)))
+        optimized = optimize(program)
+        return plan_svg(plan(optimized), expected(optimized))
     except WeftError as problem:
         return element("p", escaped(problem))

@@ -1,34 +1,39 @@
-"""Matches as a picture: the events in lanes, and under them a line for each match that joins its events."""
+"""Matches as a picture: the events in lanes, and under them the arcs of each match that join its events.
+
+Marks and arcs have classes, `weft-at-POSITION` and `weft-match-NUMBER`, by which a page finds them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
+from typing import Literal
 
 from weft.drawing.scene import Found, Moment, Scene, Seen
-from weft.drawing.svg import COLOURS, FAINT, INK, LINE, PAPER, drawing, element, escaped, shortened, words
+from weft.drawing.svg import COLOURS, FAINT, INK, LINE, PAPER, drawing, element, escaped, path, shortened, words
 
 WIDTH = 880
 RIGHT = 34
 LETTER = 6.2  # of a small text, in width
-LANE, LABEL, MATCH = 34, 13, 34  # heights of a lane, of a line of text in it, and of a match
+LANE, LABEL, MATCH, ARC = 34, 13, 42, 16  # heights of a lane, of a line of text in it, of a match and its arcs
 NEAR = 9.0  # pixels between marks that can still be told apart
 MOST_ATTRIBUTES = 3  # written under an event
+LaneBy = Literal["type", "variable"]
 
 
-def timeline_svg(scene: Scene) -> str:
-    """The scene as SVG."""
-    return _Timeline(scene).svg()
+def timeline_svg(scene: Scene, lanes: LaneBy = "type") -> str:
+    """The scene as SVG, with a lane for each type of events, or for each variable of the matches."""
+    return _Timeline(scene, lanes).svg()
 
 
 class _Timeline:
     """The places of everything in the picture: events have an x, lanes and matches a y."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, lanes: LaneBy) -> None:
         self._scene = scene
         self._events = [scene.events[position] for position in sorted(scene.events)]
-        self._lane_of = _lanes(scene, self._events)
+        self._lane_of = _lanes(scene, self._events, lanes)
         used = (position for match in scene.matches for own in match.bindings.values() for position in own)
         shown = [*(at for at in used if at in self._lane_of), *self._lane_of]
         self._lanes = list(dict.fromkeys(self._lane_of[position] for position in shown))
@@ -48,7 +53,8 @@ class _Timeline:
         bottom = self._first_match + len(self._scene.matches) * MATCH - 8
         parts = [*self._guides(), *self._lane_lines(), *self._axis()]
         for number, match in enumerate(self._scene.matches):
-            parts += self._match(match, self._first_match + number * MATCH + 10)
+            drawn = self._match(match, self._first_match + number * MATCH + 10)
+            parts.append(element("g", *drawn, class_=f"weft-match-{number}"))
         parts += map(self._mark, self._events)
         note = _note(self._scene, self._scale)
         if note:
@@ -139,15 +145,18 @@ class _Timeline:
         for number, text in enumerate(_labels(seen)[: self._lines]):
             shade = INK if is_part else "#8c959f"
             shown.append(_label(text, x, y + 20 + LABEL * number, shade))
-        return element("g", *shown)
+        return element("g", *shown, class_=f"weft-at-{seen.position}")
 
     def _match(self, match: Found, y: float) -> Iterable[str]:
         places = [position for position in match.positions if position in self._x]
         yield words(shortened(match.query, 24), 16, y + 4, size=13, font_weight=600)
         if not places:
             return
-        ends = {"x1": self._x[places[0]], "x2": self._x[places[-1]]}
-        yield element("line", **ends, y1=y, y2=y, stroke=INK, stroke_width=2, stroke_linecap="round")
+        for left, right in pairwise(self._x[position] for position in places):
+            bend = min(ARC, (right - left) / 2)
+            middle = f"{left + bend:.1f} {y + bend:.1f} {right - bend:.1f} {y + bend:.1f}"
+            line = f"M{left:.1f} {y:.1f}C{middle} {right:.1f} {y:.1f}"
+            yield path(line, INK, stroke_width=2, stroke_linecap="round")
         done = 0.0
         for position in places:
             x = self._x[position]
@@ -159,9 +168,9 @@ class _Timeline:
                 done = x + half + 4
 
 
-def _lanes(scene: Scene, events: Sequence[Seen]) -> dict[int, str]:
-    """The lane of each event: its type, or the first variable that has it if types are not known."""
-    if all(seen.type is not None for seen in events):
+def _lanes(scene: Scene, events: Sequence[Seen], lanes: LaneBy) -> dict[int, str]:
+    """The lane of each event: its type, or the first variable that has it if that is asked, or types are not known."""
+    if lanes == "type" and all(seen.type is not None for seen in events):
         return {seen.position: str(seen.type) for seen in events}
     names: dict[int, str] = {}
     for match in scene.matches:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from weft.errors import InputError, ProgramError, UsageError, WeftError
 from weft.workbench.checking import Checked, Planned
+from weft.workbench.completion import Completion
 from weft.workbench.project import ProgramFile
 from weft.workbench.service import RunDetail, RunInfo, Source, TestReport, Workbench
 from weft.workbench.trying import Sample, Tried
@@ -26,6 +27,12 @@ class ProgramText(BaseModel):
     def source(self) -> Source:
         """As the service takes it."""
         return Source(self.text, self.language, self.path)
+
+
+class Unfinished(ProgramText):
+    """And the place in the text, a number of characters, that is asked about."""
+
+    position: int = Field(ge=0)
 
 
 class SampleEvents(BaseModel):
@@ -105,8 +112,13 @@ def api_router(bench: Workbench) -> APIRouter:
 
     @router.post("/check", tags=["programs"])
     def check(given: ProgramText) -> Checked:
-        """Mistakes and doubts in a program, colours, and words that may come next."""
+        """Mistakes and doubts in a program, and its colours."""
         return bench.check(given.source())
+
+    @router.post("/complete", tags=["programs"])
+    def complete(given: Unfinished) -> Completion:
+        """Words, types, attributes and variables that may be meant at a position of a text."""
+        return bench.complete(given.source(), given.position)
 
     @router.post("/plan", tags=["programs"])
     def plan(given: ProgramText) -> Planned:

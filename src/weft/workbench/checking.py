@@ -1,23 +1,20 @@
-"""A program's text while it is written: findings, colours, words that may come next, the plan and the rewrites."""
+"""A program's text while it is written: findings, colours, the plan and the rewrites."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from weft.algebra.query import Program
 from weft.api import compile_beside, compile_with_findings
-from weft.drawing.highlighting import pieces, words_of_grammar
-from weft.drawing.plan import plan_svg
+from weft.drawing.highlighting import pieces
+from weft.drawing.plan import expected, plan_svg
 from weft.errors import Diagnostic, WeftError
-from weft.languages import LANGUAGES
 from weft.optimizer.pipeline import trace
 from weft.optimizer.report import trace_text
+from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.text import sharing_lines
 from weft.plan.planner import plan
 from weft.plan.text import plan_text
-
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-MOST_WORDS = 200
 
 
 @dataclass(frozen=True)
@@ -45,11 +42,10 @@ class Colour:
 
 @dataclass(frozen=True)
 class Checked:
-    """What is known of a text. `words` are those that may be meant next."""
+    """What is known of a text."""
 
     findings: list[Finding]
     colours: list[Colour]
-    words: list[str]
     queries: list[str] = field(default_factory=list)
 
     @property
@@ -81,7 +77,7 @@ def compiled(text: str, language: str, stem: str = "q") -> tuple[Program | None,
 def check(text: str, language: str, stem: str = "q") -> Checked:
     """What `weft check` finds in a text, and how it is coloured."""
     if not text.strip():
-        return Checked([], [], keywords(language))
+        return Checked([], [])
     program, found = compiled(text, language, stem)
     size = len(text)
     findings = [
@@ -98,8 +94,7 @@ def check(text: str, language: str, stem: str = "q") -> Checked:
         for one in found
     ]
     names = [] if program is None else list(program.names)
-    parts = colours(text, language)
-    return Checked(findings, parts, words(text, language, parts), names)
+    return Checked(findings, colours(text, language), names)
 
 
 def colours(text: str, language: str) -> list[Colour]:
@@ -110,30 +105,16 @@ def colours(text: str, language: str) -> list[Colour]:
         return []
 
 
-def keywords(language: str) -> list[str]:
-    """The words of a language, those that a text may start with first."""
-    first = sorted(next(one.keywords for one in LANGUAGES if one.name == language))
-    others = sorted({word.upper() if first[0].isupper() else word for word in words_of_grammar(language)})
-    return list(dict.fromkeys([*first, *others]))
-
-
-def words(text: str, language: str, parts: list[Colour]) -> list[str]:
-    """What may be completed: the names that the text has (types, attributes, variables), and the language's words."""
-    covered = [(part.start, part.end) for part in parts]
-    names = [
-        found[0] for found in WORD.finditer(text) if not any(start <= found.start() < end for start, end in covered)
-    ]
-    return list(dict.fromkeys([*names, *keywords(language)]))[:MOST_WORDS]
-
-
-def planned(text: str, language: str, stem: str = "q") -> Planned:
-    """The plan of a program that is right; else nothing."""
+def planned(text: str, language: str, stem: str = "q", lanes: int = MANY_LANES) -> Planned:
+    """The plan of a program that is right, shared out to so many lanes; else nothing."""
     program, _ = compiled(text, language, stem)
     if program is None:
         return Planned("", "", [])
     try:
         found = trace(program)
         chosen = plan(found.program)
+        picture = plan_svg(chosen, expected(found.program, lanes))
+        text = plan_text(chosen, sharing_lines(found.program, AUTO, lanes))
     except WeftError as problem:
         return Planned("", str(problem), [])
-    return Planned(plan_svg(chosen), plan_text(chosen), trace_text(found).splitlines())
+    return Planned(picture, text, trace_text(found).splitlines())

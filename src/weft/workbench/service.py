@@ -14,6 +14,8 @@ from weft.running import registry
 from weft.running.metrics import metrics_text
 from weft.workbench import checking, cluster, trying
 from weft.workbench.checking import Checked, Planned
+from weft.workbench.completion import Completion, complete
+from weft.workbench.completion.seen import types_in
 from weft.workbench.in_process import InProcess, InProcessRuns
 from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, TEST_ENDING, ProgramFile, Project
 from weft.workbench.trying import Sample, Tried
@@ -115,6 +117,12 @@ class Workbench:
         """How a program would run."""
         _known(source.language)
         return checking.planned(source.text, source.language, source.stem)
+
+    def complete(self, source: Source, position: int) -> Completion:
+        """What may be meant at a position: words of the language, names of the text and of the events beside it."""
+        beside = Path(source.path).parent if source.path else Path()
+        files = [self.project.path(file) for file in self.event_files() if Path(file).parent == beside]
+        return complete(source.text, _known(source.language), position, types_in(files))
 
     # ------------------------------------------------------------ trying
 

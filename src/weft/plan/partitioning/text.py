@@ -38,6 +38,18 @@ def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Stati
         yield from _wrapped(_others(group, own[0], costs, lanes))
 
 
+def strategies(program: Program, strategy: str, lanes: int, statistics: Statistics | None = None) -> dict[int, str]:
+    """By number of a query: its strategy, and the load of its lanes."""
+    costs = Costs(known_of(program, statistics))
+    fed_by = feeders(program.queries)
+    families = families_of(program.queries, fed_by)
+    told: dict[int, str] = {}
+    for group in share_out(program.queries, fed_by, strategy, lambda: costs, lanes):
+        own = [family for family in families if set(family.numbers) <= set(group.queries)]
+        told |= dict.fromkeys(group.queries, f"strategy {group.split.strategy}, {_loads(group, own, costs, lanes)}")
+    return told
+
+
 def _wrapped(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT + "  ")
 

@@ -36,12 +36,13 @@ def work_of(family: Family, costs: Costs) -> Work:
     operators: dict[str, float] = {}
     sources: dict[str, float] = {}
     for query in family.queries:
-        operators |= _operators(query, costs)
+        operators |= operators_of(query, costs)
         sources |= {type_: costs.statistics.rate(type_).value for type_ in query.reads if type_ not in defined}
     return Work(operators, sources)
 
 
-def _operators(query: AnyQuery, costs: Costs) -> dict[str, float]:
+def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
+    """The operators of a query, by a text that equal ones share, with the work of each."""
     if isinstance(query, CompositeQuery):
         found = costs.operators([query.pattern]).items()
         return {text: profile.work for text, (node, profile) in found if not isinstance(node, Source)}

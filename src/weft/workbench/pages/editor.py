@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 
 from nicegui import ui
@@ -12,7 +13,32 @@ from weft.workbench.service import Source, Workbench
 
 PAUSE = 0.35  # seconds without a key after which the text is looked at
 LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN"}
-MOST_WORDS = 40
+# The editor asks the service for words while one types; what comes back is shown as text.
+COMPLETING = """
+import("nicegui-codemirror").then(async (CM) => {
+  const element = getElement(NUMBER);
+  await element.editorPromise;
+  const kinds = {keyword: "keyword", type: "class", stream: "namespace", attribute: "property", variable: "variable",
+                 unit: "constant", value: "enum"};
+  const source = async (context) => {
+    const text = context.state.doc.toString();
+    const before = text.slice(0, context.pos);
+    if (!context.explicit && !/[\\p{L}\\p{N}_$.\\[]$/u.test(before)) return null;
+    const asked = {text, ...window.weftEditing, position: [...before].length};
+    const answer = await fetch("/api/complete", {
+      method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify(asked),
+    });
+    if (!answer.ok) return null;
+    const {start, words} = await answer.json();
+    const options = words.map((one, number) => (
+      {label: one.word, type: kinds[one.kind], detail: one.of || one.kind, boost: Math.max(-99, 50 - number)}
+    ));
+    return {from: [...text].slice(0, start).join("").length, options, validFor: /^[\\p{L}\\p{N}_$]*$/u};
+  };
+  const offered = CM.EditorState.languageData.of(() => [{autocomplete: source}]);
+  element.editor.dispatch({effects: CM.StateEffect.appendConfig.of(offered)});
+});
+"""
 
 
 class ProgramEditor:
@@ -30,7 +56,7 @@ class ProgramEditor:
         self.text = ui.codemirror(source.text, theme="githubLight", line_wrapping=True, on_change=self._soon)
         self.text.classes("w-full").style("height: 300px; border: 1px solid #d8dee4; border-radius: 6px")
         self.findings = ui.column().classes("w-full gap-1").props('data-testid="findings"')
-        self.words = ui.row().classes("w-full gap-1")
+        ui.run_javascript(COMPLETING.replace("NUMBER", str(self.text.id)))
         self._timer = ui.timer(PAUSE, self.look, once=False, active=True)
 
     @property
@@ -52,6 +78,8 @@ class ProgramEditor:
         """Check what is written."""
         self._timer.deactivate()
         source = self.source
+        about = json.dumps({"language": source.language, "path": source.path})
+        ui.run_javascript(f"window.weftEditing = {about}")
         checked = await asked(self._bench.check, source)
         if checked is None or source != self.source:
             return
@@ -78,11 +106,3 @@ class ProgramEditor:
                 text = f"{finding.line}:{finding.column}  {finding.message}{hint}"
                 colour = "#cf222e" if finding.severity == "error" else "#9a6700"
                 ui.label(text).classes("weft-mono").style(f"color: {colour}")
-        self.words.clear()
-        with self.words:
-            for word in checked.words[:MOST_WORDS]:
-                chip = ui.chip(word, on_click=lambda word=word: self._add(word))
-                chip.props("dense outline square color=grey-7").classes("weft-mono")
-
-    def _add(self, word: str) -> None:
-        self.text.value = f"{self.text.value.rstrip()} {word} "

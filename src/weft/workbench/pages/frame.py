@@ -23,6 +23,8 @@ body { background: #f6f8fa; color: #24292f; }
 .weft-picture { overflow: auto; max-height: 420px; }
 .weft-picture svg { max-width: none; }
 .cm-editor { font-size: 13.5px; }
+.cm-completionIcon { display: none; }
+.cm-tooltip-autocomplete .cm-completionDetail { float: right; margin-left: 2em; color: #6e7781; }
 .weft-keyword { color: #cf222e; font-weight: 600; }
 .weft-string { color: #0a3069; }
 .weft-number { color: #0550ae; }
