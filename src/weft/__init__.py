@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     )
     from weft.detection import Detection, timeline
     from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
-    from weft.live_program import Deployment, LiveProgram, Matches, live
+    from weft.live_matches import Deployment, Matches
+    from weft.live_program import LiveProgram, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
+    from weft.plan.changes import Change
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
     from weft.runtime.matches import Match
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AfterMatch",
+    "Change",
     "DataWarning",
     "Deployment",
     "Detection",
@@ -91,8 +94,10 @@ _MODULES = {
     ),
     "weft.detection": ("Detection", "timeline"),
     "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
-    "weft.live_program": ("Deployment", "LiveProgram", "Matches", "live"),
+    "weft.live_matches": ("Deployment", "Matches"),
+    "weft.live_program": ("LiveProgram", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
+    "weft.plan.changes": ("Change",),
     "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),
     "weft.runtime.events": ("Rejected",),

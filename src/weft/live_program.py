@@ -7,83 +7,36 @@ sees nothing more. Neither changes what the others find.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
-
-import pyarrow as pa
+from typing import Any, Self
 
 from weft import inputs
-from weft.algebra.query import Program
+from weft.algebra.query import AnyQuery, Program
+from weft.algebra.stored import program_from_plain, program_to_plain
 from weft.api import Known, Programs, Schema, choices, compile_with_findings, report_rejected, together
+from weft.connectors.saved import read_saved, write_saved
 from weft.connectors.writers import MatchFile
-from weft.detection import scene_in
-from weft.drawing.matches import matches_html
-from weft.errors import Diagnostic, UsageError, did_you_mean
+from weft.errors import Diagnostic, InputError, UsageError, did_you_mean
 from weft.languages.content.lower import Fields, compile_filter
 from weft.languages.defined import Defined, defined_types
+from weft.live_matches import Deployment, Matches, Queue
 from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.plan.changes import Change, changed
 from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.results.event_keys import EventKeys
+from weft.runtime.running import pages_below, pages_under
+from weft.runtime.structure import with_name
 from weft.runtime.subscriptions import EVERY_TYPE, Subscription, Subscriptions
-from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_arrow
+from weft.schema import Catalog
 
 EMPTY = Program("", ())
-
-
-@runtime_checkable
-class Queue(Protocol):
-    """What matches can be put into without waiting, as `queue.Queue` and `asyncio.Queue` are."""
-
-    def put_nowait(self, item: Any, /) -> object:
-        """Put it in, or raise an error."""
-
-
-class Matches:
-    """Matches in match order; they are made into objects, or into a table, when asked for."""
-
-    def __init__(self, found: Sequence[MatchBatch], names: Sequence[str], keys: KeyWords | None = None) -> None:
-        self._found = found
-        self._names = names
-        # Keys of events are forgotten later: what is made of them is made now.
-        self._table = None if keys is None else to_arrow(found, names, keys)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._found))
-
-    def __iter__(self) -> Iterator[Match]:
-        return rows_to_matches(self.to_arrow())
-
-    def to_arrow(self) -> pa.Table:
-        """One row for each match, with the columns that `weft match` writes."""
-        return to_arrow(self._found, self._names) if self._table is None else self._table
-
-    def _repr_html_(self) -> str:
-        return matches_html(scene_in(self))
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} match{'es' * (len(self) != 1)}>"
-
-
-class Deployment:
-    """What was deployed at once; it can be removed as one."""
-
-    def __init__(self, program: Program, deployed: Sequence[Deployed]) -> None:
-        self.program = program
-        self.deployed = deployed
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its queries; a rule's is the type that it defines."""
-        return self.program.names
-
-    def __repr__(self) -> str:
-        return f"<Deployment of {', '.join(self.names)}>"
+SAVED = 1  # the layout of saved programs: another number for another one
 
 
 class LiveProgram:
@@ -109,6 +62,7 @@ class LiveProgram:
         self._lock = threading.RLock()
         self._is_at_work = False
         self._is_finished = False
+        self._pages: dict[str, bytes] = {}  # of the state as it was saved last: the next time only what changed is made
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -229,7 +183,116 @@ class LiveProgram:
         """Remove queries, by name or as they were deployed. Rules go by the type they define, or by their label."""
         with self._lock:
             self._deployments.remove(self._meant(what))
-            self._set(replace(self.program, queries=tuple(d.query for d in self._deployments.present)))
+            left = {id(deployed.query) for deployed in self._deployments.present}
+            self._set(replace(self.program, queries=tuple(q for q in self.program.queries if id(q) in left)))
+
+    def change(self, program: Programs) -> Change:
+        """Let another program take the place of the one that runs; what it says of each query is given back.
+
+        Queries that stay the same keep their state, under another name too; the others begin with the next event, and
+        those that are not in it end. Nothing is lost or doubled for queries that stay. Subscriptions stay.
+        """
+        with self._lock:
+            wanted = together(program)
+            if self.program.queries and wanted.time_unit != self.program.time_unit:
+                raise UsageError("the programs count time in different units: compile them with one time_unit")
+            change = changed(self.program.queries, wanted.queries)
+            self._deployments.check(wanted)
+            gone = {id(self.program.queries[place]) for place in change.gone}
+            self._deployments.remove([one for one in self._deployments.present if id(one.query) in gone])
+            if change.renamed:
+                self._rename(change.renamed)
+            stays = [with_name(self.program.queries[place], change.renamed) for place, _ in change.stays]
+            kept = replace(self.program, queries=tuple(self._running(query) for query in stays))
+            addition = replace(wanted, queries=tuple(wanted.queries[place] for place in change.begins))
+            both = kept.extended(replace(addition, catalog=Catalog())) if addition.queries else kept
+            added = both.queries[len(kept.queries) :]
+            if added:
+                self._deployments.deploy(replace(addition, queries=added))
+            places = [*(place for _, place in change.stays), *change.begins]
+            ordered = [query for _, query in sorted(zip(places, both.queries, strict=True), key=lambda item: item[0])]
+            self._set(replace(wanted, queries=tuple(ordered)))
+            return change
+
+    def _running(self, query: AnyQuery) -> AnyQuery:
+        """The query as it is deployed: the very one."""
+        return next(one.query for one in self._deployments.present if one.query == query)
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        pages, structure = pages_below("matcher/", self._snapshot()), self._deployments.structure()
+        self._deployments.restore(structure, pages, self.program.time_unit, names)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write all that runs and what it waits for to a file, from which `weft.live.load` goes on.
+
+        Subscriptions are not saved: they are this process's.
+        """
+        with self._lock:
+            if self._is_at_work:
+                raise UsageError("a receiver cannot save: save when this push is done")
+            about = {
+                "version": SAVED,
+                "program": program_to_plain(self.program),
+                "events": self.events,
+                "rejected": self.rejected,
+                "since": self._since,
+                "columns": [self._time, self._type, self._order, self._keys.names],
+                "finished": self._is_finished,
+                "deployments": self._deployments.structure(),
+            }
+            write_saved(path, about, self._snapshot())
+
+    def _snapshot(self) -> dict[str, bytes]:
+        """All pages of the state."""
+        pages = pages_under("matcher/", self._deployments.snapshot()) | pages_under("keys/", self._keys.snapshot())
+        self._pages.update({name: page for name, page in pages.items() if page is not None})
+        for name in [name for name, page in pages.items() if page is None]:
+            self._pages.pop(name, None)
+        return self._pages
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        program: Programs | None = None,
+        *,
+        rejects: list[Rejected] | None = None,
+        optimize: bool = True,
+        statistics: Known = None,
+    ) -> LiveProgram:
+        """A program that goes on where the one stood that was saved; with another `program`, changed to that.
+
+        See `change` for what is kept then. `rejects`, `optimize` and `statistics` are as for `weft.live`.
+        """
+        about, pages = read_saved(path)
+        try:
+            if about["version"] != SAVED:
+                raise UsageError(f"{path} was saved by another version of weft, whose state this one cannot read")
+            time, type_, order, key = about["columns"]
+            running = cls(time, type_, rejects, choices(optimize, statistics), order, key)
+            running._set(program_from_plain(about["program"]))
+            running._deployments.restore(
+                about["deployments"], pages_below("matcher/", pages), running.program.time_unit
+            )
+            running._set(running._with_running_queries())
+            running._keys.load(pages_below("keys/", pages))
+            running.events, running.rejected = about["events"], about["rejected"]
+            running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
+            running._is_finished, running._pages = about["finished"], pages
+        except (LookupError, ValueError, TypeError, AttributeError):
+            raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
+        if program is not None:
+            running.change(program)
+        return running
+
+    def _with_running_queries(self) -> Program:
+        """The program, with the queries as they are deployed in place of equal ones."""
+        left = [one.query for one in self._deployments.present]
+        queries = self.program.queries
+        found = [left.pop(next(at for at, other in enumerate(left) if other == query)) for query in queries]
+        return replace(self.program, queries=tuple(found))
 
     def _set(self, program: Program) -> None:
         self.program = program
@@ -314,3 +377,6 @@ def live(
     if program is not None:
         running.deploy(program)
     return running
+
+
+live.load = LiveProgram.load  # type: ignore[attr-defined] # next to what it belongs to

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -44,6 +46,8 @@ class Story:
     lives: tuple[Life, ...]
     events: list[EventDict]
     cuts: frozenset[int]
+    way: str = "deploy"  # how queries come and go: one by one, or "change": by programs that take each other's place
+    saves: frozenset[int] = frozenset()  # positions at which it is saved, and goes on from there
 
 
 @st.composite
@@ -59,25 +63,56 @@ def stories(
         since, until = sorted(draw(st.tuples(st.sampled_from([0, 0, *range(len(events) + 1)]), places)))
         gone = until if draw(st.booleans()) else None
         lives.append(Life(replace(program, queries=queries, catalog=Catalog(), inputs=()), since, gone))
-    return Story(tuple(lives), events, frozenset(draw(st.sets(places, max_size=3))))
+    return draw(told_somehow(tuple(lives), events))
+
+
+@st.composite
+def told_somehow(draw: st.DrawFn, lives: tuple[Life, ...], events: list[EventDict]) -> Story:
+    places = st.frozensets(st.integers(0, len(events)), max_size=3)
+    return Story(lives, events, draw(places), draw(st.sampled_from(["deploy", "change"])), draw(places))
 
 
 def told(story: Story) -> dict[str, list[str]]:
     """What each query found."""
     changes = {place for life in story.lives for place in (life.since, life.until) if place is not None}
-    edges = sorted({0, len(story.events), *changes, *story.cuts})
+    edges = sorted({0, len(story.events), *changes, *story.cuts, *story.saves})
     found: list[weft.Match] = []
-    with weft.live() as running:
-        running_now: dict[Life, weft.Deployment] = {}
-        for at, until in pairwise([*edges, edges[-1]]):
-            for life in story.lives:
-                if life.until == at and life in running_now:
-                    running.remove(running_now.pop(life))
-                if life.since == at and life.until != at:
-                    running_now[life] = running.deploy(life.program)
-            found += running.push(story.events[at:until])
-        found += running.finish()
+    running, running_now = weft.live(), list[Life]()
+    for at, until in pairwise([*edges, edges[-1]]):
+        before = list(running_now)
+        running_now = [life for life in before if life.until != at]
+        running_now += [life for life in story.lives if life.since == at and life.until != at and life not in before]
+        if running_now != before:
+            alter(running, before, running_now, story.way)
+        if at in story.saves:
+            running = again(running)
+        found += running.push(story.events[at:until])
+    found += running.finish()
     return {name: keys(match for match in found if match.query == name) for name in names_of(story)}
+
+
+def alter(running: weft.LiveProgram, before: list[Life], now: list[Life], way: str) -> None:
+    """Let those lives be at work that are now."""
+    rules = any(query.is_rule for life in before for query in life.program.queries)  # which share their names
+    if now and (way == "change" or rules):
+        change = running.change([life.program for life in now])
+        assert not change.renamed
+        assert len(change.stays) == sum(len(life.program.queries) for life in now if life in before)
+        return
+    for life in before:
+        if life not in now:
+            running.remove(*life.program.names)
+    for life in now:
+        if life not in before:
+            running.deploy(life.program)
+
+
+def again(running: weft.LiveProgram) -> weft.LiveProgram:
+    """Another one, that goes on where this one is."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "saved"
+        running.save(place)
+        return weft.LiveProgram.load(place)
 
 
 def names_of(story: Story) -> list[str]:
@@ -156,7 +191,7 @@ def rule_stories(draw: st.DrawFn) -> Story:
     for rule in program.queries:
         since, until = sorted(draw(st.tuples(st.sampled_from([0, 0, *range(len(events) + 1)]), places)))
         lives.append(Life(replace(program, queries=(rule,)), since, until if draw(st.booleans()) else None))
-    return Story(tuple(lives), events, frozenset(draw(st.sets(places, max_size=3))))
+    return draw(told_somehow(tuple(lives), events))
 
 
 def bounded(life: Life) -> Rule:

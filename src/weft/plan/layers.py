@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weft.algebra.analysis.feeding import depths, feeders
@@ -53,35 +53,12 @@ class Layering:
     def _layer(self, units: Sequence[Unit], makers: Sequence[int], network: bool) -> Layer:
         places = sorted({place for unit in units for place in (*unit.told, *unit.silent)})
         told = {place for unit in units for place in unit.told}
-        return Layer(
-            tuple(self._operators(places, told, fed=bool(makers))),
+        return layer_of(
+            {self._numbers[place]: self._queries[place] for place in places},
+            frozenset(self._numbers[place] for place in places if place not in told),
             tuple(self._definers[place] for place in makers),
-            seen_types([self._queries[place] for place in places], fed=bool(makers)),
-            network,
+            network=network,
         )
-
-    def _operators(self, places: Sequence[int], told: Collection[int], *, fed: bool) -> Iterator[Operator]:
-        """The operators of queries that see the same events."""
-        composites: dict[int, CompositeQuery] = {}
-        rules: dict[int, Rule] = {}
-        for place in places:
-            number = self._numbers[place]
-            match self._queries[place]:
-                case Query() as query:
-                    yield AutomatonOp(number, query, build_automaton(query))
-                case SituationQuery() as query:
-                    keyed = None if fed else keyed_sequence(query.situation)
-                    yield SituationOp(number, query, search_of(query.situation) if keyed is None else keyed)
-                case CompositeQuery() as query:
-                    composites[number] = query
-                case Rule() as query:
-                    rules[number] = query
-        if composites:
-            graph = build_graph(list(composites.values()))
-            yield GraphOp(tuple(composites), graph if fed else with_chains(graph))
-        if rules:
-            silent = (self._numbers[place] for place in places if place not in told)
-            yield RulesOp(tuple(rules), tuple(rules.values()), frozenset(silent))
 
     # ---------------------------------------------------------------- units
 
@@ -131,3 +108,33 @@ class Layering:
             left = [unit for unit, is_ready in zip(left, ready, strict=True) if not is_ready]
             done.update(place for unit in now for place in unit.told)
             yield from now
+
+
+def layer_of(
+    queries: Mapping[int, AnyQuery], silent: frozenset[int], feeders: tuple[Definer, ...], *, network: bool
+) -> Layer:
+    """The layer of queries, by number, that see the same events: what `feeders` define, and the input."""
+    fed = bool(feeders)
+    return Layer(tuple(_operators(queries, silent, fed=fed)), feeders, seen_types(queries.values(), fed=fed), network)
+
+
+def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: bool) -> Iterator[Operator]:
+    """The operators of queries that see the same events."""
+    composites: dict[int, CompositeQuery] = {}
+    rules: dict[int, Rule] = {}
+    for number, query in queries.items():
+        match query:
+            case Query():
+                yield AutomatonOp(number, query, build_automaton(query))
+            case SituationQuery():
+                keyed = None if fed else keyed_sequence(query.situation)
+                yield SituationOp(number, query, search_of(query.situation) if keyed is None else keyed)
+            case CompositeQuery():
+                composites[number] = query
+            case Rule():
+                rules[number] = query
+    if composites:
+        graph = build_graph(list(composites.values()))
+        yield GraphOp(tuple(composites), graph if fed else with_chains(graph))
+    if rules:
+        yield RulesOp(tuple(rules), tuple(rules.values()), silent)

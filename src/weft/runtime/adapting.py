@@ -22,6 +22,7 @@ from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.measuring import Measure
 from weft.statistics import Statistics
+from weft.stored import Plain
 
 FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
 ENOUGH = 1 << 13  # events that rates are measured in
@@ -70,6 +71,23 @@ class Adapting:
     def stop(self) -> None:
         """Keep the forms that run now."""
         self._next_look = NEVER
+
+    def saved(self) -> Plain:
+        """What another one needs to go on, besides what it watches, as plain data. What was measured is not kept."""
+        leaving = None if self._leaving is None else [sorted(self._leaving[0]), self._leaving[1]]
+        return {
+            "seen": self._seen,
+            "next_look": self._next_look,
+            "leaving": leaving,
+            "before": sorted(self._before.items()),
+            "changes": self.changes,
+        }
+
+    def resume(self, saved: Plain) -> None:
+        """Go on from what another one has saved."""
+        self._seen, self._next_look, self.changes = saved["seen"], saved["next_look"], saved["changes"]
+        self._leaving = None if saved["leaving"] is None else (frozenset(saved["leaving"][0]), saved["leaving"][1])
+        self._before = dict(saved["before"])
 
     def drop(self, numbers: Collection[int]) -> set[int]:
         """Watch these queries no more; the numbers of their old forms that are still there."""

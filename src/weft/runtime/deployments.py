@@ -6,18 +6,20 @@ answer. Rules of all deployments run from the same tables, since they see what o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from weft.algebra.query import AnyQuery, Program
+from weft.algebra.stored import CLASSES
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
-from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
+from weft.runtime.structure import with_name
+from weft.stored import Plain, from_plain, to_plain
 
 
 @dataclass(eq=False)
@@ -37,8 +39,12 @@ class Deployments:
         self.present: list[Deployed] = []
         self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
         self._adapting: list[tuple[Adapting, list[Deployed]]] = []  # with the queries that each may change
-        self._matcher = Matcher(Plan(Program("", ()), (), (), (), frozenset()))
+        self._matcher = Matcher(NOTHING)
         self._next = 0  # the number of the next query
+
+    def check(self, program: Program) -> None:
+        """Refuse a program that cannot be planned."""
+        plan(self._choices.applied(program), statistics=self._choices.statistics)
 
     def deploy(self, program: Program) -> list[Deployed]:
         """Let the queries of a program see the events from now on; changes nothing if they cannot."""
@@ -100,6 +106,46 @@ class Deployments:
         """What was counted, of queries that are gone too."""
         changes = sum(adapting.changes for adapting, _ in self._adapting)
         return {**self._matcher.counters, **({"changes": changes} if changes else {})}
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        return self._matcher.snapshot()
+
+    def structure(self) -> Plain:
+        """What is deployed and how it runs, as plain data: what `restore` needs besides the pages."""
+        places = {id(deployed): place for place, deployed in enumerate(self.present)}
+        return {
+            "present": [[to_plain(one.query), one.number, list(one.columns)] for one in self.present],
+            "next": self._next,
+            "matcher": self._matcher.structure(),
+            "adapting": [
+                [adapting.saved(), [places[id(one)] for one in own if id(one) in places]]
+                for adapting, own in self._adapting
+            ],
+        }
+
+    def restore(
+        self, structure: Plain, pages: Mapping[str, bytes], time_unit: str, names: Mapping[str, str] = NO_NAMES
+    ) -> None:
+        """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
+        self._matcher = Matcher.rebuilt(structure["matcher"], pages, names)
+        self._next = structure["next"]
+        present = [
+            Deployed(with_name(from_plain(query, CLASSES), names), number, tuple(columns))
+            for query, number, columns in structure["present"]
+        ]
+        self._adapting = []
+        for saved, places in structure["adapting"]:
+            own = [present[place] for place in places]
+            others = [one.query for one in present if one not in own]
+            adapting = Adapting(self._matcher, self._choices)
+            program = Program("", tuple(one.query for one in own), time_unit=time_unit)
+            adapting.watch(program, [one.number for one in own], others)
+            adapting.resume(saved)
+            self._adapting.append((adapting, own))
+        self._note(present)
 
     def _note(self, present: list[Deployed]) -> None:
         self.present = present

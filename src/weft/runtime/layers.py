@@ -52,8 +52,13 @@ def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tupl
 class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
-    def __init__(self, layer: Layer, since: int | None, position: int, lane: Lane | None = None) -> None:
+    def __init__(
+        self, layer: Layer, since: int | None, position: int, lane: Lane | None = None, number: int = 0
+    ) -> None:
         self.node = layer
+        self.number = number  # its own, for good
+        self.beginning = since, position
+        self.changes: list[Layer | tuple[int, ...]] = []  # rules that were added, queries that were removed, in order
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}
@@ -95,15 +100,21 @@ class LayerRun:
         """Take in the rules of a layer; what is left of it."""
         run = self.runs[RULES]
         assert isinstance(run, RuleRun)
-        for op in layer.operators:
-            if isinstance(op, RulesOp):
-                run.extend(op.rules)
-                self.numbers[RULES] += op.numbers
-                self.told += op.numbers
+        rules = tuple(op for op in layer.operators if isinstance(op, RulesOp))
+        for op in rules:
+            run.extend(op.rules)
+            self.numbers[RULES] += op.numbers
+            self.told += op.numbers
+        if rules:
+            self.changes.append(replace(layer, operators=rules))
         return replace(layer, operators=tuple(op for op in layer.operators if not isinstance(op, RulesOp)))
 
     def remove(self, numbers: Collection[int]) -> None:
         """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        own_numbers = {number for own in self.numbers.values() for number in own}.intersection(numbers)
+        if not own_numbers:
+            return
+        self.changes.append(tuple(sorted(own_numbers)))
         self.told = [number for number in self.told if number not in numbers]
         for kind, own in list(self.numbers.items()):
             places = [place for place, number in enumerate(own) if number in numbers]

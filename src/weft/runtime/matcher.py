@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from weft.algebra.composites import CompositeQuery
+from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
@@ -20,7 +21,12 @@ from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 from weft.runtime.state.size import bytes_of
+from weft.runtime.structure import layer_run_from_plain, layer_run_to_plain
+from weft.stored import Plain
 from weft.tree import deep
+
+NOTHING = Plan(Program("", ()), (), (), (), frozenset())
+NO_NAMES: Mapping[str, str] = {}
 
 
 class Matcher:
@@ -40,6 +46,7 @@ class Matcher:
         self._position = -1  # its position
         self._ended: Counter[str] = Counter()  # what was counted by what is gone
         self._store = PageStore()
+        self._made = 0  # layers so far
         self._add(self.plan.layers)
 
     @property
@@ -61,10 +68,14 @@ class Matcher:
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
-            layer = LayerRun(node, self._last, self._position, self.lane)
-            self.layers.append(layer)
-            self._layer_of |= dict.fromkeys(layer.told, layer)
-            for number in layer.feeders:
+            self._put(LayerRun(node, self._last, self._position, self.lane, self._made))
+
+    def _put(self, layer: LayerRun) -> None:
+        self._made = layer.number + 1
+        self.layers.append(layer)
+        self._layer_of |= dict.fromkeys(layer.told, layer)
+        for number in layer.feeders:
+            if number in self._layer_of:
                 self._layer_of[number].link(number, layer)
 
     def remove(self, numbers: Collection[int]) -> None:
@@ -79,7 +90,7 @@ class Matcher:
                 if number in self._layer_of:
                     self._layer_of[number].unlink(layer)
         for number in numbers:
-            del self._layer_of[number]
+            self._layer_of.pop(number, None)
 
     def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
         """Composite queries as they run, by number."""
@@ -151,7 +162,8 @@ class Matcher:
 
     def _bound(self, layer: LayerRun, time: int) -> int:
         """Further events that a layer sees end then or later, when those of the input end at a time or later."""
-        return min([time, *(self._layer_of[number].certain(number) for number in layer.feeders)])
+        feeders = [number for number in layer.feeders if number in self._layer_of]
+        return min([time, *(self._layer_of[number].certain(number) for number in feeders)])
 
     @property
     def looks_back(self) -> bool:
@@ -196,8 +208,8 @@ class Matcher:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         own = {"format": self._fingerprint(), "events": json.dumps([self._events, self._last, self._position]).encode()}
         pages = self._store.changes(own.items(), ())
-        for number, layer in enumerate(self.layers):
-            pages.update(pages_under(f"layer/{number}/", layer.snapshot()))
+        for layer in self.layers:
+            pages.update(pages_under(f"layer/{layer.number}/", layer.snapshot()))
         return pages
 
     @classmethod
@@ -206,10 +218,34 @@ class Matcher:
         matcher = cls(plan, lane)
         if pages.get("format") != matcher._fingerprint():
             raise UsageError(FOREIGN)
-        for number, layer in enumerate(matcher.layers):
-            layer.load(pages_below(f"layer/{number}/", pages))
-        matcher._events, matcher._last, matcher._position = json.loads(pages["events"])
-        matcher._store.load({name: pages[name] for name in ("format", "events")})
+        matcher._load(pages)
+        return matcher
+
+    def _load(self, pages: Mapping[str, bytes]) -> None:
+        for layer in self.layers:
+            layer.load(pages_below(f"layer/{layer.number}/", pages))
+        self._events, self._last, self._position = json.loads(pages["events"])
+        self._store.load({name: pages[name] for name in ("format", "events")})
+
+    def structure(self) -> Plain:
+        """What runs here, as plain data: what `rebuilt` needs besides the pages, whatever came and went."""
+        layers = [layer_run_to_plain(layer) for layer in self.layers]
+        return {"format": FORMAT, "made": self._made, "layers": layers, "ended": dict(self._ended)}
+
+    @classmethod
+    @deep
+    def rebuilt(cls, structure: Plain, pages: Mapping[str, bytes], names: Mapping[str, str] = NO_NAMES) -> Matcher:
+        """A matcher that goes on where the one stood that had this structure and these pages.
+
+        Queries get other names, by `names`.
+        """
+        if structure.get("format") != FORMAT:
+            raise UsageError(FOREIGN)
+        matcher = cls(NOTHING)
+        for layer in structure["layers"]:
+            matcher._put(layer_run_from_plain(layer, names))
+        matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
+        matcher._load(pages)
         return matcher
 
     def _fingerprint(self) -> bytes:

@@ -85,7 +85,7 @@ class GraphRun(Run):
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
-        self._before: int | None = None  # matches are told that have an event before this position; None: all
+        self.before: int | None = None  # matches are told that have an event before this position; None: all
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         self.chains = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
         for chain in self.chains:
@@ -109,7 +109,7 @@ class GraphRun(Run):
         totals: Counter[str] = Counter()
         for _ in self._steps(batch):
             for output in self.outputs:
-                if output.reported is None and self._before is None:
+                if output.reported is None and self.before is None:
                     totals[output.query.name] += len(self._ready(output))
                 else:
                     totals[output.query.name] += sum(map(len, self._report(output)))
@@ -139,7 +139,7 @@ class GraphRun(Run):
 
     def retire(self, position: int) -> None:
         """From now on tell only matches with an event before this position: others will be told elsewhere."""
-        self._before = position
+        self.before = position
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -229,9 +229,9 @@ class GraphRun(Run):
         ready = self._ready(output)
         for begin in range(0, len(ready), PIECE):
             batch = self._matches(output, ready[begin : begin + PIECE])
-            if self._before is not None:
+            if self.before is not None:
                 first = np.minimum.reduceat(batch.positions, batch.offsets[:-1]) if len(batch) else batch.positions
-                batch = batch.take(np.flatnonzero(first < self._before))
+                batch = batch.take(np.flatnonzero(first < self.before))
             if len(batch):
                 yield batch
 

@@ -1,0 +1,58 @@
+"""What a layer at work was made of, as plain data: its queries as they run, and what was added and removed since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from weft.algebra.query import AnyQuery
+from weft.plan.layers import layer_of
+from weft.plan.operators import Layer
+from weft.plan.stored import layer_from_plain, layer_to_plain, queries_of, silent_of
+from weft.runtime.joins.run import GraphRun
+from weft.runtime.layers import GRAPH, LayerRun
+from weft.stored import Plain
+
+
+def layer_run_to_plain(layer: LayerRun) -> Plain:
+    """A layer at work, without its state."""
+    graph = layer.runs.get(GRAPH)
+    return {
+        "number": layer.number,
+        "layer": layer_to_plain(layer.node),
+        "beginning": list(layer.beginning),
+        "changes": [list(part) if isinstance(part, tuple) else layer_to_plain(part) for part in layer.changes],
+        "retired": graph.before if isinstance(graph, GraphRun) else None,
+        "ended": dict(layer.ended),
+    }
+
+
+def layer_run_from_plain(plain: Plain, names: Mapping[str, str]) -> LayerRun:
+    """The layer, without its state; its queries get other names, by `names`."""
+    since, position = plain["beginning"]
+    run = LayerRun(_named(layer_from_plain(plain["layer"]), names), since, position, None, plain["number"])
+    for part in plain["changes"]:
+        if isinstance(part, list):
+            run.remove(part)
+        else:
+            run.extended(layer_from_plain(part))
+    graph = run.runs.get(GRAPH)
+    if isinstance(graph, GraphRun) and plain["retired"] is not None:
+        graph.retire(plain["retired"])
+    run.ended = Counter(plain["ended"])
+    return run
+
+
+def _named(layer: Layer, names: Mapping[str, str]) -> Layer:
+    queries = queries_of(layer)
+    if not any(query.name in names for query in queries.values()):
+        return layer
+    renamed: dict[int, Any] = {number: with_name(query, names) for number, query in queries.items()}
+    return layer_of(renamed, silent_of(layer), layer.feeders, network=layer.network)
+
+
+def with_name(query: AnyQuery, names: Mapping[str, str]) -> AnyQuery:
+    """A query with its new name, if it gets one. Rules keep theirs: it is the type that they define."""
+    return query if query.is_rule or query.name not in names else replace(query, name=names[query.name])

@@ -1,0 +1,68 @@
+"""Frozen values (queries, plans) as plain data that JSON can hold, and back: only our own classes are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+from weft.errors import UsageError
+from weft.tree import deep
+
+Plain = Any  # what `json` reads and writes
+Classes = Mapping[str, type]
+_CLASS, _SET, _ONE = "is", "set", "one"
+
+
+def classes_in(modules: Iterable[ModuleType]) -> dict[str, type]:
+    """The frozen classes and enumerations that modules define, by the names under which they are stored."""
+    return {
+        _name(found): found
+        for module in modules
+        for found in vars(module).values()
+        if isinstance(found, type) and found.__module__ == module.__name__
+        if is_dataclass(found) or issubclass(found, Enum)
+    }
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+
+
+@deep
+def to_plain(value: object) -> Plain:
+    """A value as plain data. Tuples become lists; a class is told by its module and name."""
+    if isinstance(value, Enum):
+        return {_ONE: _name(type(value)), "name": value.name}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, frozenset):
+        return {_SET: sorted((to_plain(item) for item in value), key=repr)}
+    if not is_dataclass(value) or isinstance(value, type):
+        raise TypeError(f"a {type(value).__name__} cannot be stored")
+    parts = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+    return {_CLASS: _name(type(value)), **parts}
+
+
+@deep
+def from_plain(plain: Plain, classes: Classes) -> Any:
+    """The value that was made into plain data. A field that is not there has its default."""
+    if isinstance(plain, list):
+        return tuple(from_plain(item, classes) for item in plain)
+    if not isinstance(plain, dict):
+        return plain
+    if _SET in plain:
+        return frozenset(from_plain(item, classes) for item in plain[_SET])
+    kind = classes.get(plain.get(_ONE) or plain.get(_CLASS, ""))
+    try:
+        if kind is not None and _ONE in plain:
+            return kind[plain["name"]]  # type: ignore[index] # an enumeration
+        if kind is not None:
+            return kind(**{name: from_plain(part, classes) for name, part in plain.items() if name != _CLASS})
+    except (TypeError, ValueError, KeyError):
+        pass
+    raise UsageError("a saved query cannot be read by this version of weft: it was made by a newer one, or is damaged")
