@@ -99,9 +99,8 @@ def alter(running: weft.LiveProgram, before: list[Life], now: list[Life], way: s
         assert not change.renamed
         assert len(change.stays) == sum(len(life.program.queries) for life in now if life in before)
         return
-    for life in before:
-        if life not in now:
-            running.remove(*life.program.names)
+    gone = dict.fromkeys(name for life in before if life not in now for name in life.program.names)
+    running.remove(*gone)
     for life in now:
         if life not in before:
             running.deploy(life.program)
