@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class GraphNode(Node):
     """An operator: a canonical pattern (its variables are numbers) and the nodes its operands come from.
 
-    With a chain, it finds the events itself and has no inputs.
+    With a chain, it finds the events itself and has no inputs. With `since`, it passes on what its input gives, which
+    has the same pattern, as far as that is made of events from this position on.
     """
 
     pattern: Composite
     inputs: tuple[int, ...]
     chain: Chain | None = None
+    since: int | None = None
 
     @property
     def operator(self) -> str:
@@ -72,8 +74,8 @@ class Graph(Node):
                 needed[part] |= needed[place]
         return tuple(tuple(self.outputs[number].query.name for number in sorted(numbers)) for numbers in needed)
 
-    def only(self, outputs: Sequence[int]) -> Graph:
-        """The graph of some of the queries, by place."""
+    def needed(self, outputs: Iterable[int]) -> list[int]:
+        """The numbers of the nodes that some of the queries need, by place."""
         needed: set[int] = set()
         waiting = [self.outputs[place].node for place in outputs]
         while waiting:
@@ -81,7 +83,11 @@ class Graph(Node):
             if number not in needed:
                 needed.add(number)
                 waiting += self.nodes[number].inputs
-        places = {number: place for place, number in enumerate(sorted(needed))}
+        return sorted(needed)
+
+    def only(self, outputs: Sequence[int]) -> Graph:
+        """The graph of some of the queries, by place."""
+        places = {number: place for place, number in enumerate(self.needed(outputs))}
         nodes = (replace(self.nodes[n], inputs=tuple(places[i] for i in self.nodes[n].inputs)) for n in places)
         kept = (self.outputs[place] for place in outputs)
         return Graph(tuple(nodes), tuple(GraphOutput(out.query, places[out.node], out.variables) for out in kept))

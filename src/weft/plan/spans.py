@@ -27,6 +27,8 @@ def greatest_spans(graph: Graph) -> list[Span]:
     for node in graph.nodes:
         inputs = [spans[number] for number in node.inputs]
         match node.pattern:
+            case _ if node.since is not None:
+                spans.append(inputs[0])
             case Without(pattern) if node.chain is not None:
                 spans.append(span_limit(pattern.where, pattern) if isinstance(pattern, Follow) else None)
             case Source(where=where):
@@ -57,6 +59,8 @@ def greatest_tails(graph: Graph) -> list[Span]:
     for node, span in zip(graph.nodes, greatest_spans(graph), strict=True):
         inputs = [tails[number] for number in node.inputs]
         match node.pattern:
+            case _ if node.since is not None:
+                tails.append(inputs[0])
             case _ if node.chain is not None:
                 tails.append(span)
             case Source():
@@ -83,6 +87,9 @@ def useful_spans(graph: Graph) -> list[Span]:
         asked = wanted[number]
         own = None if None in asked else max(span for span in asked if span is not None)
         useful[number] = least(own, greatest[number])
+        if graph.nodes[number].since is not None:
+            wanted[graph.nodes[number].inputs[0]].append(useful[number])
+            continue
         for side, place in enumerate(graph.nodes[number].inputs):
             pattern = graph.nodes[number].pattern
             is_between = side == 1 and isinstance(pattern, Without) and pattern.when == "between"

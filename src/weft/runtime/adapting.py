@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from weft.algebra.composites import Composite, CompositeQuery, Repeat, Without
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.pipeline import Choices, trace
@@ -18,6 +18,7 @@ from weft.optimizer.trace import Inequality
 from weft.plan.chains import as_chains
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
+from weft.plan.reuse import looks_ahead_only
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.measuring import Measure
@@ -156,10 +157,7 @@ class Adapting:
 
 def _can_change(query: CompositeQuery) -> bool:
     """Whether matches that begin after a change depend on nothing before it, and those before it end some time."""
-    return _bound(query) is not None and not any(
-        (isinstance(node, Without) and node.when != "between") or (isinstance(node, Repeat) and node.pick == "longest")
-        for node in query.pattern.walk(Composite)
-    )
+    return _bound(query) is not None and looks_ahead_only(query.pattern)
 
 
 def _bound(query: CompositeQuery) -> int | None:

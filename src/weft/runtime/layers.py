@@ -6,12 +6,17 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
+from operator import not_
+from typing import NamedTuple
 
 import numpy as np
 
+from weft.algebra.composites import CompositeQuery
 from weft.errors import InputError
-from weft.plan.operators import AutomatonOp, GraphOp, Layer, RulesOp, SituationOp
+from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, RulesOp, SituationOp
 from weft.plan.partitioning.splits import Lane
+from weft.plan.reuse import extended
 from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -49,6 +54,13 @@ def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tupl
             yield RULES, RuleRun(op.rules), op.numbers
 
 
+class Added(NamedTuple):
+    """Operators that a layer took in, and the position from which on they see events."""
+
+    layer: Layer
+    position: int
+
+
 class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
@@ -58,7 +70,7 @@ class LayerRun:
         self.node = layer
         self.number = number  # its own, for good
         self.beginning = since, position
-        self.changes: list[Layer | tuple[int, ...]] = []  # rules that were added, queries that were removed, in order
+        self.changes: list[Added | tuple[int, ...]] = []  # what was added, and the queries that were removed, in order
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}
@@ -77,10 +89,19 @@ class LayerRun:
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
 
-    def graphs(self, numbers: Collection[int]) -> list[GraphRun]:
-        """The graph, if one of these queries is in it."""
+    def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
+        """Those of these queries that the graph has, as they run."""
         run = self.runs.get(GRAPH)
-        return [run] if isinstance(run, GraphRun) and not set(numbers).isdisjoint(self.numbers[GRAPH]) else []
+        return [run.queries[place] for place in self._places(GRAPH, numbers)] if isinstance(run, GraphRun) else []
+
+    def retire(self, numbers: Collection[int], position: int) -> None:
+        """From now on tell of the graphs of these queries only matches with an event before a position."""
+        run = self.runs.get(GRAPH)
+        if isinstance(run, GraphRun):
+            run.retire(self._places(GRAPH, numbers), position)
+
+    def _places(self, kind: str, numbers: Collection[int]) -> list[int]:
+        return [place for place, number in enumerate(self.numbers[kind]) if number in numbers]
 
     def link(self, number: int, reader: LayerRun) -> None:
         """From now on give what a query defines to another layer."""
@@ -91,23 +112,37 @@ class LayerRun:
         kept = {number: [own for own in readers if own is not reader] for number, readers in self._readers.items()}
         self._readers = {number: readers for number, readers in kept.items() if readers}
 
-    @property
-    def has_tables(self) -> bool:
-        """Whether rules can be added: those here see nothing but the input, and each other."""
-        return not self.feeders and RULES in self.runs
+    def extended(self, layer: Layer, position: int) -> Layer:
+        """Take in what can run with what is here and sees events from a position on; what is left of the layer.
 
-    def extended(self, layer: Layer) -> Layer:
-        """Take in the rules of a layer; what is left of it."""
-        run = self.runs[RULES]
-        assert isinstance(run, RuleRun)
-        rules = tuple(op for op in layer.operators if isinstance(op, RulesOp))
-        for op in rules:
-            run.extend(op.rules)
-            self.numbers[RULES] += op.numbers
-            self.told += op.numbers
-        if rules:
-            self.changes.append(replace(layer, operators=rules))
-        return replace(layer, operators=tuple(op for op in layer.operators if not isinstance(op, RulesOp)))
+        Rules run from the same tables, since they see each other's events. Composite queries come into the graph if
+        some of their sub-patterns are there already.
+        """
+        if self.feeders:
+            return layer
+        taken = [self._takes(op, position) for op in layer.operators]
+        own, rest = (tuple(compress(layer.operators, picked)) for picked in (taken, map(not_, taken)))
+        if own:
+            self.changes.append(Added(replace(layer, operators=own), position))
+        return replace(layer, operators=rest)
+
+    def _takes(self, op: Operator, position: int) -> bool:
+        """Whether an operator runs here from now on."""
+        tables, graph = self.runs.get(RULES), self.runs.get(GRAPH)
+        if isinstance(op, RulesOp) and isinstance(tables, RuleRun):
+            tables.extend(op.rules)
+            kind = RULES
+        elif isinstance(op, GraphOp) and isinstance(graph, GraphRun) and graph.is_open:
+            whole = extended(graph.graph, op.graph, position)
+            if whole is None:
+                return False
+            graph.extend(whole)
+            kind = GRAPH
+        else:
+            return False
+        self.numbers[kind] += op.numbers
+        self.told += op.numbers
+        return True
 
     def remove(self, numbers: Collection[int]) -> None:
         """Find nothing more of these queries, and do no more for them than they have in common with others."""
@@ -117,8 +152,11 @@ class LayerRun:
         self.changes.append(tuple(sorted(own_numbers)))
         self.told = [number for number in self.told if number not in numbers]
         for kind, own in list(self.numbers.items()):
-            places = [place for place, number in enumerate(own) if number in numbers]
-            if any(number in self.told for number in own):
+            places = self._places(kind, numbers)
+            if any(number in self.told for number in own) and kind == GRAPH:
+                self.runs[kind].remove(places)
+                self.numbers[kind] = [number for number in own if number not in numbers]
+            elif any(number in self.told for number in own):
                 self.runs[kind].remove(places)
                 self._removed |= {self.runs[kind].queries[place].name for place in places if kind != RULES}
             else:

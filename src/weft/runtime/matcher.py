@@ -58,12 +58,10 @@ class Matcher:
     def extend(self, plan: Plan) -> None:
         """Add queries, which see the events from now on, and what those define that are here, by number."""
         layers = list(plan.layers)
-        tables = next((layer for layer in self.layers if layer.has_tables), None)
-        if tables is not None:
-            for place, layer in enumerate(layers):
-                if not layer.feeders:
-                    layers[place] = tables.extended(layer)
-                    self._layer_of |= dict.fromkeys(tables.told, tables)
+        for place, layer in enumerate(layers):
+            for running in self.layers if not layer.feeders else ():
+                layers[place] = running.extended(layers[place], self._position + 1)
+                self._layer_of |= dict.fromkeys(running.told, running)
         self._add(layer for layer in layers if layer.operators)
 
     def _add(self, layers: Iterable[Layer]) -> None:
@@ -94,14 +92,12 @@ class Matcher:
 
     def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
         """Composite queries as they run, by number."""
-        found = (run for layer in self.layers for run in layer.graphs(numbers))
-        return [query for run in found for query in run.queries]
+        return [query for layer in self.layers for query in layer.graph_queries(numbers)]
 
     def retire(self, numbers: Collection[int]) -> None:
         """From now on tell of the graphs of these queries only matches with an event that was seen already."""
         for layer in self.layers:
-            for run in layer.graphs(numbers):
-                run.retire(self._position + 1)
+            layer.retire(numbers, self._position + 1)
 
     @property
     def last(self) -> int | None:

@@ -12,7 +12,7 @@ from weft.plan.layers import layer_of
 from weft.plan.operators import Layer
 from weft.plan.stored import layer_from_plain, layer_to_plain, queries_of, silent_of
 from weft.runtime.joins.run import GraphRun
-from weft.runtime.layers import GRAPH, LayerRun
+from weft.runtime.layers import GRAPH, Added, LayerRun
 from weft.stored import Plain
 
 
@@ -23,8 +23,8 @@ def layer_run_to_plain(layer: LayerRun) -> Plain:
         "number": layer.number,
         "layer": layer_to_plain(layer.node),
         "beginning": list(layer.beginning),
-        "changes": [list(part) if isinstance(part, tuple) else layer_to_plain(part) for part in layer.changes],
-        "retired": graph.before if isinstance(graph, GraphRun) else None,
+        "changes": [_change_to_plain(part) for part in layer.changes],
+        "retired": [output.before for output in graph.outputs] if isinstance(graph, GraphRun) else [],
         "ended": dict(layer.ended),
     }
 
@@ -37,12 +37,17 @@ def layer_run_from_plain(plain: Plain, names: Mapping[str, str]) -> LayerRun:
         if isinstance(part, list):
             run.remove(part)
         else:
-            run.extended(layer_from_plain(part))
+            run.extended(_named(layer_from_plain(part["layer"]), names), part["position"])
     graph = run.runs.get(GRAPH)
-    if isinstance(graph, GraphRun) and plain["retired"] is not None:
-        graph.retire(plain["retired"])
+    if isinstance(graph, GraphRun):
+        for output, before in zip(graph.outputs, plain["retired"], strict=True):
+            output.before = before
     run.ended = Counter(plain["ended"])
     return run
+
+
+def _change_to_plain(part: Added | tuple[int, ...]) -> Plain:
+    return {"layer": layer_to_plain(part.layer), "position": part.position} if isinstance(part, Added) else list(part)
 
 
 def _named(layer: Layer, names: Mapping[str, str]) -> Layer:

@@ -87,6 +87,11 @@ class Keys:
         shared.users.append(user)
         return shared
 
+    def leave(self, user: KeyUser) -> None:
+        """Give up what a user has."""
+        for shared in self._shared.values():
+            shared.users = [other for other in shared.users if other is not user]
+
     def sweep(self) -> None:
         """Give up the keys that nobody needs, when there are many."""
         for shared in self._shared.values():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.joins import joining, joint, occurrences
+from weft.kernels.machine import tagged
 from weft.kernels.machine.machine import NOTES, Machine
 from weft.kernels.memory.room import NOTE
 from weft.runtime.classify.functions import text_test
@@ -32,6 +33,12 @@ class Arena:
         self.values: Int64s = np.empty(64 * self.width, np.int64)
         self.texts = TextTable()
         self._texts_bound = 0
+        self._room_of_machine = np.zeros((NOTES + 1) * NOTE, np.int64)
+        self._code: Int64s = np.empty(0, np.int64)
+        self.read(code)
+
+    def read(self, code: Code) -> None:
+        """Make room for what conditions work with; to be done again when there are more of them."""
         self._source = code
         self._patterns = [text_test(pattern) for pattern in code.patterns]
         self._looks = np.empty((0, len(self._patterns)), bool)  # for each text and pattern, as far as known
@@ -39,8 +46,6 @@ class Arena:
         self._chosen = np.zeros(code.slots, np.int64)
         self._results = np.zeros(2 * code.results, np.int64)
         self._lists = np.zeros(3 * code.slots + 16, np.int64)
-        self._room_of_machine = np.zeros((NOTES + 1) * NOTE, np.int64)
-        self._code: Int64s = np.empty(0, np.int64)
         self.intern()
 
     @property
@@ -72,6 +77,23 @@ class Arena:
         self._looks = self._looks[:0]
         self.intern()
         return True
+
+    def widen(self, columns: Sequence[str], slots: int) -> None:
+        """Keep more attributes of events, and so many more slots of rows; those that are here have nothing there."""
+        values = self.values[: self.event_count * self.width].reshape(self.event_count, self.width)
+        self.columns = tuple(columns)
+        wider = np.full((self.event_count, self.width), tagged.MISSING, np.int64)
+        wider[:, : values.shape[1]] = values
+        self.values = with_room(wider.ravel(), wider.size, 64 * self.width)
+        if slots:
+            count, used = self.row_count, int(self.control[joining.SLOTS_USED])
+            begins = self.rows[occurrences.SLOTS : count * occurrences.ROW : occurrences.ROW]
+            owners = np.repeat(np.arange(count), np.diff(begins, append=used))
+            held = self.slots[:used]
+            self.slots = np.full(used + slots * count, -1, np.int64)
+            self.slots[np.arange(used) + slots * owners] = held
+            begins += slots * np.arange(count)
+            self.control[joining.SLOTS_USED] = len(self.slots)
 
     def facts(self) -> joint.Facts:
         """What conditions can read now."""

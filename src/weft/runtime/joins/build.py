@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
-from weft.plan.graph import reports_some_runs
+from weft.plan.graph import GraphNode, reports_some_runs
 from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
 from weft.runtime.joins.operators import (
@@ -13,6 +13,7 @@ from weft.runtime.joins.operators import (
     LongEnoughOperator,
     LongestOperator,
     Operator,
+    SinceOperator,
     SourceOperator,
     UnionOperator,
 )
@@ -29,18 +30,17 @@ _OPERATORS: dict[type[Composite], type[Operator]] = {
 _REPEATS: dict[str, type[Operator]] = {"next": FollowOperator, "each": SequencesOperator, "longest": LongestOperator}
 
 
-def build_operators(build: Build) -> list[Operator]:
-    """The operators of all nodes, in their order."""
-    made: list[Operator] = []
-    for number, node in enumerate(build.graph.nodes):
-        kind = ChainOperator if node.chain is not None else _operator_of(node.pattern)
-        made.append(kind(build, number))
-    for operator in made:
-        operator.link(build)
-    return made
+def build_operators(build: Build, first: int = 0) -> list[Operator]:
+    """The operators of all nodes from one on, in their order."""
+    return [_operator_of(node)(build, number) for number, node in enumerate(build.graph.nodes[first:], start=first)]
 
 
-def _operator_of(pattern: Composite) -> type[Operator]:
+def _operator_of(node: GraphNode) -> type[Operator]:
+    pattern = node.pattern
+    if node.since is not None:
+        return SinceOperator
+    if node.chain is not None:
+        return ChainOperator
     if reports_some_runs(pattern):
         return LongEnoughOperator
     return _REPEATS[pattern.pick] if isinstance(pattern, Repeat) else _OPERATORS[type(pattern)]

@@ -39,9 +39,13 @@ class ChainOperator(Operator):
         self._bits: Int64s = NOTHING
         self._found: Int64s = np.empty(64 * (self.waits + 1), np.int64)
 
-    def read(self, predicates: Predicates, keys: Keys) -> None:
+    def read(self, predicates: Predicates) -> None:
         """Share what is known of a batch with all that look at it."""
         self._classifier = Classifier([self.predicates], predicates)
+        self._bits = NOTHING
+
+    def use(self, keys: Keys) -> None:
+        """Share the keys of a batch with all that look at it."""
         self._keys = keys.use(self.partition, self)
 
     def seen(self, batch: EventBatch) -> tuple[Int32s, Int32s]:

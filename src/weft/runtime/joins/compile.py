@@ -42,7 +42,9 @@ def order_matters(graph: Graph) -> list[bool]:
         matters[output.node] |= any(isinstance(node, Repeat) for node in output.query.pattern.walk())
     for number in reversed(range(len(graph.nodes))):
         pattern, inputs = graph.nodes[number].pattern, graph.nodes[number].inputs
-        if isinstance(pattern, Follow) and pattern.pick == "first":
+        if graph.nodes[number].since is not None:
+            matters[inputs[0]] |= matters[number]
+        elif isinstance(pattern, Follow) and pattern.pick == "first":
             matters[inputs[1]] = True
         elif isinstance(pattern, Repeat):
             matters[inputs[0]] |= pattern.pick == "longest" or matters[number]

@@ -25,11 +25,15 @@ class Remembered:
     """The shown attributes of past events, oldest first."""
 
     def __init__(self, queries: Sequence[CompositeQuery]) -> None:
+        self.read(queries)
+        self.chunks: list[EventBatch] = []
+        self.count = 0  # events ever remembered
+
+    def read(self, queries: Sequence[CompositeQuery]) -> None:
+        """From now on remember what these queries show."""
         values = [field.value for query in queries for field in query.fields]
         names = {part.name for value in values for part in value.walk() if isinstance(part, Attribute)}
         self.attributes = sorted(names)
-        self.chunks: list[EventBatch] = []
-        self.count = 0  # events ever remembered
 
     @property
     def first(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,21 @@ class Layouts:
         self._graph = graph
         self._slots: list[dict[Slot, int]] = [{} for _ in graph.nodes]
 
+    def extend(self, graph: Graph) -> None:
+        """Go on with a graph that has more nodes after the same ones."""
+        self._graph = graph
+        self._slots += ({} for _ in graph.nodes[len(self._slots) :])
+
+    def keep(self, numbers: Sequence[int], graph: Graph) -> None:
+        """Go on with the graph of some of the nodes."""
+        self._graph = graph
+        self._slots = [self._slots[number] for number in numbers]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many slots the occurrences of each node have of their own."""
+        return [len(slots) for slots in self._slots]
+
     def slot(self, node: int, what: What, variable: int) -> int:
         """The place of a slot in the occurrences of a node; it is there from now on."""
         node = self._owner(node)
@@ -43,8 +59,9 @@ class Layouts:
 
     def _owner(self, node: int) -> int:
         passing = Filter | Without | Repeat | After
-        while self._graph.nodes[node].inputs and isinstance(self._graph.nodes[node].pattern, passing):
-            node = self._graph.nodes[node].inputs[0]
+        nodes = self._graph.nodes
+        while nodes[node].inputs and (nodes[node].since is not None or isinstance(nodes[node].pattern, passing)):
+            node = nodes[node].inputs[0]
         return node
 
     def _operand(self, node: int, variable: int) -> tuple[int, int]:

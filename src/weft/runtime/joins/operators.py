@@ -17,11 +17,11 @@ from weft.algebra.predicates import Predicate
 from weft.kernels.joins import buckets, joining, occurrences
 from weft.plan.graph import Graph
 from weft.plan.one_event import source_predicates
-from weft.plan.spans import Span
+from weft.plan.spans import greatest_tails, useful_spans
 from weft.runtime.events import Int64s
 from weft.runtime.joins.arena import Arena, with_room
 from weft.runtime.joins.code import Compiler
-from weft.runtime.joins.compile import view_of
+from weft.runtime.joins.compile import order_matters, view_of
 from weft.runtime.joins.layout import Layouts
 
 ENDLESS = int(occurrences.MOST)
@@ -133,10 +133,25 @@ class Build:
     graph: Graph
     layouts: Layouts
     compiler: Compiler
-    ordered: Sequence[bool]  # for each node, whether the order of what it gives out at one time matters
-    spans: Sequence[Span]  # for each node, the greatest span with which an occurrence is of use
-    tails: Sequence[Span]  # for each node, the most ticks from the end of the first constituent to the end of all
     truths: Truths = field(default_factory=Truths)
+
+    def __post_init__(self) -> None:
+        graph = self.graph
+        self.ordered = order_matters(graph)  # for each node, whether the order of what it gives at one time matters
+        self.spans = useful_spans(graph)  # for each node, the greatest span with which an occurrence is of use
+        self.tails = greatest_tails(graph)  # for each node, the most ticks from the end of its first constituent on
+
+    def extend(self, graph: Graph) -> None:
+        """Go on with a graph that has more nodes after the same ones."""
+        self.graph = graph
+        self.layouts.extend(graph)
+        self.__post_init__()
+
+    def keep(self, numbers: Sequence[int], graph: Graph) -> None:
+        """Go on with the graph of some of the nodes."""
+        self.graph = graph
+        self.layouts.keep(numbers, graph)
+        self.__post_init__()
 
 
 @dataclass
@@ -204,6 +219,22 @@ class FilterOperator(Operator):
         self.safe = run.bound(self)
         rows = run.taken(self, 0, self.safe)
         self.give(rows[run.arena.satisfied(self.where, rows, rows)])
+
+
+class SinceOperator(Operator):
+    """What another operator gives out that is made of events from a position on."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        since = build.graph.nodes[number].since
+        assert since is not None
+        self.since = since
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        self.safe = run.bound(self)
+        rows = run.taken(self, 0, self.safe)
+        self.give(rows[run.arena.times(rows, occurrences.FIRST) >= self.since])
 
 
 class LongEnoughOperator(Operator):

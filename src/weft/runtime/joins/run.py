@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import occurrences
 from weft.plan.graph import Graph, GraphOutput
-from weft.plan.spans import greatest_tails, useful_spans
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -23,10 +22,9 @@ from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
 from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.code import Columns, Compiler
-from weft.runtime.joins.compile import order_matters
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
-from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SourceOperator
+from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SinceOperator, SourceOperator
 from weft.runtime.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.machine.code import Code
@@ -36,6 +34,7 @@ from weft.runtime.state.paging import Paging
 
 PIECE = 1 << 16  # matches reported at a time
 MOST_ROWS = 1 << 18  # made at a time, if that can be helped
+LEAST_GONE = 64  # operators that were removed and have left code and columns behind
 FEWEST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 16  # taken at a time
 
 
@@ -48,6 +47,7 @@ class QueryOutput:
         self.names = tuple((name,) for name in output.variables)
         self.fields = Fields(output) if output.query.fields else None
         self.taken = 0
+        self.before: int | None = None  # matches are told that have an event before this position; None: all
         # The bindings reported so far, where the same ones can come again later.
         self.reported: dict[bytes, None] | None = {} if _binds_again(output.query.pattern) else None
 
@@ -67,31 +67,22 @@ class GraphRun(Run):
 
     def __init__(self, graph: Graph, predicates: Predicates, keys: Keys) -> None:
         self.graph = graph
-        columns, layouts, code = Columns(), Layouts(self.graph), Code()
-        compiler = Compiler(layouts, columns, code)
-        build = Build(
-            self.graph,
-            layouts,
-            compiler,
-            order_matters(self.graph),
-            useful_spans(self.graph),
-            greatest_tails(self.graph),
-        )
+        self._columns, self._code, self._keys = Columns(), Code(), keys
+        layouts = Layouts(graph)
+        self._build = build = Build(graph, layouts, Compiler(layouts, self._columns, self._code))
         self.operators = build_operators(build)
-        self.arena = Arena(columns.names, code)
+        for operator in self.operators:
+            operator.link(build)
+        self.arena = Arena(self._columns.names, self._code)
         self.running = Running(self.arena, self.operators, BEGINNING)
-        self.outputs = [QueryOutput(output) for output in self.graph.outputs]
+        self.outputs = [QueryOutput(output) for output in graph.outputs]
         self.remembered = Remembered(self.queries)
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
-        self.before: int | None = None  # matches are told that have an event before this position; None: all
-        self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
-        self.chains = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
-        for chain in self.chains:
-            chain.read(predicates, keys)
-        asked = [*(source.predicate for source in self._sources), *build.truths.predicates]
-        self._classifier = Classifier([[predicate] for predicate in asked], predicates)
+        self._gone = 0  # nodes that were removed
+        self.chains: list[ChainOperator] = []
+        self._look_with(predicates)
 
     @property
     def queries(self) -> Sequence[CompositeQuery]:
@@ -109,7 +100,7 @@ class GraphRun(Run):
         totals: Counter[str] = Counter()
         for _ in self._steps(batch):
             for output in self.outputs:
-                if output.reported is None and self.before is None:
+                if output.reported is None and output.before is None:
                     totals[output.query.name] += len(self._ready(output))
                 else:
                     totals[output.query.name] += sum(map(len, self._report(output)))
@@ -137,9 +128,68 @@ class GraphRun(Run):
         """The first event that is kept."""
         return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
 
-    def retire(self, position: int) -> None:
-        """From now on tell only matches with an event before this position: others will be told elsewhere."""
-        self.before = position
+    def retire(self, places: Collection[int], position: int) -> None:
+        """From now on tell of these queries only matches with an event before this position: others tell the rest."""
+        for place in places:
+            self.outputs[place].before = position
+
+    # -- queries that come and go ---------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether queries can be added: not where much is left of those that are gone."""
+        return self._gone <= LEAST_GONE + 4 * len(self.operators)
+
+    def extend(self, graph: Graph) -> None:
+        """Go on with a graph that has more nodes and outputs after the same ones."""
+        first, sizes, build = len(self.operators), self._build.layouts.sizes, self._build
+        self.graph = graph
+        build.extend(graph)
+        added = build_operators(build, first)
+        self.operators += added
+        for operator in self.operators:
+            operator.ordered = build.ordered[operator.number]
+            operator.link(build)
+        for operator in added:
+            if isinstance(operator, SinceOperator):  # what was given out before is of events before
+                operator.control[operator.cursor(0)] = self.running.given(operator, 0)[1]
+        more = max(new - old for new, old in zip(build.layouts.sizes[:first], sizes, strict=True))
+        self.arena.widen(self._columns.names, more)
+        self.arena.read(self._code)
+        self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
+        self.remembered.read(self.queries)
+        self._look_with(self._predicates)
+
+    def remove(self, places: Collection[int]) -> None:
+        """Do without the operators that only the queries at these places need; the others move up."""
+        kept = [place for place in range(len(self.outputs)) if place not in places]
+        needed = self.graph.needed(kept)
+        self.graph = self.graph.only(kept)
+        self._gone += len(self.operators) - len(needed)
+        self._build.keep(needed, self.graph)
+        self.operators[:] = [self.operators[number] for number in needed]
+        for number, (operator, node) in enumerate(zip(self.operators, self.graph.nodes, strict=True)):
+            operator.number, operator.inputs = number, node.inputs
+        self.outputs = [self.outputs[place] for place in kept]
+        for output, told in zip(self.outputs, self.graph.outputs, strict=True):
+            output.node = told.node
+        self.remembered.read(self.queries)
+        self._look_with(Predicates())
+
+    def _look_with(self, predicates: Predicates) -> None:
+        """Ask events what operators want to know of them, together with all that ask by these predicates."""
+        self._predicates = predicates
+        self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
+        before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
+        for chain in self.chains:
+            chain.read(predicates)
+            if chain not in before:
+                chain.use(self._keys)
+        for chain in before:
+            if chain not in self.chains:
+                self._keys.leave(chain)
+        asked = [*(source.predicate for source in self._sources), *self._build.truths.predicates]
+        self._classifier = Classifier([[predicate] for predicate in asked], predicates)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -229,9 +279,9 @@ class GraphRun(Run):
         ready = self._ready(output)
         for begin in range(0, len(ready), PIECE):
             batch = self._matches(output, ready[begin : begin + PIECE])
-            if self.before is not None:
+            if output.before is not None:
                 first = np.minimum.reduceat(batch.positions, batch.offsets[:-1]) if len(batch) else batch.positions
-                batch = batch.take(np.flatnonzero(first < self.before))
+                batch = batch.take(np.flatnonzero(first < output.before))
             if len(batch):
                 yield batch
 

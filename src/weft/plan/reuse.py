@@ -1,0 +1,68 @@
+"""What a query that comes later takes from a graph that runs: equal sub-patterns, of which it sees what began after it.
+
+An operator decides about an occurrence that begins after the query came by later events only, so that it decides as
+it would for the query alone. That is not so where something before an occurrence, or around it, counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.algebra.composites import Composite, Repeat, Without
+from weft.plan.graph import Graph, GraphNode
+from weft.plan.spans import Span, useful_spans
+
+
+def extended(running: Graph, added: Graph, position: int) -> Graph | None:
+    """The running graph with the queries of another, which see events from a position on; None: they share nothing."""
+    nodes = list(running.nodes)
+    known = _reusable(running)
+    asked = useful_spans(added)
+    places: dict[int, int] = {}
+    shared: dict[int, int] = {}  # by running node: the node that passes on what is seen of it
+
+    def place(number: int) -> int:
+        if number not in places:
+            node = added.nodes[number]
+            found = _fitting(known, node, asked[number])
+            if found is None:
+                node = replace(node, inputs=tuple(map(place, node.inputs)))
+                places[number] = len(nodes)
+                nodes.append(node)
+            else:
+                if found not in shared:
+                    shared[found] = len(nodes)
+                    nodes.append(GraphNode(node.pattern, (found,), since=position))
+                places[number] = shared[found]
+        return places[number]
+
+    outputs = [replace(output, node=place(output.node)) for output in added.outputs]
+    return Graph(tuple(nodes), (*running.outputs, *outputs)) if shared else None
+
+
+def looks_ahead_only(pattern: Composite) -> bool:
+    """Whether what is found of a pattern from some event on depends on later events only.
+
+    What lies during an occurrence may have ended before its first event came, if that is long.
+    """
+    return not any(
+        (isinstance(node, Without) and node.when != "between") or (isinstance(node, Repeat) and node.pick == "longest")
+        for node in pattern.walk(Composite)
+    )
+
+
+def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
+    """The nodes that others can take from, by the text of their patterns, with the greatest span that they give."""
+    known: dict[str, list[tuple[int, Span]]] = {}
+    for number, (node, span) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
+        if node.since is None and looks_ahead_only(node.pattern):
+            known.setdefault(repr(node.pattern), []).append((number, span))
+    return known
+
+
+def _fitting(known: dict[str, list[tuple[int, Span]]], node: GraphNode, asked: Span) -> int | None:
+    """A running node that gives all that is asked of one."""
+    for number, span in known.get(repr(node.pattern), ()):
+        if span is None or (asked is not None and asked <= span):
+            return number
+    return None
