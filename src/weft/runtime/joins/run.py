@@ -158,7 +158,7 @@ class GraphRun(Run):
         self.arena.read(self._code)
         self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
         self.remembered.read(self.queries)
-        self._look_with(self._predicates)
+        self._look_with(Predicates())
 
     def remove(self, places: Collection[int]) -> None:
         """Do without the operators that only the queries at these places need; the others move up."""
@@ -177,8 +177,10 @@ class GraphRun(Run):
         self._look_with(Predicates())
 
     def _look_with(self, predicates: Predicates) -> None:
-        """Ask events what operators want to know of them, together with all that ask by these predicates."""
-        self._predicates = predicates
+        """Ask events what operators want to know of them, together with all that ask by these predicates.
+
+        Predicates that events were asked before cannot become more: it takes others when operators come or go.
+        """
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
         for chain in self.chains:
