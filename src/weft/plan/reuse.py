@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.algebra.composites import Composite, Repeat, Without
+from weft.algebra.composites import Composite, Filter, Repeat, Source, Union, Without
 from weft.plan.graph import Graph, GraphNode
-from weft.plan.spans import Span, useful_spans
+from weft.plan.spans import Span, least, useful_spans
 
 
 def extended(running: Graph, added: Graph, position: int) -> Graph | None:
@@ -54,9 +54,12 @@ def looks_ahead_only(pattern: Composite) -> bool:
 def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
     """The nodes that others can take from, by the text of their patterns, with the greatest span that they give."""
     known: dict[str, list[tuple[int, Span]]] = {}
-    for number, (node, span) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
+    spans: list[Span] = []
+    for number, (node, useful) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
+        keeps_nothing = node.chain is None and isinstance(node.pattern, Source | Filter | Union)
+        spans.append(least(*(spans[place] for place in node.inputs)) if keeps_nothing else useful)
         if node.since is None and looks_ahead_only(node.pattern):
-            known.setdefault(repr(node.pattern), []).append((number, span))
+            known.setdefault(repr(node.pattern), []).append((number, spans[-1]))
     return known
 
 

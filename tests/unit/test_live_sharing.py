@@ -1,0 +1,100 @@
+"""Live composite queries take sub-patterns that run already: what they share, and what is left when they go."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft
+from weft.plan.graph import Graph, build_graph
+from weft.plan.reuse import extended
+from weft.runtime.joins import run as joins_run
+from weft.runtime.joins.run import GraphRun
+
+THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN {} msec"
+EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")
+
+
+def graphs(running: weft.LiveProgram) -> list[GraphRun]:
+    return [run for run in running._deployments._matcher.runs if isinstance(run, GraphRun)]
+
+
+def event(type_: str, ts: int, x: int = 1) -> dict[str, object]:
+    return {"type": type_, "ts": ts, "x": x}
+
+
+def told(found: weft.Matches) -> list[tuple[str, tuple[int, ...]]]:
+    return sorted((match.query, match.positions) for match in found)
+
+
+def test_an_equal_query_adds_one_operator_that_passes_on_what_comes_after_it() -> None:
+    running = weft.live(optimize=False)
+    running.deploy(THREE.format(50), "old", "eql")
+    running.push([event("A", 1), event("B", 2)])
+    (graph,) = graphs(running)
+    before = len(graph.operators)
+    running.deploy(THREE.format(50), "new", "eql")
+    assert graphs(running) == [graph]
+    assert len(graph.operators) == before + 1
+    found = told(running.push([event("C", 3), event("A", 4), event("B", 5), event("C", 6), event("D", 7)]))
+    assert found == [("new", (3, 4, 5)), ("old", (0, 1, 2)), ("old", (3, 4, 5))]
+
+
+def test_operators_go_with_the_last_query_that_needs_them() -> None:
+    running = weft.live(optimize=False)
+    running.deploy(THREE.format(50), "one", "eql")
+    (graph,) = graphs(running)
+    alone = len(graph.operators)
+    running.deploy("SELECT a.x, d.x FROM A a ; B b ; D d WHERE a.x <= b.x, (a, d) OCCURS WITHIN 40 msec", "two", "eql")
+    assert len(graph.operators) == alone + 3  # what is seen of A ; B, the source D, and the sequence with it
+    running.push([event("A", 1), event("B", 2)])
+    running.remove("one")
+    assert [node.operator for node in graph.graph.nodes] == ["Source", "Source", "Follow", "Follow", "Source", "Follow"]
+    assert told(running.push([event("C", 3), event("D", 4), event("C", 5)])) == [("two", (0, 1, 3))]
+    running.deploy(THREE.format(40), "one", "eql")
+    found = told(running.push([event("A", 6), event("B", 7), event("C", 8), event("D", 9), event("A", 10)]))
+    assert found == [("one", (5, 6, 7)), ("two", (5, 6, 8))]
+    running.remove("one", "two")
+    assert graphs(running) == []
+
+
+def test_what_is_needed_for_longer_is_found_anew() -> None:
+    running, added = graph_of(THREE.format(50)), graph_of(THREE.format(60))
+    whole = extended(running, added, 7)
+    assert whole is not None
+    assert [running.nodes[node.inputs[0]].operator for node in whole.nodes if node.since == 7] == ["Source"] * 3
+    assert extended(running, graph_of(THREE.format(50)), 7) is not None
+
+
+@pytest.mark.parametrize("pattern", ["!B/b ; A/a", "A/a +[a.x > prev(a.x)]", "A/a ; !B/b ; C/c"])
+def test_what_depends_on_earlier_events_is_not_shared(pattern: str) -> None:
+    graph = graph_of(f"{EXTERNALS} Q(a.x): {pattern}")
+    whole = extended(graph, graph, 7)
+    assert whole is not None
+    assert {node.operator for node in whole.nodes if node.since is not None} <= {"Source", "Follow"}
+
+
+def test_queries_with_nothing_in_common_run_apart() -> None:
+    running = weft.live()
+    running.deploy("SELECT a.x FROM A a ; B b", "one", "eql")
+    running.deploy("SELECT c.x FROM C c ; D d", "other", "eql")
+    assert len(graphs(running)) == 2
+
+
+def test_many_that_come_and_go_leave_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joins_run, "LEAST_GONE", 8)
+    running = weft.live(optimize=False)
+    running.deploy("SELECT a.x FROM A a ; B b", "host", "eql")
+    columns = set()
+    for number in range(60):
+        running.deploy(f"SELECT a.x FROM A a ; B b ; C c WHERE a.y{number} = c.y{number} + 1", "guest", "eql")
+        running.push([event("A", 3 * number), event("B", 3 * number + 1), event("C", 3 * number + 2)])
+        columns.update(len(graph.arena.columns) for graph in graphs(running))
+        running.remove("guest")
+    assert max(columns) <= 30
+    (graph,) = graphs(running)
+    assert len(graph.operators) == 1  # a chain
+
+
+def graph_of(text: str) -> Graph:
+    program = weft.compile(text, language="eql" if "SELECT" in text else "step")
+    return build_graph(program.queries)  # type: ignore[arg-type]
