@@ -190,6 +190,7 @@ class GraphRun(Run):
         for chain in before:
             if chain not in self.chains:
                 self._keys.leave(chain)
+        self.paging.renumbered()
         asked = [*(source.predicate for source in self._sources), *self._build.truths.predicates]
         self._classifier = Classifier([[predicate] for predicate in asked], predicates)
 
