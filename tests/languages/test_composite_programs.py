@@ -130,7 +130,7 @@ def test_they_are_planned_as_one_graph(program: Program) -> None:
 
 def test_deep_nesting_is_a_message() -> None:
     chain = " ; ".join(f"A a{number}" for number in range(3000))
-    with pytest.raises(ProgramError, match="nested too deeply"):
+    with pytest.raises(ProgramError, match="more than 200 operators are nested"):
         compile_text(f"SELECT * FROM {chain}", language="eql")
 
 

@@ -87,11 +87,12 @@ def test_keywords_are_read_in_any_case() -> None:
 
 def test_a_plan_says_how_rules_run() -> None:
     alarm = "define Alarm() from Fire(area = $b) and last Fire(area = $b) as Before within 1 min from Fire"
-    text = plan_text(plan(compiled(FIRE + FIRE.replace("45", "55").replace("R1", "R2") + alarm)))
+    chosen = plan(compiled(FIRE + FIRE.replace("45", "55").replace("R1", "R2") + alarm))
+    text = plan_text(chosen)
     assert "3 rules of 2 shapes, from one table" in text
     assert "shape 0: 2 × Fire" in text
     assert "Fire feeds Alarm" in text
-    assert "by key [area], which is equal in all events of a rule" in text
+    assert [lanes.reason for lanes in chosen.lanes] == ["by key [area], which is equal in all events of a rule"]
 
 
 def test_a_drawing_shows_what_is_made_of_what() -> None:

@@ -19,6 +19,7 @@ from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
 from weft.languages import compile_text
+from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
@@ -130,10 +131,11 @@ def test_lanes(case: Case, lanes: int) -> None:
         shares = lanes if group.key else 1
         keys = [tuple(event.get(part[0]) for part in group.key) for event in case.events]
         distinct = list(dict.fromkeys(keys))
-        for lane in range(shares):
-            keep = np.flatnonzero([distinct.index(key) % shares == lane for key in keys])
+        for share in range(shares):
+            keep = np.flatnonzero([distinct.index(key) % shares == share for key in keys])
             mine = [blocks.take(batch, keep) for batch in event_batches([case.events], chosen)]
-            found += pushed(Matcher(chosen, group.queries), [batch for batch in mine if len(batch)])
+            lane = Lane(share, group.queries, group.split, share, shares)
+            found += pushed(Matcher(chosen, lane), [batch for batch in mine if len(batch)])
     assert sorted(number for group in chosen.lanes for number in group.queries) == list(range(len(chosen.queries)))
     assert rows(found) == meant(case)
 

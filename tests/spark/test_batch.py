@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_counted_also_when_it_is_not_asked_for(spark: Spa
     events = [*EVENTS, {"type": "A", "ts": None, "k": "u", "x": 1}]
     found = api.match(frame_of(spark, events), api.compile(KEYED))
     matches = found.collect()
-    assert found.counts.get == {"matches": len(matches), "late": 0, "unreadable": 1}
+    assert found.counts.get.items() >= {"matches": len(matches), "late": 0, "unreadable": 1}.items()
 
 
 def test_rejects_of_a_frame(spark: SparkSession) -> None:

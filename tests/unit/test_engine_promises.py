@@ -121,8 +121,8 @@ def test_partitions_that_can_no_longer_match_are_forgotten() -> None:
     for part in range(20):
         first = part * 3000
         push(matcher, [{"type": "A", "ts": n, "k": n} for n in range(first, first + 3000)], position=first)
-    (coder,) = regular(matcher)._coders.values()
-    assert coder.capacity < 15_000
+    (key,) = matcher.layers[0]._keys._shared.values()
+    assert key.capacity < 15_000
 
 
 def test_texts_that_no_condition_reads_any_more_are_forgotten() -> None:
