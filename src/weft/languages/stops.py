@@ -16,6 +16,14 @@ from weft.errors import Diagnostic
 from weft.source import SourceText, Span
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
+PHRASES = {  # what terminals are called that have one name in all grammars; those without a phrase are never suggested
+    **{"NAME": "a name", "NUMBER": "a number", "STRING": "a text in quotes", "COMPARE": "a comparison"},
+    **{"FUNCTION": "", "TRUE": "", "FALSE": ""},
+    **{"LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['", "RSQB": "']'", "RBRACKET": "']'"},
+    **{"LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','", "DOT": "'.'", "COLON": "':'"},
+    **{"STAR": "'*'", "MINUS": "'-'", "SLASH": "'/'"},
+}
+COMPARISONS = ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
 Explained = tuple[str, Span, str | None]  # message, place, hint
 
 
@@ -191,6 +199,28 @@ def foreign(stop: Stop) -> Explained | None:
     if hint is None or stop.found is None:
         return None
     return f"{stop.found.text!r} is not {stop.dialect.name}", stop.span, hint
+
+
+# ---------------------------------------------------------------- mistakes that some languages share
+
+
+def bracketed_attribute(stop: Stop) -> Explained | None:
+    """`a[x]` where attributes are written with a dot."""
+    before, after = stop.word(-1), stop.word(1)
+    if stop.said(0) != "[" or before is None or before.kind != "name" or "DOT" not in stop.expected:
+        return None
+    attribute = after.text if after else "attribute"
+    return "attributes are written with a dot", stop.span, f"write {before.text}.{attribute}"
+
+
+def chained_comparison(stop: Stop) -> Explained | None:
+    """`1 < a.x < 3`."""
+    if stop.said(0) not in COMPARISONS or "COMPARE" in stop.expected or "AND" not in stop.expected:
+        return None
+    return "comparisons cannot be chained", stop.span, "compare twice: low < a.x and a.x < high"
+
+
+# ---------------------------------------------------------------- the last resort
 
 
 def _anything(stop: Stop) -> Explained:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from weft.algebra.situations import KINDS
 from weft.languages.epn.policies import POLICIES, values_of
-from weft.languages.stops import Dialect, Explained, Stop
+from weft.languages.stops import PHRASES, Dialect, Explained, Stop, bracketed_attribute, chained_comparison
 
 KEYWORDS = frozenset(
     {
@@ -29,26 +29,10 @@ _WORDS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PHRASES = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotes",
-    "COMPARE": "a comparison",
+    **PHRASES,
     "EQUALS": "'='",
-    "TRUE": "",
-    "FALSE": "",
-    "LPAR": "'('",
-    "OPEN": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RBRACKET": "']'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "COLON": "':'",
     "SEMICOLON": "';'",
-    "STAR": "'*'",
-    "MINUS": "'-'",
     "PLUS": "'+'",
-    "SLASH": "'/'",
     **{word: repr(word.lower()) for word in KEYWORDS - {"TRUE", "FALSE"}},
 }
 _GROUPS = (
@@ -199,21 +183,6 @@ def _missing_connective(stop: Stop) -> Explained | None:
     return f"an operator is missing before {stop.found.text!r}", stop.span, "join conditions by and, or"
 
 
-def _chained_comparison(stop: Stop) -> Explained | None:
-    chained = stop.said(0) in ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
-    if not chained or "COMPARE" in stop.expected or "AND" not in stop.expected:
-        return None
-    return "comparisons cannot be chained", stop.span, "write low < a.x and a.x < high"
-
-
-def _bracketed_attribute(stop: Stop) -> Explained | None:
-    before, after = stop.word(-1), stop.word(1)
-    if stop.said(0) != "[" or before is None or before.kind != "name" or "DOT" not in stop.expected:
-        return None
-    attribute = after.text if after else "attribute"
-    return "attributes are written with a dot", stop.span, f"write {before.text}.{attribute}"
-
-
 def _unassigned_field(stop: Stop) -> Explained | None:
     if stop.expected != {"EQUALS"}:
         return None
@@ -236,13 +205,13 @@ EPN = Dialect(
         _unseparated_override,
         _assigned_policy,
         _bare_policy,
-        _bracketed_attribute,
+        bracketed_attribute,
         _unassigned_field,
         _missing_comma,
         _unfinished_context,
         _misspelt_keyword,
         _missing_connective,
-        _chained_comparison,
+        chained_comparison,
     ),
     ignores_case=True,
 )

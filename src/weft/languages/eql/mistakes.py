@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from weft.languages.counts import broken_count
-from weft.languages.stops import Dialect, Explained, Stop
+from weft.languages.stops import PHRASES, Dialect, Explained, Stop, bracketed_attribute, chained_comparison
 
 KEYWORDS = frozenset(
     {
@@ -24,26 +24,6 @@ _WORDS = re.compile(
       |(?P<symbol><=|>=|==|!=|<>|&&|\|\||->|=>|;\?|\+\?|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_PHRASES = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotes",
-    "COMPARE": "a comparison",
-    "FUNCTION": "",
-    "TRUE": "",
-    "FALSE": "",
-    "LPAR": "'('",
-    "OPEN": "'('",
-    "RPAR": "')'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "COLON": "':'",
-    "STAR": "'*'",
-    "MINUS": "'-'",
-    "SLASH": "'/'",
-    "LBRACE": "'{'",
-    "RBRACE": "'}'",
-}
 _GROUPS = (
     (frozenset({"NUMBER", "STRING", "NAME", "OPEN", "MINUS"}), "a value"),
     (frozenset({"PLUS", "MINUS", "STAR", "SLASH"}), "an arithmetic operator"),
@@ -138,27 +118,12 @@ def _missing_comma(stop: Stop) -> Explained | None:
     return f"a comma is missing before {stop.found.text!r}", stop.span, "conditions are separated by commas or AND"
 
 
-def _chained_comparison(stop: Stop) -> Explained | None:
-    chained = stop.said(0) in ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
-    if not chained or "COMPARE" in stop.expected or "AND" not in stop.expected:
-        return None
-    return "comparisons cannot be chained", stop.span, "write low < a.x AND a.x < high"
-
-
-def _bracketed_attribute(stop: Stop) -> Explained | None:
-    before, after = stop.word(-1), stop.word(1)
-    if stop.said(0) != "[" or before is None or before.kind != "name":
-        return None
-    attribute = after.text if after else "attribute"
-    return "attributes are written with a dot", stop.span, f"write {before.text}.{attribute}"
-
-
 EQL = Dialect(
     name="EQL",
     keywords=KEYWORDS,
     openers=OPENERS,
     words=_WORDS,
-    phrases=_PHRASES,
+    phrases=PHRASES,
     groups=_GROUPS,
     foreign=_FOREIGN,
     mistakes=(
@@ -169,11 +134,11 @@ EQL = Dialect(
         _missing_from,
         _late_definition,
         _semicolon_at_the_end,
-        _bracketed_attribute,
+        bracketed_attribute,
         _comma_in_pattern,
         _missing_operator,
         _missing_comma,
-        _chained_comparison,
+        chained_comparison,
     ),
     ignores_case=True,
 )

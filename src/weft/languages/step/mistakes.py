@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from weft.languages.counts import broken_count
-from weft.languages.stops import Dialect, Explained, Stop, Word
+from weft.languages.stops import PHRASES, Dialect, Explained, Stop, Word
 
 KEYWORDS = frozenset({"topology", "external", "contains", "true", "false"})
 OPENERS = frozenset({"external"})
@@ -20,36 +20,19 @@ _WORDS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PHRASES = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotes",
-    "COMPARE": "a comparison",
+    **PHRASES,
     "PREV": "",
     "DUR": "",
     "LEN": "",
-    "TRUE": "",
-    "FALSE": "",
     "CONTAINS": "contains",
     "TOPOLOGY": "topology",
     "EXTERNAL": "external",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "RBRACKET": "']'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "COLON": "':'",
-    "STAR": "'*'",
-    "MINUS": "'-'",
-    "SLASH": "'/'",
     "BANG": "'!'",
     "_AND": "'&&'",
     "_OR": "'||'",
     "VBAR": "'|'",
     "NEXT": "';'",
     "ITERATE": "'+'",
-    "LBRACE": "'{'",
     "CLOSE_COUNT": "'}'",
     "LESSTHAN": "'<'",
     "MORETHAN": "'>'",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from weft.languages.stops import Dialect, Explained, Stop
+from weft.languages.stops import PHRASES, Dialect, Explained, Stop
 
 KEYWORDS = frozenset(
     {
@@ -25,29 +25,14 @@ _WORDS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PHRASES = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotes",
+    **PHRASES,
     "PARAMETER": "a parameter",
-    "COMPARE": "a comparison",
     "SELECTION": "each, first or last",
-    "FUNCTION": "",
-    "TRUE": "",
-    "FALSE": "",
     "ARROW": "'=>'",
     "BECOMES": "':='",
-    "LPAR": "'('",
-    "RPAR": "')'",
     "LBRACKET": "",
-    "RSQB": "']'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "COLON": "':'",
     "SEMICOLON": "';'",
-    "STAR": "'*'",
-    "MINUS": "'-'",
     "PLUS": "'+'",
-    "SLASH": "'/'",
     **{word: word.lower() for word in KEYWORDS - {"TRUE", "FALSE"}},
 }
 _GROUPS = (
