@@ -30,15 +30,8 @@ def links(queries: Sequence[SituationQuery]) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def network_dot(queries: Sequence[SituationQuery]) -> str:
-    """The network as a graph for Graphviz: input types on the left, situations to the right of what they receive."""
-    return "\n".join(
-        ["digraph network {", "  rankdir=LR", '  node [fontname="monospace"]', *network_lines(queries), "}"]
-    )
-
-
 def network_lines(queries: Sequence[SituationQuery]) -> Iterator[str]:
-    """The nodes and edges of the drawing."""
+    """The network as nodes and edges for Graphviz: input types, situations, and what goes from one to another."""
     linked = links(queries)
     for type_ in sorted({link.type for link in linked if link.source is None}):
         yield f"  {_quoted('input ' + type_)} [label={_quoted(type_)}, shape=plaintext]"

@@ -71,8 +71,3 @@ def decode_times(data: bytes | pa.Buffer) -> tuple[Int64s, Int64s, Ranks]:
     elif rank_width:
         ranks = np.frombuffer(data, _WIDTHS[rank_width], count, at).astype(np.int64)
     return ends, starts, ranks
-
-
-def time_count(data: bytes | pa.Buffer) -> int:
-    """How many events' times these are."""
-    return int(_HEAD.unpack_from(data)[0])
