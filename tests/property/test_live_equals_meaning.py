@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
-from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
+from tests import strategies, strategies_composite, strategies_epn, strategies_mixed, strategies_tesla
 from tests.harness import as_record, some
 from tests.property.test_composites_equal_meaning import programs as composite_programs
 from tests.property.test_sweeping import sweep_always
@@ -263,6 +264,33 @@ def test_composite_queries_that_share_operators(story: Story, swept: bool) -> No
     )
 )
 def test_situations(story: Story) -> None:
+    try:
+        check(story, waits=True)
+    except InputError:
+        assume(False)
+
+
+# ---------------------------------------------------------------- programs of several languages
+
+
+@st.composite
+def mixed_stories(draw: st.DrawFn) -> Story:
+    """Programs whose queries read each other's events, each program with a life of its own."""
+    example = draw(strategies_mixed.mixed_examples())
+    events, places = example.events, st.integers(0, len(example.events))
+    lives = []
+    for number, texts in enumerate([example.texts, *draw(st.lists(strategies_mixed.mixed_texts(), max_size=1))]):
+        own = (replace(t, name=f"L{number}{t.name}", text=re.sub(r"\bQ\d", rf"L{number}\g<0>", t.text)) for t in texts)
+        program = strategies_mixed.Mixed(tuple(own)).program
+        since, until = sorted(draw(st.tuples(st.sampled_from([0, 0, *range(len(events) + 1)]), places)))
+        gone = until if draw(st.booleans()) else None
+        lives.append(Life(replace(program, catalog=Catalog(), inputs=()), since, gone))
+    return replace(draw(told_somehow(tuple(lives), events)), way="deploy")
+
+
+@some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(mixed_stories())
+def test_mixed_programs(story: Story) -> None:
     try:
         check(story, waits=True)
     except InputError:
