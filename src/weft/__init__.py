@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from weft.plan.changes import Change
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
+    from weft.runtime.live.subscriptions import Subscription
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
-    from weft.runtime.subscriptions import Subscription
     from weft.statistics import Statistics
     from weft.tuning.tune import Tuning, tune
 
@@ -103,7 +103,7 @@ _MODULES = {
     "weft.runtime.events": ("Rejected",),
     "weft.runtime.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),
-    "weft.runtime.subscriptions": ("Subscription",),
+    "weft.runtime.live.subscriptions": ("Subscription",),
     "weft.statistics": ("Statistics",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from weft.algebra.query import Program
 from weft.detection import scene_in
 from weft.drawing.matches import matches_html
-from weft.runtime.deployments import Deployed
+from weft.runtime.live.deployments import Deployed
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_arrow
 

@@ -26,13 +26,13 @@ from weft.languages.defined import Defined, defined_types
 from weft.live_matches import Deployment, Matches, Queue
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.changes import Change, changed
-from weft.runtime.deployments import Deployed, Deployments
 from weft.runtime.events import Rejected
+from weft.runtime.live.deployments import Deployed, Deployments
+from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.running import pages_below, pages_under
-from weft.runtime.structure import with_name
-from weft.runtime.subscriptions import EVERY_TYPE, Subscription, Subscriptions
+from weft.runtime.state.structure import with_name
 from weft.schema import Catalog
 
 EMPTY = Program("", ())

@@ -46,7 +46,10 @@ NEAR = {
         f"{LANGUAGES}golden_plans.py",
         f"{PROPERTY}strategies_equal_meaning.py",
     ),
-    "plan/reuse": (f"{UNIT}live_sharing.py", f"{PROPERTY}live_equals_meaning.py"),
+    "plan/reuse": (
+        f"{UNIT}live_sharing.py",
+        f"{PROPERTY}live_equals_meaning.py::test_composite_queries_that_share_operators",
+    ),
     "plan/search": (f"{UNIT}dependencies.py", f"{LANGUAGES}golden_plans.py", f"{PROPERTY}blocks.py"),
     "plan/spans": (f"{UNIT}graph_runs.py", f"{PROPERTY}composites_equal_meaning.py"),
     "plan/stored": (f"{UNIT}changes.py",),
@@ -54,7 +57,7 @@ NEAR = {
     "runtime/adapting": (f"{UNIT}measuring.py", f"{PROPERTY}adapting.py"),
     "runtime/automaton": (f"{UNIT}engine_promises.py", f"{UNIT}counting.py", f"{PROPERTY}engines_equal_meaning.py"),
     "runtime/classify": (f"{UNIT}classify.py", f"{PROPERTY}classify.py", f"{PROPERTY}keys.py"),
-    "runtime/deployments": (f"{UNIT}live.py", f"{UNIT}changes.py", f"{PROPERTY}live_equals_meaning.py"),
+    "runtime/live/deployments": (f"{UNIT}live.py", f"{UNIT}changes.py", f"{PROPERTY}live_equals_meaning.py"),
     "runtime/joins": (
         f"{UNIT}lane_keys.py",
         f"{UNIT}graph_runs.py",
@@ -69,7 +72,7 @@ NEAR = {
     "runtime/results": (f"{UNIT}results.py", f"{PROPERTY}results.py"),
     "runtime/rules": (f"{UNIT}rule_runs.py", f"{PROPERTY}rules_equal_meaning.py", f"{PROPERTY}rule_index.py"),
     "runtime/situations": (f"{UNIT}situation_runs.py", f"{PROPERTY}situations_equal_meaning.py"),
-    "runtime/structure": (f"{UNIT}changes.py", f"{PROPERTY}live_equals_meaning.py"),
+    "runtime/state/structure": (f"{UNIT}changes.py", f"{PROPERTY}live_equals_meaning.py"),
     "runtime/writing": (f"{UNIT}matches.py", f"{UNIT}json_texts.py", f"{UNIT}keyed_ids.py"),
     "runtime/": (
         f"{UNIT}local.py",

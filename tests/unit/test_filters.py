@@ -9,7 +9,7 @@ from tests.harness import some
 from weft.algebra.meaning.values import Scope, holds
 from weft.algebra.predicates import Or, Predicate, Value
 from weft.languages.content.lower import compile_filter
-from weft.runtime.filters import Filters
+from weft.runtime.live.filters import Filters
 from weft.runtime.reading.order import read_events
 
 VALUES: tuple[Value | None, ...] = (0, 1, 1.0, 2, 2.5, True, False, "a", "b", 2**53, 2.0**53, 2**53 + 1, None)

@@ -6,6 +6,7 @@ import pytest
 
 import weft
 from weft.plan.graph import Graph, build_graph
+from weft.plan.graph_text import graph_lines
 from weft.plan.reuse import extended
 from weft.runtime.joins import run as joins_run
 from weft.runtime.joins.run import GraphRun
@@ -35,6 +36,7 @@ def test_an_equal_query_adds_one_operator_that_passes_on_what_comes_after_it() -
     running.deploy(THREE.format(50), "new", "eql")
     assert graphs(running) == [graph]
     assert len(graph.operators) == before + 1
+    assert [line for line in graph_lines(graph.graph) if "from position 2 on" in line]
     found = told(running.push([event("C", 3), event("A", 4), event("B", 5), event("C", 6), event("D", 7)]))
     assert found == [("new", (3, 4, 5)), ("old", (0, 1, 2)), ("old", (3, 4, 5))]
 

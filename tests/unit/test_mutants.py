@@ -45,3 +45,16 @@ def test_each_mutant_has_one_mistake(mutate: ModuleType, text: str, expected: li
 def test_a_mutant_says_where_it_is(mutate: ModuleType) -> None:
     [mutant] = mutate.mutants("f()\nif g() < h():\n    pass\n".replace("if g() < h():\n    pass", "g() < h()"))
     assert (mutant.line, mutant.before, mutant.after) == (2, "g() < h()", "g() <= h()")
+
+
+def test_every_file_has_tests_near_it() -> None:
+    spec = importlib.util.spec_from_file_location("run_mutants", FOLDER / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    for path in run.candidates(""):
+        assert run.near(path)
+    assert [
+        name for tests in run.NEAR.values() for name in tests if not (run.ROOT / name.split("::")[0]).is_file()
+    ] == []

@@ -51,6 +51,8 @@ def _sharing(graph: Graph, number: int) -> str:
 def node_text(graph: Graph, number: int) -> str:
     """What a node does, in one line."""
     node = graph.nodes[number]
+    if node.since is not None:
+        return f"of n{node.inputs[0]}, what is made of events from position {node.since} on"
     if node.chain is not None:
         by = f" by [{', '.join(node.chain.key)}]" if node.chain.key else ""
         unwanted = "" if node.chain.unwanted is None else f", without {_takes_text(node.chain.unwanted)} between"

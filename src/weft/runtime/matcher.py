@@ -21,7 +21,7 @@ from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 from weft.runtime.state.size import bytes_of
-from weft.runtime.structure import layer_run_from_plain, layer_run_to_plain
+from weft.runtime.state.structure import layer_run_from_plain, layer_run_to_plain
 from weft.stored import Plain
 from weft.tree import deep
 

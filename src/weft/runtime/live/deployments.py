@@ -18,7 +18,7 @@ from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.structure import with_name
+from weft.runtime.state.structure import with_name
 from weft.stored import Plain, from_plain, to_plain
 
 

@@ -1,0 +1,1 @@
+"""Queries that come and go over one stream, and those who subscribe to what they find."""
