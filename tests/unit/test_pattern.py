@@ -23,6 +23,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "until alone": (lambda: Pattern.begin("a").until(e.x > 1), "one_or_more"),
     "no time": (lambda: Pattern.begin("a").within("soon"), "'10 minutes'"),
     "part of a tick": (lambda: Pattern.begin("a").within(timedelta(microseconds=1)).program(), "whole number of ticks"),
+    "nothing again and again": (
+        lambda: Pattern.begin(Pattern.begin("a").optional()).one_or_more(),
+        "every step of the group may be left out",
+    ),
     "skip to nothing": (
         lambda: Pattern.begin("a").after_match(weft.AfterMatch.skip_to_last("b")).program(),
         "no step 'b'",

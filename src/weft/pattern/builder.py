@@ -159,6 +159,8 @@ class Pattern:
         link = self._last("a repetition", negated=False)
         if (link.least, link.most) != (1, 1):
             raise UsageError(f"{link.name!r} is repeated already: say once how many events it takes")
+        if most is None and link.group and _may_be_empty(link):
+            raise UsageError("every step of the group may be left out, so it would repeat nothing: require one of them")
         return self._with(least=least, most=most)
 
     def optional(self) -> Pattern:
@@ -266,6 +268,10 @@ class Pattern:
 def _ends_open(links: tuple[Link, ...]) -> bool:
     """Whether the last step is one that must not come, from now on."""
     return links[-1].negated and links[-1].contiguity is not Contiguity.STRICT
+
+
+def _may_be_empty(link: Link) -> bool:
+    return link.optional or link.negated or (bool(link.group) and all(map(_may_be_empty, link.group)))
 
 
 def _all(one: Predicate, other: Predicate) -> Predicate:

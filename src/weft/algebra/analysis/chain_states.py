@@ -92,10 +92,9 @@ class _Place:
         return self.group is not None and self.index == 0
 
     @property
-    def optional(self) -> bool:
-        if self.heads_group and self.group is not None:
-            return self.first and self.group.optional
-        return self.link.optional
+    def heads_optional_group(self) -> bool:
+        """Whether the group that it opens may be left out, here where it is entered."""
+        return self.heads_group and self.first and self.group is not None and self.group.optional
 
     @property
     def nots(self) -> list[Link]:
@@ -111,6 +110,10 @@ class _Place:
     def take(self) -> Predicate:
         """What an event must satisfy to be taken."""
         return self._until(_fits(self.link))
+
+    def proceed(self) -> Predicate:
+        """Which events let a partial match go on without the link: inside a group none that satisfies its `until`."""
+        return self._until(ANYTHING)
 
     def ignore(self) -> Predicate | None:
         """What may be passed over before the first event of the link; None: nothing."""
@@ -174,7 +177,7 @@ class _Compiler:
         elif (link.least, link.most) != (1, 1):
             state = self._times(place, sink, sink, link.least, link.most)
         else:
-            state = self._single(place, sink, sink, place.take(), place.ignore(), optional=place.optional)
+            state = self._single(place, sink, sink, place.take(), place.ignore(), optional=link.optional)
         self._add_stops(place, state)
         return state
 
@@ -192,7 +195,7 @@ class _Compiler:
         for number in range(most - 1):
             last = self._single(place, last, beyond, take, inner, optional=number < most - least, again=True)
             self._add_stop_after(place, last)
-        return self._single(place, last, beyond, take, place.ignore(), optional=place.optional)
+        return self._single(place, last, beyond, take, place.ignore(), optional=link.optional)
 
     def _single(
         self,
@@ -211,11 +214,11 @@ class _Compiler:
         state = State(place.link.name)
         sink = self._without_nots(place, sink)
         state.add(Act.TAKE, sink, take)
-        if optional and not place.heads_group:
-            self._proceed(state, place.link, beyond)
+        if optional:
+            self._proceed(state, place, beyond)
         if ignore is not None:
             waiting = state
-            if optional:
+            if optional or place.heads_optional_group:
                 waiting = State(place.link.name)
                 waiting.add(Act.TAKE, sink, take)
                 waiting.add(Act.IGNORE, waiting, ignore)
@@ -223,13 +226,14 @@ class _Compiler:
             state.add(Act.IGNORE, waiting, ignore)
         return state
 
-    def _proceed(self, state: State, link: Link, beyond: State) -> None:
+    def _proceed(self, state: State, place: _Place, beyond: State) -> None:
         """Go on without another event; something greedy does so as it did before, once `until` came."""
+        link = place.link
         if link.greedy and link.until is not None:
-            state.add(Act.PROCEED, self._ungreedy.get(beyond, beyond), link.until)
-            state.add(Act.PROCEED, beyond, Not(link.until))
+            state.add(Act.PROCEED, self._ungreedy.get(beyond, beyond), both(place.proceed(), link.until))
+            state.add(Act.PROCEED, beyond, both(place.proceed(), Not(link.until)))
         else:
-            state.add(Act.PROCEED, beyond)
+            state.add(Act.PROCEED, beyond, place.proceed())
 
     def _looping(self, place: _Place, sink: State) -> State:
         link = place.link
@@ -240,7 +244,7 @@ class _Compiler:
         state = State(link.name)
         if link.greedy and link.until is not None:
             self._ungreedy[sink] = sink.copied()
-        self._proceed(state, link, sink)
+        self._proceed(state, place, sink)
         if link.greedy:
             sink.yield_to(place.take())
         state.add(Act.TAKE, state, take)
@@ -257,14 +261,14 @@ class _Compiler:
     def _group(self, place: _Place, sink: State, beyond: State | None, *, first: bool) -> State:
         state = self.sequence(self._inside(place, first=first), sink)
         if beyond is not None:
-            state.add(Act.PROCEED, beyond)
+            state.add(Act.PROCEED, beyond, place.proceed())
         return state
 
     def _looping_group(self, place: _Place, sink: State) -> State:
         again = State(place.link.name)
         state = self.sequence(self._inside(place, first=False), again)
-        state.add(Act.PROCEED, sink)
-        again.add(Act.PROCEED, state)
+        state.add(Act.PROCEED, sink, place.proceed())
+        again.add(Act.PROCEED, state, place.proceed())
         return state
 
     def _inside(self, place: _Place, *, first: bool) -> _Place:
