@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft.algebra.query import Program
     from weft.api import (
-        DataWarning,
         ProgramWarning,
-        RejectedWarning,
         compile,
         count,
         detect,
@@ -20,7 +18,16 @@ if TYPE_CHECKING:
         rows,
     )
     from weft.detection import Detection, timeline
-    from weft.errors import Diagnostic, InputError, ManyMatchesWarning, ProgramError, UsageError, WeftError
+    from weft.errors import (
+        DataWarning,
+        Diagnostic,
+        InputError,
+        ManyMatchesWarning,
+        ProgramError,
+        RejectedWarning,
+        UsageError,
+        WeftError,
+    )
     from weft.live_matches import Deployment, Matches
     from weft.live_program import LiveProgram, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e
@@ -81,9 +88,7 @@ __all__ = [
 _MODULES = {
     "weft.algebra.query": ("Program",),
     "weft.api": (
-        "DataWarning",
         "ProgramWarning",
-        "RejectedWarning",
         "compile",
         "count",
         "detect",
@@ -93,7 +98,16 @@ _MODULES = {
         "rows",
     ),
     "weft.detection": ("Detection", "timeline"),
-    "weft.errors": ("Diagnostic", "InputError", "ManyMatchesWarning", "ProgramError", "UsageError", "WeftError"),
+    "weft.errors": (
+        "DataWarning",
+        "Diagnostic",
+        "InputError",
+        "ManyMatchesWarning",
+        "ProgramError",
+        "RejectedWarning",
+        "UsageError",
+        "WeftError",
+    ),
     "weft.live_matches": ("Deployment", "Matches"),
     "weft.live_program": ("LiveProgram", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
 from weft.detection import Detection
-from weft.errors import Diagnostic, InputError, ProgramError, UsageError
+from weft.errors import (
+    DataWarning,
+    Diagnostic,
+    InputError,
+    ProgramError,
+    RejectedWarning,
+    UsageError,
+    callers_level,
+)
 from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.optimizer.pipeline import Choices
@@ -39,14 +47,6 @@ PROGRAM_SUFFIXES = frozenset(language.ending for language in LANGUAGES)
 
 class ProgramWarning(UserWarning):
     """Something in a program that is allowed and probably not meant."""
-
-
-class DataWarning(UserWarning):
-    """Something in the events that is probably not meant."""
-
-
-class RejectedWarning(UserWarning):
-    """Events could not be read and took no part."""
 
 
 def compile(
@@ -95,9 +95,9 @@ def compile_with_findings(
 
 
 def warn_of(findings: Sequence[Diagnostic]) -> None:
-    """Show what was found in a program, to whoever called the function that calls this one."""
+    """Show what was found in a program, where the user gave it."""
     for finding in findings:
-        warnings.warn(finding.render(), ProgramWarning, stacklevel=3)
+        warnings.warn(finding.render(), ProgramWarning, stacklevel=callers_level())
 
 
 def match(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal
 
 from weft.source import SourceText, Span, printable
@@ -54,6 +56,14 @@ class Diagnostic:
         }
 
 
+class DataWarning(UserWarning):
+    """Something in the events that is probably not meant."""
+
+
+class RejectedWarning(UserWarning):
+    """Events could not be read and took no part."""
+
+
 class WeftError(Exception):
     """Root of everything weft raises for a user's mistake; its text is fit to be shown."""
 
@@ -89,3 +99,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known here: {', '.join(known[:12])}" if known else None
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning that shows the user's own line, however deep in weft and in Spark it is given."""
+    modules = (sys.modules.get(name) for name in ("weft", "pyspark"))
+    ours = tuple(str(Path(module.__file__).parent) for module in modules if module is not None and module.__file__)
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+        frame, level = frame.f_back, level + 1
+    return level

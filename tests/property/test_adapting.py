@@ -24,7 +24,7 @@ from weft.optimizer.pipeline import Choices
 from weft.runtime import adapting
 from weft.runtime.writing.match_rows import rows_to_matches
 
-pytestmark = [pytest.mark.filterwarnings("ignore::weft.api.DataWarning"), pytest.mark.xdist_group("adapting")]
+pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning"), pytest.mark.xdist_group("adapting")]
 SEEN: Counter[str] = Counter()
 Events = list[dict[str, object]]
 

@@ -12,7 +12,7 @@ from tests.driving import event_batches, run, run_in_lanes, run_with_restarts
 from tests.harness import some
 from tests.strategies import EventDict, Example, examples
 
-from weft import api
+from weft import DataWarning, api
 from weft.algebra.meaning import Match, matches
 from weft.algebra.query import Program
 from weft.plan.planner import plan
@@ -139,7 +139,7 @@ def test_detect_on_the_local_engine(example: Example) -> None:
     expected = matches(example.program, events)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", api.DataWarning)  # of types that no event has
+        warnings.simplefilter("ignore", DataWarning)  # of types that no event has
         found = list(api.detect(events, example.program, engine="local"))
         counts = api.count(events, example.program, engine="local")
     assert sorted(map(_public, found), key=repr) == sorted(map(_public, expected), key=repr)

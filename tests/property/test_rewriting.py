@@ -22,7 +22,7 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import trace
 from weft.statistics import Statistics
 
-pytestmark = [pytest.mark.filterwarnings("ignore::weft.api.DataWarning"), pytest.mark.xdist_group("rewriting")]
+pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning"), pytest.mark.xdist_group("rewriting")]
 RAN: set[str] = set()
 SEEN: Counter[str] = Counter()  # rewrites by rule, and streams with matches of rewritten programs
 

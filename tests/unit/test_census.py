@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.api import DataWarning
+from weft import DataWarning
 
 ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
 NOW = 1_700_000_000

@@ -21,7 +21,7 @@ from weft.drawing.timeline import timeline_svg
 from weft.inputs import reads_once
 from weft.pattern.builder import BUILT
 
-pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore::weft.api.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore::weft.DataWarning")
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>"
 SVG = "{http://www.w3.org/2000/svg}"

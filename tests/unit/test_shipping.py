@@ -26,7 +26,7 @@ list(pickle.load(open(sys.argv[1], "rb"))(iter([])))
 def test_an_executor_without_weft_says_so_in_one_sentence(tmp_path: Path) -> None:
     sent = tmp_path / "sent"
     here: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
-    sent.write_bytes(cloudpickle.dumps(shipped(partial(pack_batches, job=None), here)))  # type: ignore[arg-type]
+    sent.write_bytes(cloudpickle.dumps(shipped(partial(pack_batches, job=None, names=()), here)))  # type: ignore[arg-type]
     done = subprocess.run([sys.executable, "-c", RUN, str(sent)], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"RuntimeError: {MISSING}, in ")

@@ -17,7 +17,8 @@ from weft.runtime.reading.kinds import NANOSECONDS
 
 RECENT = (10**18, 3 * 10**18)  # nanoseconds since 1970: from 2001 to 2065
 _UNITS = ("s", "ms", "us", "ns")
-_SEEN, _ELSEWHERE, _UNIT = "seen:", "elsewhere:", "unit:"
+SEEN = "seen:"  # before the name of a type
+_ELSEWHERE, _UNIT = "elsewhere:", "unit:"
 MOST_NAMES = 12
 
 
@@ -38,8 +39,8 @@ class Census:
         if self._wanted:
             present = _distinct(events.types)
             self._wanted.difference_update(present)
-            self.counts.update({_SEEN + name: 1 for name in present[:MOST_NAMES]})
-            self.counts.update({_SEEN + name: 1 for name in present[MOST_NAMES:] if name in self._wanted})
+            self.counts.update({SEEN + name: 1 for name in present[:MOST_NAMES]})
+            self.counts.update({SEEN + name: 1 for name in present[MOST_NAMES:] if name in self._wanted})
         if self._streams and events.streams is not None:
             for name in set(_distinct(events.streams)) - self._streams:
                 self.counts[_ELSEWHERE + name] += pc.sum(pc.equal(events.streams, name)).as_py() or 0
@@ -50,7 +51,7 @@ class Census:
 
 def is_census(name: str) -> bool:
     """Whether a counter is one of these."""
-    return name.startswith((_SEEN, _ELSEWHERE, _UNIT))
+    return name.startswith((SEEN, _ELSEWHERE, _UNIT))
 
 
 def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, int]) -> list[str]:
@@ -58,7 +59,7 @@ def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, 
 
     A type may be one that must not come: it is doubted when nothing was found, or one with nearly that name comes.
     """
-    seen = sorted(name.removeprefix(_SEEN) for name in counts if name.startswith(_SEEN))
+    seen = sorted(name.removeprefix(SEEN) for name in counts if name.startswith(SEEN))
     found = []
     for name in types_of(program) if totals.get("events") else ():
         hint = did_you_mean(name, seen) or "no other types were looked at"
@@ -78,6 +79,16 @@ def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, 
                 f"compile with time_unit={unit!r} (--time-unit {unit})"
             )
     return found
+
+
+def tied_doubt(tied: int) -> list[str]:
+    """What to say of so many events whose order between partitions nothing decided."""
+    if not tied:
+        return []
+    return [
+        f"{tied:,} events have the time of an event in another partition, so that chance decided which comes first: "
+        "name columns that decide, as in order='seq'"
+    ]
 
 
 def types_of(program: Program) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from weft.errors import InputError, did_you_mean
 from weft.runtime.events import STREAM
@@ -21,7 +21,7 @@ from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.names import quoted
-from weft.runtime.spark.shipping import shipped
+from weft.runtime.spark.shipping import mapped
 
 
 def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> DataFrame:
@@ -30,8 +30,8 @@ def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> D
     Arrival order, which decides between equal times, is the order of partitions, then of rows. `schema`: the frame's,
     where it must not be asked.
     """
-    read = needed_columns(frame, frame.schema if schema is None else schema, job)
-    return read.mapInArrow(shipped(partial(pack_batches, job=job), frame.sparkSession), RUN_COLUMNS)
+    read, names = needed_columns(frame, frame.schema if schema is None else schema, job)
+    return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS)
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -41,14 +41,14 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     together = runs.repartitionById(len(places), by_place[F.col("lane")])
     ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
     work = count_runs if counting else match_runs
-    return ordered.mapInArrow(shipped(partial(work, job=job), runs.sparkSession), output_columns(job.shape))
+    return mapped(ordered, partial(work, job=job), output_columns(job.shape))
 
 
-def pack_batches(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """In a task: the rows of one input partition as runs."""
+def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    """In a task: the rows of one input partition, whose columns have these names, as runs."""
     context = TaskContext.get()
     part = context.partitionId() if context is not None else 0
-    for chunk, rows in enumerate(gather(batches)):
+    for chunk, rows in enumerate(gather(batch.rename_columns(names) for batch in batches)):
         yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job)
 
 
@@ -58,10 +58,12 @@ def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
     return EventSource(lambda: [chunk], reading)
 
 
-def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> DataFrame:
-    """Only the columns that are read; attributes of events that cannot matter are emptied before they leave the JVM.
+def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> tuple[DataFrame, tuple[str, ...]]:
+    """Only the columns that are read, and their names; in the frame itself they are numbered.
 
-    Those events themselves must come along: they count for the positions of the others.
+    Spark looks columns up by name on the way to Python, where a dot or a back-quote in one is read as something else.
+    Attributes of events that cannot matter are emptied before they leave the JVM. Those events themselves must come
+    along: they count for the positions of the others.
     """
     reading, names = job.reading, schema.names
     check_columns(names, reading)
@@ -70,20 +72,19 @@ def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> DataFrame:
     always = {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
-    columns, kinds = [], StructType()
+    read: dict[str, tuple[Column, DataType]] = {}
     for name in names:
         if name in always:
-            columns.append(F.col(quoted(name)))
+            read[name] = F.col(quoted(name)), schema[name].dataType
         elif name in needed:
-            columns.append(F.when(matters, F.col(quoted(name))).alias(name))
-        else:
-            continue
-        kinds.add(name, schema[name].dataType)
-    fields = [name for name in needed if name not in names and name.partition(".")[0] in names]
-    inside = {name: F.col(".".join(map(quoted, name.split(".")))) for name in sorted(fields)}  # of structs
-    read = frame.select(*columns, *(F.when(matters, value).alias(name) for name, value in inside.items()))
-    # Of fields only the names matter: what comes from them is told by Arrow.
-    return told(read, StructType([*kinds, *(StructField(name, StringType()) for name in inside)]))
+            read[name] = F.when(matters, F.col(quoted(name))), schema[name].dataType
+    for name in sorted(needed - set(names)):
+        if name.partition(".")[0] in names:  # a field of a struct; its type is told by Arrow
+            field = F.col(".".join(map(quoted, name.split("."))))
+            read[name] = F.when(matters, field), StringType()
+    columns = [column.alias(f"c{number}") for number, (column, _) in enumerate(read.values())]
+    kinds = StructType([StructField(f"c{number}", kind) for number, (_, kind) in enumerate(read.values())])
+    return told(frame.select(*columns), kinds), tuple(read)
 
 
 def check_columns(names: list[str], reading: Reading, where: str = "") -> None:

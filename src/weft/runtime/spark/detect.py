@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
 from weft.plan.operators import Plan
-from weft.runtime.census import doubts_of, is_census
+from weft.runtime.census import doubts_of, is_census, tied_doubt
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.reading.chunks import Chunk, chunks_of
@@ -153,13 +153,7 @@ class SparkRun:
     @property
     def doubts(self) -> list[str]:
         """What the events show that is probably not meant; complete when the pass is."""
-        found = doubts_of(self._plan.program, self._census, self.counters)
-        if self._tied:
-            found.append(
-                f"{self._tied:,} events have the time of an event in another partition, so that chance decided which "
-                "comes first: name columns that decide, as in order='seq'"
-            )
-        return found
+        return [*doubts_of(self._plan.program, self._census, self.counters), *tied_doubt(self._tied)]
 
 
 def _source(chunk: Chunk, job: Job) -> EventSource:

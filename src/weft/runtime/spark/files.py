@@ -21,7 +21,7 @@ from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.session import cores
-from weft.runtime.spark.shipping import shipped
+from weft.runtime.spark.shipping import mapped
 
 TASK_ROWS = 4_000_000  # a task reads about this many rows, if that gives every core something to do
 Reader = Callable[[str, Reading], Iterator[Chunk]]
@@ -53,8 +53,8 @@ def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     pieces = [piece for path, form, defaults in files.paths for piece in pieces_of(path, form, job.reading, defaults)]
     tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
-    work = shipped(partial(pack_pieces, tasks=tasks, readers=files.readers, job=job), session)
-    return session.range(0, count, 1, count).mapInArrow(work, RUN_DDL)
+    work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
+    return mapped(session.range(0, count, 1, count), work, RUN_DDL)
 
 
 def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str]) -> list[Piece]:

@@ -20,6 +20,7 @@ from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.file_schema import schema_of_files
 from weft.runtime.spark.files import Files, file_runs
 from weft.runtime.spark.job import job_of
+from weft.runtime.spark.noticing import noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream, observed
@@ -76,7 +77,7 @@ def match_frame(
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    return _counted(output, shape, origin, rejects=rejects, rows=rows)
+    return _counted(noticed(output, program, rejects=rejects), shape, origin, rejects=rejects, rows=rows)
 
 
 class _About(NamedTuple):
@@ -135,7 +136,8 @@ def match_files(
         lanes or cores(session),
         shape=shape,
     )
-    return _counted(match_lanes(file_runs(session, files, job), job), shape, None, rejects=rejects, rows=rows)
+    output = noticed(match_lanes(file_runs(session, files, job), job), program, rejects=rejects, of_frame=False)
+    return _counted(output, shape, None, rejects=rejects, rows=rows)
 
 
 def check_lanes(lanes: int | None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,6 +65,26 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
         session: SparkSession = builder.getOrCreate()
     _silence(session)
     return session
+
+
+@contextmanager
+def own_python(session: SparkSession) -> Iterator[None]:
+    """While work is defined: on this machine it runs in this interpreter, unless the user has named another.
+
+    Spark would take the `python3` on the PATH, which need not have weft, nor what Spark itself needs.
+    """
+    try:
+        context = session.sparkContext
+    except PySparkException:  # of Spark Connect: the server says which
+        yield
+        return
+    given = context.pythonExec
+    if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ and given == "python3":
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = given
 
 
 def _silence(session: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Work that is sent to tasks in a way that lets a machine without weft say so in one sentence."""
+"""Work that is sent to tasks, in a way that lets a machine without weft say so in one sentence."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from weft.runtime.spark.kernels import send_kernels
+from weft.runtime.spark.session import own_python
 from weft.tree import deep
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 MISSING = "weft is not installed on an executor"
+
+
+def mapped(frame: DataFrame, work: Work, columns: StructType | str) -> DataFrame:
+    """What tasks make of a frame's rows, batch by batch."""
+    with own_python(frame.sparkSession):
+        return frame.mapInArrow(shipped(work, frame.sparkSession), columns)
 
 
 def packed_up(value: object) -> bytes:

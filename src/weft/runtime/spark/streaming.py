@@ -15,6 +15,7 @@ from weft.runtime.spark.columns import output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import LaneProcessor, unpack_output
+from weft.runtime.spark.session import own_python
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
@@ -37,13 +38,14 @@ def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame
     """Matches and rejects of a stream of runs."""
     column = packed_column(len(job.lanes))
     kind = StructType([StructField(column, BinaryType())])
-    packed = runs.groupBy("lane").transformWithState(
-        statefulProcessor=LaneProcessor(job, lateness, column, send_kernels(runs.sparkSession)),
-        outputStructType=kind,
-        outputMode="append",
-        timeMode="EventTime" if lateness.by_spark else "None",
-    )
-    output = told(packed, kind).mapInArrow(unpack_output, output_columns(job.shape))
+    with own_python(runs.sparkSession):
+        packed = runs.groupBy("lane").transformWithState(
+            statefulProcessor=LaneProcessor(job, lateness, column, send_kernels(runs.sparkSession)),
+            outputStructType=kind,
+            outputMode="append",
+            timeMode="EventTime" if lateness.by_spark else "None",
+        )
+        output = told(packed, kind).mapInArrow(unpack_output, output_columns(job.shape))
     watch_starts(output)
     return observed(with_watermark(output, job) if lateness.by_spark else output)
 

@@ -1,0 +1,134 @@
+"""What a batch shows that is probably not meant: known when the first action on its matches is over, and told then.
+
+Matches are a frame, so nothing runs until the user asks for something. So the actions of frames and of their writers
+are watched; a plan tells by the name of an observation whether its matches were among what was worked out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from weft.algebra.query import Program
+from weft.errors import DataWarning, RejectedWarning, callers_level
+from weft.runtime.census import SEEN, doubts_of, is_census, tied_doubt, types_of
+
+_PREFIX = "weft_doubts_"
+_WATCHED = "_weft_actions_watched"
+_LIMITED = frozenset({"show", "take", "head", "first", "isEmpty", "tail"})  # Spark may not work out all for these
+_OF_FRAMES = ("collect", "count", "toPandas", "toArrow", "foreach", "foreachPartition", *sorted(_LIMITED))
+_OF_WRITERS = ("save", "saveAsTable", "insertInto", "parquet", "json", "csv", "orc", "text", "xml", "jdbc")
+_MOST_PENDING = 64
+_PATIENCE = 2.0  # seconds until Spark's listeners have heard of a finished action
+_inside = threading.local()
+_pending: list[Noticed] = []
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """An observation of a batch whose matches nobody has asked for yet."""
+
+    name: str
+    found: Observation
+    program: Program
+    rejects: bool  # whether they are given to the user anyway
+
+
+def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True) -> DataFrame:
+    """The same rows; what they say besides matches is told after the first action that works them out.
+
+    `of_frame`: events come from a frame, whose partitions have no order of their own.
+    """
+    told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
+    counters = F.from_json(told, "map<string,bigint>")
+    name = _PREFIX + uuid.uuid4().hex
+    item = Noticed(name, Observation(name), program, rejects)
+
+    def total(counter: str) -> Column:
+        return F.coalesce(F.sum(F.try_element_at(counters, F.lit(counter))), F.lit(0))
+
+    frame = output.observe(
+        item.found,
+        F.count("query").alias("matches"),
+        total("events").alias("events"),
+        (total("tied") if of_frame else F.count_if(F.lit(False))).alias("tied"),
+        F.count("reason").alias("rejected"),
+        F.min("reason").alias("reason"),
+        F.min(told).alias("one"),
+        F.max(told).alias("other"),
+        *(total(SEEN + name).alias(SEEN + name) for name in types_of(program)),
+    )
+    _pending.append(item)
+    del _pending[:-_MOST_PENDING]
+    watch_actions(frame)
+    return frame
+
+
+def watch_actions(frame: DataFrame) -> None:
+    """See to it that what was noticed is told, whoever asks for the matches."""
+    for kind, names in ((type(frame), _OF_FRAMES), (type(frame.write), _OF_WRITERS)):
+        if not getattr(kind, _WATCHED, False):
+            for name in names:
+                if hasattr(kind, name):
+                    setattr(kind, name, _watched(getattr(kind, name), name))
+            setattr(kind, _WATCHED, True)
+
+
+def _watched(action: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(action)
+    def acted(of: Any, *given: Any, **named: Any) -> Any:
+        if not _pending or getattr(_inside, "action", False):
+            return action(of, *given, **named)
+        _inside.action = True
+        try:
+            result = action(of, *given, **named)
+        finally:
+            _inside.action = False
+        frame = of if isinstance(of, DataFrame) else getattr(of, "_df", None)
+        for item in [item for item in _pending if _is_worked_out(item, frame)]:
+            _pending.remove(item)
+            _tell(item, limited=name in _LIMITED)
+        return result
+
+    return acted
+
+
+def _is_worked_out(item: Noticed, frame: Any) -> bool:
+    """Whether an action on the frame has given the observation its values."""
+    if hasattr(item.found, "_result"):  # Spark Connect: the answer to the action brings them
+        return bool(item.found._result)
+    if frame is None or item.name not in frame._jdf.queryExecution().logical().toString():
+        return False
+    latest = time.monotonic() + _PATIENCE
+    while not item.found._jo.future().isCompleted():
+        if time.monotonic() > latest:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _tell(item: Noticed, *, limited: bool) -> None:
+    values = item.found.get
+    if values["rejected"] and not item.rejects:
+        count = f"{values['rejected']:,} event{'s' * (values['rejected'] > 1)}"
+        message = f"{count} could not be read; one of the reasons: {values['reason']} (rejects=True gives them)"
+        warnings.warn(message, RejectedWarning, stacklevel=callers_level())
+    counts: dict[str, int] = {}
+    for text in (values["one"], values["other"]):  # of some lane: the names of what comes
+        counts |= {name: count for name, count in json.loads(text or "{}").items() if is_census(name)}
+    counts |= {name: values[name] for name in values if name.startswith(SEEN) and values[name]}
+    if limited and values["matches"]:  # perhaps not all was looked at
+        counts |= dict.fromkeys((SEEN + name for name in types_of(item.program)), 1)
+    doubts = [*doubts_of(item.program, counts, values), *tied_doubt(values["tied"])]
+    for doubt in doubts:
+        warnings.warn(doubt, DataWarning, stacklevel=callers_level())
