@@ -34,6 +34,7 @@ from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.state.structure import with_name
 from weft.schema import Catalog
+from weft.statistics import Statistics
 
 EMPTY = Program("", ())
 SAVED = 1  # the layout of saved programs: another number for another one
@@ -113,6 +114,15 @@ class LiveProgram:
         """Events taken and rejected, and what the engine counts."""
         with self._lock:
             return {**self._deployments.counters, "events": self.events, "rejected": self.rejected}
+
+    @property
+    def statistics(self) -> Statistics:
+        """Rates by type and how often conditions hold, measured in a sample of what passed since a query came or went.
+
+        It begins after a thousand events; give it to `weft.explain`, or `write` it for `--statistics`.
+        """
+        with self._lock:
+            return self._deployments.statistics
 
     @property
     def behind(self) -> int:

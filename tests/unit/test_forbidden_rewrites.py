@@ -9,9 +9,12 @@ import pytest
 
 from weft.algebra.composites import Composite, CompositeQuery, Overlap, Source
 from weft.algebra.meaning import matches
+from weft.algebra.predicates import Attribute, Comparison
 from weft.algebra.query import Program
+from weft.algebra.terms import Previous
 from weft.languages import compile_text
 from weft.optimizer.pipeline import trace
+from weft.optimizer.rules.order_overlap import order_overlap
 from weft.statistics import Statistics
 
 LEFT, RIGHT = "(A a ; B b) ; C c", "A a ; (B b ; C c)"
@@ -133,4 +136,15 @@ def test_conjunctions_are_not_associative() -> None:
     events.sort(key=lambda event: int(str(event["end"])))
     left, right = overlap(Overlap(a, b), c), overlap(a, Overlap(b, c))
     assert bound(left, events) != bound(right, events)
-    assert trace(left).program == left
+    (query,) = trace(left).queries
+    assert bound(Program("step", (query.query,)), events) == bound(left, events)  # type: ignore[arg-type]
+    assert {rewrite.rule for rewrite in query.rewrites} <= {"order_overlap"}
+    assert "not associative" in query.refusals[0].reason
+
+
+def test_operands_at_one_time_stay_where_a_condition_speaks_of_what_came_before() -> None:
+    before = Comparison("<", Previous(Attribute("x", "b")), Attribute("x", "b"))
+    turned = Overlap(Source("B", "b"), Source("A", "a"), (before,))
+    assert order_overlap(turned) is turned
+    program = Program("step", (CompositeQuery("q", turned),))
+    assert trace(program, Statistics({"A": 1, "B": 9})).program == program

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -97,3 +99,74 @@ def test_results_have_their_columns_in_the_order_of_the_text() -> None:
 def test_wrong_statistics_are_refused() -> None:
     with pytest.raises(weft.UsageError, match=r"a weft\.Statistics or a file"):
         weft.detect(EVENTS, weft.compile(QUERY, "eql"), statistics={"A": 1})  # type: ignore[arg-type]
+
+
+def of_events(type_: str, holds: Callable[[Any], bool]) -> float:
+    """How often something holds of the events of a type."""
+    found = [holds(event) for event in EVENTS if event["type"] == type_]
+    return sum(found) / len(found)
+
+
+def of_pairs(holds: Callable[[Any, Any], bool]) -> float:
+    """How often something holds of an A and a B."""
+    pairs = [holds(a, b) for a in EVENTS if a["type"] == "A" for b in EVENTS if b["type"] == "B"]
+    return sum(pairs) / len(pairs)
+
+
+FRACTIONS = {
+    "A.x > 2": of_events("A", lambda event: event["x"] > 2),
+    "B.x > 1": of_events("B", lambda event: event["x"] > 1),
+    "C.s = 'no'": 0.5,
+    "A.k = B.k": of_pairs(lambda a, b: a["k"] == b["k"]),
+    "A.x < B.x": of_pairs(lambda a, b: a["x"] < b["x"]),
+    "A.x <> B.x": of_pairs(lambda a, b: a["x"] != b["x"]),
+    "B.x <= A.x": of_pairs(lambda a, b: b["x"] <= a["x"]),
+}
+STEP = 'topology "T"\nexternal A(x: int) < "a" [1.0]\nexternal B(x: int) < "b" [1.0]\n'
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "conditions"),
+    [
+        ("ceql", "SELECT * FROM S WHERE A AS a ; B+ AS b FILTER a[x > 2] AND a[k] = b[k] AND a[x] < b[x]",
+         ["A.x > 2", "A.k = B.k", "A.x < B.x"]),
+        ("tesla", "define F() from B(x>1) and last A(k = B.k, x > 2) within 9 from B and not C(s='no') within 9 from B",
+         ["B.x > 1", "A.x > 2", "A.k = B.k", "C.s = 'no'"]),
+        ("epn", "pattern P sequence(A a, B b) where a.k = b.k and a.x > 2 and b.x <= a.x",
+         ["A.x > 2", "A.k = B.k", "B.x <= A.x"]),
+        ("step", f"{STEP}Q(*): A ;?[A.x > 2 && A.x != B.x] B", ["A.x > 2", "A.x <> B.x"]),
+    ],
+)  # fmt: skip
+def test_conditions_of_every_language_are_measured(language: str, text: str, conditions: list[str]) -> None:
+    program = weft.compile(text, language)
+    found = weft.measure(EVENTS, program)
+    shown = weft.explain(program, "optimized", statistics=found)
+    for condition in conditions:
+        assert found.fraction(condition) == (pytest.approx(FRACTIONS[condition]), "measured"), found.selectivity
+        assert f"  {condition}: {FRACTIONS[condition]:g} (measured)" in shown
+    assert "  A: 1.1 per second (measured)" in shown
+
+
+def test_conditions_of_patterns_built_in_python_are_measured() -> None:
+    pattern = weft.Pattern.begin("a").subtype("A").where(weft.e.x > 2).followed_by("b").subtype("B")
+    found = weft.measure(EVENTS, pattern.program("p")).fraction("A.x > 2")
+    assert found == (pytest.approx(FRACTIONS["A.x > 2"]), "measured")
+
+
+@pytest.mark.parametrize("size", [1, 300, 5000])
+def test_a_live_program_counts_what_passes(size: int) -> None:
+    events = [{**event, "ts": 250 * n} for n, event in enumerate(EVENTS[:40] * 128)]
+    rule = "define F() from B(x > 1) and each A(k = B.k, x > 2) within 9 from B"
+    with weft.live([weft.compile(QUERY, "eql"), weft.compile(rule, "tesla")]) as running:
+        assert not running.statistics.rates
+        for at in range(0, len(events), size):
+            running.push(events[at : at + size])
+        found = running.statistics
+        assert found.rate("A") == (pytest.approx(1, rel=0.2), "measured")
+        assert found.rate("B") == (pytest.approx(2, rel=0.2), "measured")
+        for condition in ("B.x > 1", "A.k = B.k", "A.x > 2"):
+            figure = found.fraction(condition)
+            assert figure is not None
+            assert figure.value == pytest.approx(FRACTIONS[condition], abs=0.15)
+        running.remove("F")
+        assert not running.statistics.rates, "counted anew"

@@ -175,6 +175,7 @@ class Rule(Definition):
     consumes: tuple[str, ...] = ()
     label: str | None = None
     number: int = 0  # among the rules of its type, as they came
+    order: tuple[str, ...] = ()  # the variables as they were written, where look-backs change places
 
     def __post_init__(self) -> None:
         _require_distinct(self.variables)

@@ -1,17 +1,24 @@
-"""What statistics can say of a program's conditions: those on one event by type, and the keys that tie two types."""
+"""What statistics can say of a program's conditions: those on one event by type, and those that compare two events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from weft.algebra.analysis.normal_form import clauses
+from weft.algebra.chains import Fits
 from weft.algebra.composites import Composite, CompositeQuery
-from weft.algebra.patterns import Event, Where
-from weft.algebra.predicates import Attribute, Comparison, Predicate
+from weft.algebra.patterns import Correlate, Event, Where
+from weft.algebra.predicates import Always, Attribute, Comparison, ComparisonOperator, Predicate
 from weft.algebra.query import AnyQuery, Program, Query
+from weft.algebra.rules import Events, Rule
+from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import conjuncts, mentioned
-from weft.optimizer.cost.selectivity import condition_texts, is_key, types_of
+from weft.optimizer.cost.selectivity import condition_texts, types_in, types_of
 from weft.optimizer.pipeline import optimize
+from weft.tree import Node
+
+Types = Mapping[str, str]  # by variable
 
 
 class Atom(NamedTuple):
@@ -23,17 +30,18 @@ class Atom(NamedTuple):
 
 
 class Tie(NamedTuple):
-    """An equality of two events: how statistics call it, and the types and attributes that it compares."""
+    """A comparison of two events: how statistics call it, and the types and attributes that it compares."""
 
     text: str
+    operator: ComparisonOperator
     sides: tuple[tuple[str, str], tuple[str, str]]
 
 
-def conditions_of(program: Program) -> tuple[list[Atom], list[Tie]]:
+def conditions_of(program: Program, rewritten: Program | None = None) -> tuple[list[Atom], list[Tie]]:
     """The conditions of all queries of which a sample can tell how often they hold, each once."""
     found: dict[str, Atom | Tie] = {}
     # Rewritten too: filters are then at their events, and keys between neighbours.
-    for query in (*program.queries, *optimize(program).queries):
+    for query in (*program.queries, *(rewritten or optimize(program)).queries):
         for condition in _conditions(query):
             found.setdefault(condition.text, condition)
     atoms = [one for one in found.values() if isinstance(one, Atom)]
@@ -47,25 +55,60 @@ def _conditions(query: AnyQuery) -> Iterator[Atom | Tie]:
             for node in pattern.walk(Composite):
                 for test in conjuncts((*getattr(node, "where", ()), *getattr(node, "among", ()))):
                     yield from _condition(test, types)
-        case Query(pattern=regular):
-            for part in regular.walk():
-                if isinstance(part, Where) and isinstance(part.pattern, Event):
-                    for test in conjuncts([part.predicate]):
-                        yield Atom(_named(test, part.pattern.type), part.pattern.type, test)
+        case Query():
+            yield from _of_regular(query)
+        case SituationQuery(situation=situation):
+            types = {slot.variable: slot.type for slot in situation.participants}
+            own = (test for slot in situation.participants for test in slot.where)
+            for test in (*conjuncts(own), *clauses(situation.assertion)):
+                yield from _condition(test, types)
+        case Rule():
+            types = {step.variable: step.events.type for step in query.steps}
+            for node in query.walk():
+                if isinstance(node, Events):
+                    for test in conjuncts((*node.static, *node.related)):
+                        # The event at hand is called as its type: no variable of the rule has a name with a space.
+                        yield from _condition(_of_variable(test, " "), {**types, " ": node.type})
 
 
-def _condition(test: Predicate, types: dict[str, str]) -> Iterator[Atom | Tie]:
+def _of_regular(query: Query) -> Iterator[Atom | Tie]:
+    types = types_in(query.pattern)
+    for part in query.walk():
+        match part:
+            case Where(Event(type=type_), _, test):
+                yield from _at_hand([type_], test)
+            case Fits(names, test) if test != Always():
+                yield from _at_hand(names, test)
+            case Correlate(_, condition):
+                yield from _condition(condition, types)
+
+
+def _at_hand(types: Iterable[str], predicate: Predicate) -> Iterator[Atom | Tie]:
+    """The conditions on the event at hand, for each type that it may be of."""
+    for type_ in types:
+        for test in conjuncts([predicate]):
+            yield from _condition(_of_variable(test, type_), {type_: type_})
+
+
+def _condition(test: Predicate, types: Types) -> Iterator[Atom | Tie]:
     names = mentioned(test)
+    if not names <= types.keys():
+        return
     text = condition_texts(test, types)[0]
     if len(names) == 1:
         (name,) = names
         yield Atom(text, types[name], test)
     match test:
-        case Comparison("=", Attribute(one, str() as first), Attribute(other, str() as second)) if is_key(test):
-            yield Tie(text, ((types[first], one), (types[second], other)))
+        case Comparison(operator, Attribute(one, str() as first), Attribute(other, str() as second)) if len(names) == 2:
+            yield Tie(text, operator, ((types[first], one), (types[second], other)))
 
 
-def _named(test: Predicate, type_: str) -> str:
-    """The text of a condition on the event at hand, with its type."""
-    whole = test.transform(lambda node: Attribute(node.name, type_) if isinstance(node, Attribute) else node)
-    return condition_texts(whole, {})[0]  # type: ignore[arg-type]
+def _of_variable(test: Predicate, name: str) -> Predicate:
+    """A condition on the event at hand as one on a variable."""
+
+    def named(node: Node) -> Node:
+        return Attribute(node.name, name) if isinstance(node, Attribute) and node.variable is None else node
+
+    changed = test.transform(named)
+    assert isinstance(changed, Predicate)
+    return changed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, Follow, Repeat, Union, Without
+from weft.algebra.composites import Composite, Follow, Overlap, Repeat, Union, Without
 from weft.algebra.terms import mentioned
 from weft.optimizer.chains import Chain, Refusal, chain_of, is_next
 from weft.optimizer.cost.brackets import MOST_SEARCHED, ranked_brackets
@@ -17,6 +17,7 @@ from weft.optimizer.cost.selectivity import Selectivity
 from weft.optimizer.invariants import check_unchanged
 from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
+from weft.optimizer.rules.order_overlap import order_overlap
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
 from weft.optimizer.trace import Others, Rewrite
 from weft.tree import Node
@@ -57,6 +58,8 @@ class _Choosing:
             return self._next(node, ordered)
         if isinstance(node, Union):
             return self._union(node, ordered)
+        if isinstance(node, Overlap):
+            return self._overlap(node, ordered)
         if isinstance(node, Follow) and node.pick == "each":
             return self._each(node, ordered)
         if isinstance(node, Follow) and any(isinstance(side, Follow) for side in (node.left, node.right)):
@@ -119,6 +122,17 @@ class _Choosing:
         else:
             shape = best_union(rates, [repr(canonical(branch)[0]) for branch in branches])
         return self._taken(whole, [("reorder_union", cast(Composite, reorder_union(whole, shape, ordered)))])
+
+    def _overlap(self, node: Overlap, ordered: bool) -> Composite:
+        """The rarer operand first, then by text: so those written either way are the same."""
+        if isinstance(node.left, Overlap) or isinstance(node.right, Overlap):
+            self.refusals.append(Refusal("`,` is not associative: of three, the third need not meet the first"))
+        whole = self._operands(node, ordered)
+        assert isinstance(whole, Overlap)
+        left, right = ((self._costs.profile(one).rate, repr(canonical(one)[0])) for one in (whole.left, whole.right))
+        if ordered or left <= right:
+            return whole
+        return self._taken(whole, [("order_overlap", cast(Composite, order_overlap(whole)))])
 
     def _each(self, node: Follow, ordered: bool) -> Composite:
         joins = joins_of(node)

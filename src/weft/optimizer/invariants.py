@@ -1,11 +1,18 @@
-"""What no rewriting of a composite pattern may change: its variables, its events, its bounds of time, its picks."""
+"""What no rewriting may change: of patterns the variables, events, bounds of time and picks, of queries all else."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
+from dataclasses import fields, replace
+from typing import get_args
 
-from weft.algebra.composites import After, Composite, Follow, Overlap, Repeat, Source, Union, Without
+from weft.algebra.chains import Chain, Link
+from weft.algebra.composites import After, Composite, CompositeQuery, Follow, Overlap, Repeat, Source, Union, Without
+from weft.algebra.patterns import Bind, Event, Pattern
+from weft.algebra.query import AnyQuery, Query
+from weft.algebra.rules import Rule
+from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.tree import Node
 
@@ -14,6 +21,48 @@ def check_unchanged(before: Composite, after: Composite, rule: str) -> None:
     """Raise AssertionError when a rule changed what must stay."""
     assert sorted(before.variables) == sorted(after.variables), f"{rule} changed the variables"
     assert Counter(_fixed(before)) == Counter(_fixed(after)), f"{rule} changed events, bounds of time or picks"
+
+
+def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
+    """Raise AssertionError when a rule changed what a query gives: its name, outputs, window, policies, variables."""
+    assert type(before) is type(after), f"{rule} made something else of a query"
+    kept = [{name: value for name, value in vars(one).items() if name in _GIVEN} for one in (before, after)]
+    assert kept[0] == kept[1], f"{rule} changed what {before.name!r} gives"
+    assert _variables(before) == _variables(after), f"{rule} changed the variables of {before.name!r}"
+    if isinstance(before, Rule) and isinstance(after, Rule):
+        assert Counter(before.lookbacks) == Counter(after.lookbacks), f"{rule} changed look-backs of {before.name!r}"
+    if isinstance(before, SituationQuery) and isinstance(after, SituationQuery):
+        assert replace(after.situation, split=before.situation.split) == before.situation, f"{rule} changed policies"
+
+
+_GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {
+    *("pattern", "situation", "lookbacks", "order", "spans")
+}
+
+
+def _variables(query: AnyQuery) -> Collection[str]:
+    match query:
+        case Query(pattern=pattern):
+            return bound_variables(pattern)
+        case CompositeQuery():
+            return query.variables  # in their order, as results have them
+        case Rule():
+            return query.order or query.variables
+        case SituationQuery(situation=situation):
+            return situation.variables
+
+
+def bound_variables(pattern: Pattern) -> frozenset[str]:
+    """The variables a regular pattern binds."""
+    names: set[str] = set()
+    for node in pattern.walk(Pattern):
+        if isinstance(node, Bind):
+            names.add(node.name)
+        elif isinstance(node, Event):
+            names.update(node.names)
+        elif isinstance(node, Chain):
+            names.update(link.name for link in node.walk() if isinstance(link, Link))
+    return frozenset(names)
 
 
 def _fixed(pattern: Composite) -> Iterator[Hashable]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.patterns import Bind, Event, Pattern
+from weft.algebra.patterns import Pattern
 from weft.algebra.query import AnyQuery, Program, Query
+from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import known_of
+from weft.optimizer.cost.lookbacks import best_order, rule_work
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import Ranks
+from weft.optimizer.invariants import check_query
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
 from weft.optimizer.rules.order_conditions import order_conditions
+from weft.optimizer.rules.order_lookbacks import order_lookbacks
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
 from weft.optimizer.rules.split_sequence import split_sequence
 from weft.optimizer.sharing import keep_shared
@@ -27,9 +31,9 @@ from weft.optimizer.trace import QueryTrace, Rewrite, Trace
 from weft.statistics import Statistics
 from weft.tree import Node, deep
 
-Rule = Callable[[Node], Node]
+Rewriting = Callable[[Node], Node]
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Rewriting, ...] = (
     push_where_into_events,
     # After pushing: filters that were apart meet at the event they are about.
     merge_where,
@@ -39,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     drop_always_where,
 )
 PREDICATE_RULES = (flatten_predicate,)  # the others look at patterns only
+WORTH = 1.1  # how many times as much look-backs must cost for another order
 # A pass that still changes something after this many is a rule that undoes another.
 PASSES = 20
 
@@ -48,10 +53,11 @@ class Choices(NamedTuple):
 
     optimize: bool = True
     statistics: Statistics | None = None
+    grows: bool = False  # queries may come later that read what these define
 
     def applied(self, program: Program) -> Program:
         """The program as it runs."""
-        return optimize(program, self.statistics) if self.optimize else program
+        return trace(program, self.statistics, grows=self.grows).program if self.optimize else program
 
 
 DEFAULT = Choices()
@@ -64,10 +70,12 @@ def optimize(program: Program, statistics: Statistics | None = None) -> Program:
 
 
 @deep
-def trace(program: Program, statistics: Statistics | None = None) -> Trace:
+def trace(program: Program, statistics: Statistics | None = None, *, grows: bool = False) -> Trace:
     """The rewritten program, and every step that led to it."""
     costs = Costs(known_of(program, statistics))
-    traced = keep_shared([_optimized(query, costs) for query in program.queries], costs)
+    read = {type_ for query in program.queries for type_ in query.reads}
+    traced = [_optimized(query, costs, not grows and query.defines not in read) for query in program.queries]
+    traced = keep_shared(traced, costs)
     rewritten = replace(program, queries=tuple(one.query for one in traced))
     return Trace(rewritten, tuple(traced), costs.statistics, tuple(costs.remarks))
 
@@ -78,12 +86,13 @@ def as_written(program: Program, statistics: Statistics | None = None) -> Trace:
     costs = Costs(known_of(program, statistics))
     traced = []
     for query in program.queries:
-        cost = costs.total(query.pattern) if isinstance(query, CompositeQuery) else _rate_read(query, costs)
+        cost = _cost(query, costs)
         traced.append(QueryTrace(query, query, cost, cost))
     return Trace(program, tuple(traced), costs.statistics, tuple(costs.remarks))
 
 
-def _optimized(query: AnyQuery, costs: Costs) -> QueryTrace:
+def _optimized(query: AnyQuery, costs: Costs, free: bool) -> QueryTrace:
+    """The query on its way; `free`: nobody reads what it defines."""
     match query:
         case CompositeQuery():
             return _composite(query, costs)
@@ -91,13 +100,23 @@ def _optimized(query: AnyQuery, costs: Costs) -> QueryTrace:
             return _ordered(_regular(query, _rate_read(query, costs)), costs)
         case SituationQuery():
             return _situation(query, costs)
-    cost = _rate_read(query, costs)
-    return QueryTrace(query, query, cost, cost)
+        case Rule():
+            return _rule(query, costs, free)
 
 
 def _rate_read(query: AnyQuery, costs: Costs) -> float:
-    """How many events a second a query looks at: all that its automaton, its search or its index does grows with it."""
+    """How many events a second a query reads: all that its automaton, its search or its index does grows with it."""
     return sum(costs.rate(type_) for type_ in query.reads)
+
+
+def _cost(query: AnyQuery, costs: Costs) -> float:
+    """What a query does in a second: the occurrences, or else the events, that it looks at."""
+    match query:
+        case CompositeQuery(pattern=pattern):
+            return costs.total(pattern)
+        case Rule():
+            return _rate_read(query, costs) + rule_work(query, costs.statistics)
+    return _rate_read(query, costs)
 
 
 # ---------------------------------------------------------------- composite patterns: by cost
@@ -109,6 +128,7 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
     after, cost = query, before
     if choice.pattern != query.pattern:
         after = replace(query, pattern=choice.pattern, order=query.variables)
+        check_query(query, after, "the chooser")
         cost = costs.total(choice.pattern)
     return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.compared)
 
@@ -125,7 +145,35 @@ def _situation(query: SituationQuery, costs: Costs) -> QueryTrace:
     split = split_sequence(situation, choice.split)
     late, less = (late_work(situation, early, costs.statistics) for early in (0, choice.split))
     rewrite = Rewrite(split_sequence.__name__, situation, split, late, less)
-    return QueryTrace(query, replace(query, situation=split), cost, cost, (rewrite,))
+    after = replace(query, situation=split)
+    check_query(query, after, split_sequence.__name__)
+    return QueryTrace(query, after, cost, cost, (rewrite,))
+
+
+# ---------------------------------------------------------------- rules: look-backs in the cheapest order
+
+
+def _rule(query: Rule, costs: Costs, free: bool) -> QueryTrace:
+    before, known = _cost(query, costs), costs.statistics
+    refusals: tuple[Refusal, ...] = ()
+    order = best_order(query, known, free)
+    if not free and _saves(query, best_order(query, known, free=True), before, costs):
+        reason = "others see what it defines in the order of its look-backs, so those that take several events stay"
+        refusals = (Refusal(reason),)
+    if not _saves(query, order, before, costs):
+        return QueryTrace(query, query, before, before, (), refusals)
+    after = order_lookbacks(query, order, free)
+    assert isinstance(after, Rule)
+    check_query(query, after, order_lookbacks.__name__)
+    cost = _cost(after, costs)
+    rewrite = Rewrite(order_lookbacks.__name__, query, after, before, cost)
+    return QueryTrace(query, after, before, cost, (rewrite,), refusals)
+
+
+def _saves(query: Rule, order: Sequence[str], cost: float, costs: Costs) -> bool:
+    """Whether an order is worth it. Rules that differ in constants only should not differ in their order, too."""
+    after = order_lookbacks(query, order)
+    return isinstance(after, Rule) and cost > WORTH * _cost(after, costs)
 
 
 # ---------------------------------------------------------------- regular patterns: by rules that always pay
@@ -136,7 +184,7 @@ def _regular(query: Query, cost: float) -> QueryTrace:
     for _ in range(PASSES):
         before = pattern
         for rule in RULES:
-            pattern = _applied(rule, pattern, query.name, rewrites)
+            pattern = _applied(rule, pattern, query, rewrites)
         if pattern == before:
             return QueryTrace(query, replace(query, pattern=pattern), cost, cost, tuple(rewrites))
     raise AssertionError(f"the rules do not come to rest on query {query.name!r}")
@@ -151,26 +199,17 @@ def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
     if after == query.pattern:
         return found
     assert isinstance(after, Pattern)
+    ordered = replace(query, pattern=after)
+    check_query(query, ordered, order_conditions.__name__)
     rewrite = Rewrite(order_conditions.__name__, query.pattern, after)
-    return replace(found, query=replace(query, pattern=after), rewrites=(*found.rewrites, rewrite))
+    return replace(found, query=ordered, rewrites=(*found.rewrites, rewrite))
 
 
-def _applied(rule: Rule, pattern: Pattern, query: str, rewrites: list[Rewrite]) -> Pattern:
+def _applied(rule: Rewriting, pattern: Pattern, query: Query, rewrites: list[Rewrite]) -> Pattern:
     after = pattern.transform(rule, within=None if rule in PREDICATE_RULES else Pattern)
     if after is pattern or after == pattern:
         return pattern
     assert isinstance(after, Pattern), f"{rule.__name__} made something else of a pattern"
-    assert bound_variables(after) == bound_variables(pattern), f"{rule.__name__} changed the variables of {query!r}"
+    check_query(replace(query, pattern=pattern), replace(query, pattern=after), rule.__name__)
     rewrites.append(Rewrite(rule.__name__, pattern, after))
     return after
-
-
-def bound_variables(pattern: Pattern) -> frozenset[str]:
-    """The variables a pattern binds: what no rule may change."""
-    names: set[str] = set()
-    for node in pattern.walk(within=Pattern):
-        if isinstance(node, Bind):
-            names.add(node.name)
-        elif isinstance(node, Event):
-            names.update(node.names)
-    return frozenset(names)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from weft.algebra.analysis.dependencies import dependencies
 from weft.algebra.composites import Composite, CompositeQuery, Source
 from weft.algebra.query import Query
+from weft.algebra.rules import Rule
 from weft.algebra.situations import Situation
 from weft.algebra.text.composites import in_one_line
 from weft.algebra.text.program import to_text
@@ -34,7 +35,7 @@ def trace_text(trace: Trace) -> str:
     parts = [
         to_text(trace.program).rstrip(),
         _section("rules applied", rewrite_lines(trace)) or "rules applied:\nno rule applies",
-        _section("cost, in occurrences looked at per second", _cost_lines(trace)),
+        _section("cost, in occurrences and events looked at per second", _cost_lines(trace)),
         _section("left as written", refusal_lines(trace)),
         _section("statistics", _statistics_lines(trace)),
     ]
@@ -87,12 +88,14 @@ def shown(node: Node) -> str:
     if isinstance(node, Situation):
         early = f", {node.split} worked out early" if node.split else ""
         return f"{node.kind}({dependencies(node).to_text()}){early}"
+    if isinstance(node, Rule):
+        return ", ".join([f"at {node.terminator.variable}", *(f"{one.pick} {one.variable}" for one in node.lookbacks)])
     return in_one_line(node, to_text) if isinstance(node, Composite) else to_text(node).rstrip()
 
 
 def _pattern(one: QueryTrace) -> str:
     query = one.query
-    return shown(query.pattern if isinstance(query, CompositeQuery | Query) else query)
+    return shown(query.pattern) if isinstance(query, CompositeQuery | Query) else to_text(query).rstrip()
 
 
 def _operators(one: QueryTrace, statistics: Statistics) -> list[tuple[Composite, Profile]]:
@@ -128,10 +131,8 @@ def rewrite_lines(trace: Trace) -> Iterator[str]:
 
 def _cost_lines(trace: Trace) -> Iterator[str]:
     for one in trace.queries:
-        if not isinstance(one.query, CompositeQuery):
-            continue
         yield f"  {one.query.name}: {one.cost_before:,.6g} as written, {one.cost_after:,.6g} as it runs"
-        for pattern, profile in costs_of(one.query, trace.statistics):
+        for pattern, profile in _operators(one, trace.statistics):
             if not isinstance(pattern, Source):
                 yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
 
@@ -148,8 +149,7 @@ def refusal_lines(trace: Trace) -> Iterator[str]:
 
 
 def _statistics_lines(trace: Trace) -> Iterator[str]:
-    by_cost = [query for query in trace.program.queries if isinstance(query, CompositeQuery)]
-    for type_ in sorted({type_ for query in by_cost for type_ in query.reads}):
+    for type_ in _types(trace):
         value, origin = trace.statistics.rate(type_)
         yield f"  {type_}: {value:g} per second ({origin})"
     for text in sorted(trace.statistics.selectivity):

@@ -16,7 +16,7 @@ from weft.algebra.query import Program, Query
 from weft.algebra.situations import SituationQuery
 from weft.api import PROGRAM_SUFFIXES, compile_with_findings
 from weft.errors import InputError, ProgramError, UsageError, did_you_mean
-from weft.optimizer.pipeline import bound_variables
+from weft.optimizer.invariants import bound_variables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, Written, shifted
 from weft.runtime.reading.kinds import NANOSECONDS

@@ -1,22 +1,32 @@
-"""Statistics of the events that pass: rates by type, how often conditions on single events hold, how keys repeat."""
+"""Statistics of the events that pass: rates by type, how often conditions on events and on pairs of them hold."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.predicates import And, Predicate
 from weft.algebra.query import Program
-from weft.optimizer.atoms import conditions_of
+from weft.optimizer.atoms import Tie, conditions_of
 from weft.plan.atoms import IsType
 from weft.plan.one_event import at_hand, is_of_one_event
-from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime import blocks
+from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import EventBatch
 from weft.statistics import TICKS_PER_SECOND, Statistics
 
 Value = tuple[str, object]  # of which kind, and what: True is not 1
+MOST_CONDITIONS = 1 << 10  # that are measured
+SAMPLED = 16  # one event of so many is looked at while a program runs
+STRETCH, PIECE = 1 << 9, 1 << 12  # so many at least that follow each other, and so many at most of a batch
+MOST_VALUES = 1 << 16  # different values of an attribute that are told apart; those that come later do not count
 
 
 class Measure:
@@ -25,13 +35,14 @@ class Measure:
     Batches follow each other, or are `apart`: then the time between them does not count.
     """
 
-    def __init__(self, program: Program, predicates: Predicates | None = None, *, apart: bool = False) -> None:
-        atoms, self._ties = conditions_of(program)
-        self._atoms = [atom for atom in atoms if is_of_one_event(atom.predicate)]
+    def __init__(self, program: Program, *, apart: bool = False, rewritten: Program | None = None) -> None:
+        atoms, ties = conditions_of(program, rewritten)
+        self._ties = ties[:MOST_CONDITIONS]
+        self._atoms = [atom for atom in atoms if is_of_one_event(atom.predicate)][:MOST_CONDITIONS]
         asked = [[_of_type(atom.type, at_hand(atom.predicate))] for atom in self._atoms]
-        self._classifier = Classifier(asked, predicates)
+        self._classifier = Classifier(asked)
         self._ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
-        self._types: Counter[str] = Counter()
+        self.types: Counter[str] = Counter()
         self._held = [0] * len(self._atoms)
         self._values: dict[tuple[str, str], Counter[Value]] = {
             side: Counter() for tie in self._ties for side in tie.sides
@@ -50,7 +61,7 @@ class Measure:
         self._span = self._before + int(batch.ends[-1]) - self._first
         for entry in pc.value_counts(batch.types).to_pylist():
             if entry["values"] is not None:
-                self._types[entry["values"]] += entry["counts"]
+                self.types[entry["values"]] += entry["counts"]
         for number, letters in enumerate(self._classifier.letters(batch)):
             for letter in range(self._classifier.letter_count(number)):
                 if self._classifier.truths(number, letter)[0]:
@@ -64,18 +75,51 @@ class Measure:
     def statistics(self) -> Statistics:
         """What was seen. A span of no time counts as one tick."""
         seconds = max(self._span, 1) / self._ticks
-        rates = {type_: count / seconds for type_, count in sorted(self._types.items())}
+        rates = {type_: count / seconds for type_, count in sorted(self.types.items())}
         selectivity = {
-            atom.text: held / self._types[atom.type]
+            atom.text: held / self.types[atom.type]
             for atom, held in zip(self._atoms, self._held, strict=True)
-            if self._types[atom.type]
+            if self.types[atom.type]
         }
         for tie in self._ties:
             one, other = (self._values[side] for side in tie.sides)
             pairs = one.total() * other.total()
             if pairs:
-                selectivity[tie.text] = sum(count * other[value] for value, count in one.items()) / pairs
+                selectivity[tie.text] = _holding(tie, one, other) / pairs
         return Statistics(rates, selectivity, origin="measured", ticks_per_second=self._ticks)
+
+
+class Sampling:
+    """What a running program counts: events by type, and how often its conditions hold, in a sample of what passes."""
+
+    def __init__(self, program: Program, rewritten: Program) -> None:
+        self._measure = Measure(program, apart=True, rewritten=rewritten)
+        self._seen = self._sampled = self._left = 0
+        self._times: tuple[int, int] | None = None  # the first start, and the last end
+
+    def look(self, batch: EventBatch) -> None:
+        """Take note of some events: of many, the first ones, so that this costs next to nothing."""
+        if not len(batch):
+            return
+        self._seen += len(batch)
+        first = int(batch.starts[0]) if self._times is None else self._times[0]
+        self._times = first, int(batch.ends[-1])
+        if self._left <= 0 and self._sampled * SAMPLED <= self._seen:
+            self._left = STRETCH
+        if self._left > 0:
+            part = blocks.slice(batch, 0, PIECE)
+            self._measure.look(part)
+            self._sampled += len(part)
+            self._left -= len(part)
+
+    def statistics(self) -> Statistics:
+        """What was seen so far."""
+        found = self._measure.statistics()
+        if self._times is None:
+            return found
+        seconds = max(self._times[1] - self._times[0], 1) / found.ticks_per_second
+        share = self._seen / self._sampled / seconds
+        return replace(found, rates={type_: count * share for type_, count in sorted(self._measure.types.items())})
 
 
 def _of_type(type_: str, predicate: Predicate) -> Predicate:
@@ -86,4 +130,36 @@ def _count(column: pa.Array | None, rows: pa.Array, kind: str, values: Counter[V
     if column is None:
         return
     for entry in pc.value_counts(column.filter(rows).drop_null()).to_pylist():
-        values[kind, entry["values"]] += entry["counts"]
+        value = kind, entry["values"]
+        if value in values or len(values) < MOST_VALUES:
+            values[value] += entry["counts"]
+
+
+def _holding(tie: Tie, one: Mapping[Value, int], other: Mapping[Value, int]) -> int:
+    """Of how many pairs of values a comparison is true. Values of different kinds do not compare."""
+    equal = sum(count * other.get(value, 0) for value, count in one.items())
+    if tie.operator == "=":
+        return equal
+    kinds = {kind for kind, _ in (*one, *other)}
+    if tie.operator == "<>":
+        same = (sum(c for (k, _), c in one.items() if k == kind) * _total(other, kind) for kind in kinds)
+        return sum(same) - equal
+    return sum(_ordered(tie.operator, one, other, kind) for kind in kinds)
+
+
+def _total(values: Mapping[Value, int], kind: str) -> int:
+    return sum(count for (own, _), count in values.items() if own == kind)
+
+
+def _ordered(operator: str, one: Mapping[Value, int], other: Mapping[Value, int], kind: str) -> int:
+    """The pairs of values of a kind that stand in an order."""
+    theirs: list[tuple[Any, int]] = sorted((value, count) for (own, value), count in other.items() if own == kind)
+    values = [value for value, _ in theirs]
+    before = [0, *accumulate(count for _, count in theirs)]
+    place = bisect_left if operator in ("<=", ">") else bisect_right
+    found = 0
+    for (own, value), count in one.items():
+        if own == kind:
+            less = before[place(values, value)]
+            found += count * (before[-1] - less if operator in ("<", "<=") else less)
+    return found

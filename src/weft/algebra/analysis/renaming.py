@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TypeVar, cast
 
 from weft.algebra.composites import Composite, Source, Without
-from weft.algebra.predicates import Attribute, Predicate
+from weft.algebra.predicates import MIRRORED, Attribute, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.tree import Node
 
@@ -36,8 +36,8 @@ def rename(node: AnyNode, names: Mapping[str, str]) -> AnyNode:
 def canonical(pattern: Composite) -> tuple[Composite, tuple[str, ...]]:
     """The pattern with numbers for variables and its conditions sorted, and what the variables were called.
 
-    Two patterns have equal canonical forms iff they are the same up to the names of variables and the order of
-    conditions; the occurrences of one are then those of the other, renamed.
+    Two patterns have equal canonical forms iff they are the same up to the names of variables, the order of conditions
+    and the sides of comparisons; the occurrences of one are then those of the other, renamed.
     """
     names = tuple(node.variable for node in pattern.walk(Composite) if isinstance(node, Source))
     numbers = {name: str(number) for number, name in enumerate(names)}
@@ -55,10 +55,22 @@ def signature(pattern: Composite, operands: Sequence[str]) -> str:
     parts = [type(pattern).__name__]
     for name, value in own.items():
         if name in conditions:
-            parts.append(f"{name}={sorted({repr(rename(part, numbers)) for part in conjuncts(value)})}")
+            parts.append(f"{name}={sorted({repr(turned(rename(part, numbers))) for part in conjuncts(value)})}")
         elif name not in ("where", "among", "variable") and not isinstance(value, Composite):
             parts.append(f"{name}={value!r}")
     return f"({' '.join([*parts, *operands])})"
+
+
+def turned(condition: Predicate) -> Predicate:
+    """A comparison of attributes or with a constant in one of its two forms: `b.k = a.k` is `a.k = b.k`.
+
+    What reads more than the event at hand (PREV, ALL) stays as it is.
+    """
+    match condition:
+        case Comparison(operator, (Attribute() | Literal()) as left, (Attribute() | Literal()) as right):
+            if (isinstance(left, Literal), repr(left)) > (isinstance(right, Literal), repr(right)):
+                return Comparison(MIRRORED[operator], right, left)
+    return condition
 
 
 def _sort_conditions(node: Node) -> Node:
@@ -68,7 +80,9 @@ def _sort_conditions(node: Node) -> Node:
     found = {field.name: getattr(node, field.name) for field in fields(node) if field.name in ("where", "among")}
     kept: dict[str, tuple[Predicate, ...]] = {
         # Told apart by their texts: as values True, 1 and 1.0 are equal.
-        name: tuple(part for _, part in sorted({repr(part): part for part in conjuncts(conditions)}.items()))
+        name: tuple(
+            part for _, part in sorted({repr(part): part for part in map(turned, conjuncts(conditions))}.items())
+        )
         for name, conditions in found.items()
     }
     return node if kept == found else replace(node, **kept)

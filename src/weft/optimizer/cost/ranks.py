@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Bind, Event, Pattern
+from weft.algebra.patterns import Pattern
 from weft.algebra.predicates import Arithmetic, Attribute, Call, Comparison, Predicate
-from weft.optimizer.cost.selectivity import condition_texts
+from weft.optimizer.cost.selectivity import condition_texts, types_in
 from weft.statistics import Statistics
 
 # How often a comparison holds of which nothing is known, and what one costs that does more than compare attributes.
@@ -17,10 +17,7 @@ class Ranks:
 
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
         self._statistics = statistics
-        self._types: dict[str, str] = {}
-        for node in pattern.walk(Pattern):
-            if isinstance(node, Bind) and isinstance(inner := next(iter(node.pattern.walk(Pattern)), None), Event):
-                self._types[node.name] = inner.type
+        self._types = types_in(pattern)
 
     def rank(self, condition: Predicate) -> float:
         """A condition's rank."""

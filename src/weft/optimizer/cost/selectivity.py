@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from weft.algebra.analysis.renaming import rename
+from weft.algebra.chains import Chain, Link
 from weft.algebra.composites import Composite, Source
+from weft.algebra.patterns import Bind, Event, Pattern
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.algebra.text.program import to_text
@@ -68,7 +70,23 @@ def types_of(pattern: Composite) -> dict[str, str]:
     return {node.variable: node.type for node in pattern.walk(Composite) if isinstance(node, Source)}
 
 
-def condition_texts(condition: Predicate, types: dict[str, str]) -> tuple[str, str]:
+def types_in(pattern: Pattern) -> dict[str, str]:
+    """The types of the events that the variables of a regular pattern are bound to, where each has one type."""
+    found: dict[str, set[str]] = {}
+    for node in pattern.walk(Pattern):
+        match node:
+            case Bind(inner, name):
+                found.setdefault(name, set()).update(e.type for e in inner.walk(Pattern) if isinstance(e, Event))
+            case Event():
+                for name in node.names:
+                    found.setdefault(name, set()).add(node.type)
+            case Chain(links):
+                for link in (part for one in links for part in one.walk() if isinstance(part, Link)):
+                    found.setdefault(link.name, set()).update(link.fits.types or ("", " "))
+    return {name: next(iter(types)) for name, types in found.items() if len(types) == 1}
+
+
+def condition_texts(condition: Predicate, types: Mapping[str, str]) -> tuple[str, str]:
     """What a condition is called in statistics: with types in place of variables, and as it was written."""
     return to_text(rename(condition, types)), to_text(condition)
 

@@ -18,7 +18,9 @@ from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
+from weft.runtime.measuring import Sampling
 from weft.runtime.state.structure import with_name
+from weft.statistics import Statistics
 from weft.stored import Plain, from_plain, to_plain
 
 
@@ -31,16 +33,23 @@ class Deployed:
     columns: tuple[str, ...]
 
 
+SETTLED = 1 << 10  # events after which is counted what passes
+MOST_SAMPLED = 64  # queries whose conditions are
+
+
 class Deployments:
     """All queries that are deployed now, in the order in which they came."""
 
     def __init__(self, choices: Choices = DEFAULT) -> None:
-        self._choices = choices
+        self._choices = choices._replace(grows=True)
         self.present: list[Deployed] = []
         self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
         self._adapting: list[tuple[Adapting, list[Deployed]]] = []  # with the queries that each may change
         self._matcher = Matcher(NOTHING)
         self._next = 0  # the number of the next query
+        self._unit = "ms"
+        self._sampling: Sampling | None = None
+        self._unsampled = 0  # events since queries came or went
 
     def check(self, program: Program) -> None:
         """Refuse a program that cannot be planned."""
@@ -49,6 +58,7 @@ class Deployments:
     def deploy(self, program: Program) -> list[Deployed]:
         """Let the queries of a program see the events from now on; changes nothing if they cannot."""
         self._check_readers(program.queries)
+        self._unit = program.time_unit
         running = {deployed.number: deployed.query for deployed in self.present}
         chosen = plan(self._choices.applied(program), running, self._next, statistics=self._choices.statistics)
         self._matcher.extend(chosen)
@@ -87,7 +97,23 @@ class Deployments:
             for deployed in watched:
                 deployed.number = adapting.renumbered(deployed.number)
         self._next = max(self._next, self._matcher.next_number)
+        self._sample(batch)
         return list(self._matcher.push(batch))
+
+    def _sample(self, batch: EventBatch) -> None:
+        """Count what passes, as soon as queries stay for a while: to begin takes a moment."""
+        self._unsampled += len(batch)
+        if self._sampling is None and self._unsampled >= SETTLED:
+            few = tuple(deployed.query for deployed in self.present[:MOST_SAMPLED])
+            program = Program("", few, time_unit=self._unit)
+            self._sampling = Sampling(program, self._choices.applied(program))
+        if self._sampling is not None:
+            self._sampling.look(batch)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What is known of the events that passed since queries came or went."""
+        return Statistics(origin="measured") if self._sampling is None else self._sampling.statistics()
 
     def advance(self, time: int) -> list[MatchBatch]:
         """The matches that are certain when no event that ends before this time will come."""
@@ -130,6 +156,7 @@ class Deployments:
         self, structure: Plain, pages: Mapping[str, bytes], time_unit: str, names: Mapping[str, str] = NO_NAMES
     ) -> None:
         """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
+        self._unit = time_unit
         self._matcher = Matcher.rebuilt(structure["matcher"], pages, names)
         self._next = structure["next"]
         present = [
@@ -148,7 +175,7 @@ class Deployments:
         self._note(present)
 
     def _note(self, present: list[Deployed]) -> None:
-        self.present = present
+        self.present, self._sampling, self._unsampled = present, None, 0
         self.columns = frozenset().union(*{deployed.columns for deployed in present})
 
     def _check_readers(self, added: Iterable[AnyQuery]) -> None:

@@ -42,7 +42,7 @@ def shape_of(queries: Sequence[AnyQuery], schema: pa.Schema, reading: Reading, *
 def variables_of(query: AnyQuery) -> dict[str, Collection[str] | None]:
     """The variables that a query's matches may show, each with the attributes that it selects; None: all."""
     if isinstance(query, Rule):
-        return dict.fromkeys(query.variables)
+        return dict.fromkeys(query.order or query.variables)
     if isinstance(query, CompositeQuery):
         return dict.fromkeys(query.variables)
     if not isinstance(query, Query):

@@ -1,0 +1,125 @@
+"""Which form is chosen for given rates, as `weft.explain` tells it: of unions, of chains, of equal queries."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+import weft
+from weft.algebra.meaning import matches
+from weft.algebra.rules import Rule
+from weft.optimizer.chains import Shape
+from weft.optimizer.cost import profiles
+from weft.optimizer.cost.brackets import best_brackets, plain_brackets
+from weft.optimizer.pipeline import trace
+from weft.optimizer.rules.order_lookbacks import order_lookbacks
+from weft.statistics import Statistics
+
+
+def chosen(pattern: str, **rates: float) -> tuple[str, float, float]:
+    """The pattern as it runs, and its costs."""
+    program = weft.compile(f"SELECT * FROM {pattern}", "eql")
+    shown = json.loads(weft.explain(program, "optimized", "json", statistics=Statistics(rates)))
+    (query,) = shown["queries"]
+    return query["pattern"], query["cost"]["before"], query["cost"]["after"]
+
+
+def test_unions_are_joined_from_the_rarest_on() -> None:
+    pattern, _, cost = chosen("E1 a | E2 b | E3 c | E4 d", E1=1000, E2=200, E3=300, E4=500)
+    assert (pattern, cost) == ("(E1 a | (E4 d | (E2 b | E3 c)))", 3500)
+    leaves = " | ".join(f"E{n} e{n}" for n in range(8, 0, -1))
+    pattern, _, cost = chosen(leaves, **{f"E{n}": 2 ** (n - 1) for n in range(1, 9)})
+    assert pattern == "(((((((E1 e1 | E2 e2) | E3 e3) | E4 e4) | E5 e5) | E6 e6) | E7 e7) | E8 e8)"
+    assert cost == 501
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rates", "before", "best", "after"),
+    [
+        ("A a ; (B b ; C c)", (64, 8, 1), 656.0, "((A a ; B b) ; C c)", 248.8889),
+        ("A a ; (B b ; C c)", (1, 8, 64), 81.125, "((A a ; B b) ; C c)", 73.8889),
+        ("A a ; ((B b ; C c) ; D d)", (16, 4, 4, 1), None, "(((A a ; B b) ; C c) ; D d)", 83.9111),
+        ("D d | (A a ; B b)", (64, 8, 0, 10), 202.0, "(D d | (A a ; B b))", 202.0),
+    ],
+)
+def test_brackets_of_the_document(
+    pattern: str, rates: tuple[float, ...], before: float | None, best: str, after: float
+) -> None:
+    shown, cost, least = chosen(pattern, **dict(zip("ABCD", rates, strict=False)))
+    assert shown == best
+    assert least == pytest.approx(after, abs=1e-4)
+    assert before is None or cost == pytest.approx(before)
+
+
+def shapes(first: int, last: int) -> Iterator[Shape]:
+    if first == last:
+        yield first
+    for cut in range(first, last):
+        yield from ((one, other) for one in shapes(first, cut) for other in shapes(cut + 1, last))
+
+
+def cost_of(shape: Shape, operands: list[profiles.Profile]) -> tuple[float, profiles.Profile]:
+    if isinstance(shape, int):
+        return 0.0, operands[shape]
+    (one, left), (other, right) = cost_of(shape[0], operands), cost_of(shape[1], operands)
+    joined = profiles.follow(left, right)
+    return one + other + joined.work, joined
+
+
+def test_the_exact_search_finds_the_best_and_the_printed_one_does_not_always() -> None:
+    dice, missed = random.Random(2), 0
+    for _ in range(150):
+        operands = [profiles.leaf(dice.choice([1, 2, 4, 8, 16, 32, 64, 128])) for _ in range(dice.randint(3, 6))]
+        best = min(cost_of(shape, operands)[0] for shape in shapes(0, len(operands) - 1))
+        assert cost_of(best_brackets(operands), operands)[0] == pytest.approx(best)
+        missed += cost_of(plain_brackets(operands), operands)[0] > best * (1 + 1e-9)
+    assert missed > 0
+    operands = [profiles.leaf(rate) for rate in (16, 4, 4, 1)]
+    assert plain_brackets(operands) == ((0, (1, 2)), 3)
+    assert best_brackets(operands) == (((0, 1), 2), 3)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A a | (B b | C c)", "C x | A y | B z"),
+        ("(A a ; B b) ; C c", "A x ; (B y ; C z)"),
+        ("A a ; B b WHERE FILTER(a.k = b.k), a.x > b.x", "A p ; B q WHERE q.x < p.x, FILTER(q.k = p.k)"),
+        ("A a ; B b ; C c WHERE FILTER(a.k = b.k), FILTER(a.k = c.k)",
+         "A p ; (B q ; C r) WHERE FILTER(q.k = r.k), FILTER(q.k = p.k)"),
+    ],
+)  # fmt: skip
+def test_equal_queries_written_differently_share_their_operators(one: str, other: str) -> None:
+    first, second = (weft.compile(f"SELECT * FROM {text}", "eql") for text in (one, other))
+    both = replace(first, queries=(first.queries[0], replace(second.queries[0], name="r")))
+    known = Statistics({"A": 3, "B": 2, "C": 7})
+    plan = weft.explain(both, "plan", statistics=known)
+    nodes = [line.split()[0].rstrip(":") for line in plan.splitlines() if line.strip().startswith("n") and ":" in line]
+    outputs = {line.split(" from ")[1].split()[0] for line in plan.splitlines() if line.strip().startswith("query ")}
+    assert len(outputs) == 1, (outputs, nodes)
+
+
+def test_others_see_what_a_rule_defines_in_the_order_of_its_look_backs() -> None:
+    text = """
+    define X(v: int) from T() and each A() within 9 from T and each B() within 9 from T where v = 10 * A.v + B.v
+    define Y(v: int) from S() and 2-last X() within 9 from S where v = X.v
+    """
+    program = weft.compile(text, "tesla")
+    events = [{"type": type_, "ts": n, "v": n % 2} for n, type_ in enumerate("ABBATS")]
+    turned = order_lookbacks(program.queries[0], ("B", "A"))
+    assert isinstance(turned, Rule)
+    found = [
+        [match.event for match in matches(one, events) if match.query == "Y"]
+        for one in (program, replace(program, queries=(turned, program.queries[1])))
+    ]
+    assert found[0] != found[1]
+    for rates in ({"A": 1e6, "B": 1}, {"A": 1, "B": 1e6}):
+        (query, _) = trace(program, Statistics(rates)).queries
+        assert query.query == program.queries[0]
+        alone = replace(program, queries=program.queries[:1])
+        assert trace(alone, Statistics(rates), grows=True).program == alone, "a reader may be deployed later"
+    assert order_lookbacks(program.queries[0], ("B", "A"), free=False) is program.queries[0]
