@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from weft.detection import Detection, timeline
     from weft.errors import (
+        BudgetError,
         DataWarning,
         Diagnostic,
         InputError,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from weft.plan.changes import Change
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
+    from weft.runtime.limits.budgets import Budget
+    from weft.runtime.limits.shedding import Shed
     from weft.runtime.live.subscriptions import Subscription
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AfterMatch",
+    "Budget",
+    "BudgetError",
     "Change",
     "DataWarning",
     "Deployment",
@@ -62,6 +67,7 @@ __all__ = [
     "Reasons",
     "Rejected",
     "RejectedWarning",
+    "Shed",
     "Statistics",
     "Subscription",
     "Tuning",
@@ -99,6 +105,7 @@ _MODULES = {
     ),
     "weft.detection": ("Detection", "timeline"),
     "weft.errors": (
+        "BudgetError",
         "DataWarning",
         "Diagnostic",
         "InputError",
@@ -114,10 +121,12 @@ _MODULES = {
     "weft.plan.changes": ("Change",),
     "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),
+    "weft.runtime.limits.budgets": ("Budget",),
     "weft.runtime.events": ("Rejected",),
     "weft.runtime.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.live.subscriptions": ("Subscription",),
+    "weft.runtime.limits.shedding": ("Shed",),
     "weft.statistics": ("Statistics",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -31,6 +31,9 @@ from weft.pattern import Pattern
 from weft.plan.partitioning.choice import MANY_LANES
 from weft.runtime.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.limits.budgets import Given
+from weft.runtime.limits.guarding import Limits
+from weft.runtime.limits.shedding import Shed
 from weft.schema import Catalog
 from weft.statistics import Statistics
 
@@ -160,6 +163,8 @@ def detect(
     threads: int | None = None,
     optimize: bool = True,
     statistics: Known = None,
+    budget: Given = None,
+    shed: Shed | None = None,
 ) -> Detection:
     """The matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
 
@@ -177,10 +182,17 @@ def detect(
     `lanes` into how many shares, `threads` how many of them this process works on at once. The program is rewritten
     into its cheapest form by `statistics` (a `Statistics`, or a file of them) and the rates that it declares; with
     `optimize=False` it runs as it was written. The matches are the same.
+
+    `budget` (a `Budget`, several, or such by the names of queries) says how much state, time and output it may take and
+    what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
     """
     whole = together(program)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
-    how: dict[str, Any] = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
+    how: dict[str, Any] = {
+        "sharing": Sharing(strategy, lanes, threads),
+        "choices": choices(optimize, statistics),
+        "limits": Limits(budget, shed),
+    }
     start = partial(engines.start, events, whole, engine, **names, **how)
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 

@@ -25,6 +25,7 @@ from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
 from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.measuring import Measure
@@ -85,11 +86,12 @@ def start(
     sharing: Sharing = ALONE,
     showing: bool = False,
     choices: Choices = DEFAULT,
+    limits: Limits = NO_LIMITS,
 ) -> Run:
     """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
 
     `sharing`: how the work is shared out. `choices`: how the program is optimised. `showing`: the events of matches
-    are kept for its results.
+    are kept for its results. `limits`: what it may take.
     """
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
@@ -98,6 +100,8 @@ def start(
         if events.isStreaming:
             raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
         events = events.toArrow()
+    if engine != "local" and not limits.is_none:
+        raise UsageError("`budget` and `shed` are for engine='local', weft.live and weft run")
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
@@ -122,7 +126,8 @@ def start(
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if asked else ()
-    return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices)
+    guard = limits.guard(chosen.queries)
+    return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices, guard)
 
 
 def _reads_fields(program: Program) -> bool:

@@ -86,6 +86,10 @@ class UsageError(WeftError, TypeError):
     """The API or the command line was called in a way that cannot work."""
 
 
+class BudgetError(InputError):
+    """A program needs more than its budget lets it have."""
+
+
 class ManyMatchesWarning(UserWarning):
     """So many matches are being listed that this is probably not meant."""
 

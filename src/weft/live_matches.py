@@ -10,7 +10,10 @@ import pyarrow as pa
 from weft.algebra.query import Program
 from weft.detection import scene_in
 from weft.drawing.matches import matches_html
+from weft.errors import UsageError, did_you_mean
+from weft.languages.content.lower import Fields
 from weft.runtime.live.deployments import Deployed
+from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_arrow
 
@@ -63,3 +66,18 @@ class Deployment:
 
     def __repr__(self) -> str:
         return f"<Deployment of {', '.join(self.names)}>"
+
+
+def fields_of(program: Program, type: str) -> Fields | None:
+    """The fields that matches of a type have in a program; None: any may be there."""
+    if type == EVERY_TYPE:
+        return None
+    if type not in program.names:
+        hint = did_you_mean(type, program.names) or "nothing is deployed"
+        raise UsageError(f"no query or rule gives {type!r}: deploy it first; {hint}")
+    fields: dict[str, Any] = {}
+    for query in program.queries:
+        if query.name == type:
+            for name, kind in query.field_kinds.items():
+                fields[name] = kind if fields.get(name, kind) == kind else None
+    return fields

@@ -6,8 +6,7 @@ sees nothing more. Neither changes what the others find.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,32 +14,27 @@ from types import TracebackType
 from typing import Any, Self
 
 from weft import inputs
-from weft.algebra.query import AnyQuery, Program
-from weft.algebra.stored import program_from_plain, program_to_plain
+from weft.algebra.query import Program
 from weft.api import Known, Programs, Schema, choices, compile_with_findings, report_rejected, together
-from weft.connectors.saved import read_saved, write_saved
 from weft.connectors.writers import MatchFile
-from weft.errors import Diagnostic, InputError, UsageError, did_you_mean
-from weft.languages.content.lower import Fields, compile_filter
+from weft.errors import BudgetError, Diagnostic, UsageError
+from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
-from weft.live_matches import Deployment, Matches, Queue
+from weft.live_matches import Deployment, Matches, Queue, fields_of
+from weft.live_queue import SHEDS, EventQueue, WhenFull, as_events
+from weft.live_state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
-from weft.plan.changes import Change, changed
-from weft.runtime.events import Rejected
-from weft.runtime.live.deployments import Deployed, Deployments
-from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
+from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.limits.budgets import Given
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
+from weft.runtime.limits.shedding import Shed
+from weft.runtime.live.deployments import Deployed
+from weft.runtime.live.subscriptions import Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
-from weft.runtime.results.event_keys import EventKeys
-from weft.runtime.running import pages_below, pages_under
-from weft.runtime.state.structure import with_name
-from weft.schema import Catalog
 from weft.statistics import Statistics
 
-EMPTY = Program("", ())
-SAVED = 1  # the layout of saved programs: another number for another one
 
-
-class LiveProgram:
+class LiveProgram(LiveState):
     """A running program; see `weft.live`. Its methods may be called from several threads, and by receivers."""
 
     def __init__(
@@ -51,19 +45,15 @@ class LiveProgram:
         choices: Choices = DEFAULT,
         order: Sequence[str] = (),
         key: Sequence[str] = (),
+        limits: Limits = NO_LIMITS,
+        queue: int | None = None,
+        when_full: WhenFull = "wait",
     ) -> None:
-        self._set(EMPTY)
-        self._order, self._keys = tuple(order), EventKeys(tuple(key))
-        self.events = 0  # taken so far: the position of the next one
-        self.rejected = 0
-        self._time, self._type, self._rejects = time, type, rejects
-        self._deployments = Deployments(choices)
+        if queue is not None and when_full == "drop" and limits.shed is None:
+            limits = replace(limits, shed=SHEDS)
+        super().__init__(time, type, rejects, choices, order, key, limits)
         self._subscriptions = Subscriptions()
-        self._since: tuple[int, int] | None = None  # the end and start of the last event
-        self._lock = threading.RLock()
-        self._is_at_work = False
-        self._is_finished = False
-        self._pages: dict[str, bytes] = {}  # of the state as it was saved last: the next time only what changed is made
+        self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -71,8 +61,26 @@ class LiveProgram:
         """Take events (as `weft.detect` does), and give the matches that they make certain.
 
         Events of one push are put into stream order. Those that belong before events of earlier pushes are late:
-        they are rejected. Subscribers have their matches when this returns.
+        they are rejected. Subscribers have their matches when this returns. With a queue it returns at once, without
+        matches: subscribers have them when a thread has worked the events off.
         """
+        if self._queue is not None:
+            self._queue.put(as_events(events))
+            return Matches([], self._names)
+        return self._push(events)
+
+    def _work_off(self, events: list[Any], pressure: float) -> None:
+        """Take events from the queue, of which a share is too much."""
+        if self._guard.shedder is not None and self._limits.shed is SHEDS:
+            self._guard.shedder.share = pressure
+        self._push(events)
+
+    def join(self) -> None:
+        """Wait until the queue, if there is one, is empty; an error in the work is raised here."""
+        if self._queue is not None:
+            self._queue.join()
+
+    def _push(self, events: Any) -> Matches:
         with self._at_work():
             source = inputs.open_source(
                 events,
@@ -88,11 +96,24 @@ class LiveProgram:
                 if len(batch):
                     self.events += len(batch)
                     self._since = int(batch.ends[-1]), int(batch.starts[-1])
-                    self._keys.add(batch)
-                    found += self._deployments.push(batch)
+                    found += self._matched(batch)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)
+
+    def _matched(self, batch: EventBatch) -> list[MatchBatch]:
+        """The matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
+        batch = self._guard.events(batch)
+        if not len(batch):
+            return []
+        self._keys.add(batch)
+        try:
+            found = list(self._guard.matches(self._deployments.push(batch)))
+            self._guard.done(lambda: self.state_bytes, self._deployments.drop_oldest)
+        except BudgetError:
+            self._is_finished = True
+            raise
+        return found
 
     def advance(self, time: int) -> Matches:
         """No event that ends before `time` will come (it would be late): give the matches that waited to know."""
@@ -103,6 +124,8 @@ class LiveProgram:
 
     def finish(self) -> Matches:
         """The stream has ended: give what waited for that, and close all subscriptions."""
+        if self._queue is not None:
+            self._queue.close()
         with self._at_work():
             self._is_finished = True
             found = self._deliver(self._deployments.finish())
@@ -113,7 +136,14 @@ class LiveProgram:
     def counters(self) -> dict[str, int]:
         """Events taken and rejected, and what the engine counts."""
         with self._lock:
-            return {**self._deployments.counters, "events": self.events, "rejected": self.rejected}
+            own = {"events": self.events, "rejected": self.rejected}
+            own |= {} if self._queue is None else {"queued": self.queued}
+            return {**self._deployments.counters, **self._guard.counters, **own}
+
+    @property
+    def queued(self) -> int:
+        """How many events are in the queue, or worked on now; it is known at once, whatever is at work."""
+        return 0 if self._queue is None else self._queue.waiting
 
     @property
     def statistics(self) -> Statistics:
@@ -196,118 +226,6 @@ class LiveProgram:
             left = {id(deployed.query) for deployed in self._deployments.present}
             self._set(replace(self.program, queries=tuple(q for q in self.program.queries if id(q) in left)))
 
-    def change(self, program: Programs) -> Change:
-        """Let another program take the place of the one that runs; what it says of each query is given back.
-
-        Queries that stay the same keep their state, under another name too; the others begin with the next event, and
-        those that are not in it end. Nothing is lost or doubled for queries that stay. Subscriptions stay.
-        """
-        with self._lock:
-            wanted = together(program)
-            if self.program.queries and wanted.time_unit != self.program.time_unit:
-                raise UsageError("the programs count time in different units: compile them with one time_unit")
-            change = changed(self.program.queries, wanted.queries)
-            self._deployments.check(wanted)
-            gone = {id(self.program.queries[place]) for place in change.gone}
-            self._deployments.remove([one for one in self._deployments.present if id(one.query) in gone])
-            if change.renamed:
-                self._rename(change.renamed)
-            stays = [with_name(self.program.queries[place], change.renamed) for place, _ in change.stays]
-            kept = replace(self.program, queries=tuple(self._running(query) for query in stays))
-            addition = replace(wanted, queries=tuple(wanted.queries[place] for place in change.begins))
-            both = kept.extended(replace(addition, catalog=Catalog())) if addition.queries else kept
-            added = both.queries[len(kept.queries) :]
-            if added:
-                self._deployments.deploy(replace(addition, queries=added))
-            places = [*(place for _, place in change.stays), *change.begins]
-            ordered = [query for _, query in sorted(zip(places, both.queries, strict=True), key=lambda item: item[0])]
-            self._set(replace(wanted, queries=tuple(ordered)))
-            return change
-
-    def _running(self, query: AnyQuery) -> AnyQuery:
-        """The query as it is deployed: the very one."""
-        return next(one.query for one in self._deployments.present if one.query == query)
-
-    def _rename(self, names: Mapping[str, str]) -> None:
-        pages, structure = pages_below("matcher/", self._snapshot()), self._deployments.structure()
-        self._deployments.restore(structure, pages, self.program.time_unit, names)
-
-    # -- state ----------------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> None:
-        """Write all that runs and what it waits for to a file, from which `weft.live.load` goes on.
-
-        Subscriptions are not saved: they are this process's.
-        """
-        with self._lock:
-            if self._is_at_work:
-                raise UsageError("a receiver cannot save: save when this push is done")
-            about = {
-                "version": SAVED,
-                "program": program_to_plain(self.program),
-                "events": self.events,
-                "rejected": self.rejected,
-                "since": self._since,
-                "columns": [self._time, self._type, self._order, self._keys.names],
-                "finished": self._is_finished,
-                "deployments": self._deployments.structure(),
-            }
-            write_saved(path, about, self._snapshot())
-
-    def _snapshot(self) -> dict[str, bytes]:
-        """All pages of the state."""
-        pages = pages_under("matcher/", self._deployments.snapshot()) | pages_under("keys/", self._keys.snapshot())
-        self._pages.update({name: page for name, page in pages.items() if page is not None})
-        for name in [name for name, page in pages.items() if page is None]:
-            self._pages.pop(name, None)
-        return self._pages
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        program: Programs | None = None,
-        *,
-        rejects: list[Rejected] | None = None,
-        optimize: bool = True,
-        statistics: Known = None,
-    ) -> LiveProgram:
-        """A program that goes on where the one stood that was saved; with another `program`, changed to that.
-
-        See `change` for what is kept then. `rejects`, `optimize` and `statistics` are as for `weft.live`.
-        """
-        about, pages = read_saved(path)
-        try:
-            if about["version"] != SAVED:
-                raise UsageError(f"{path} was saved by another version of weft, whose state this one cannot read")
-            time, type_, order, key = about["columns"]
-            running = cls(time, type_, rejects, choices(optimize, statistics), order, key)
-            running._set(program_from_plain(about["program"]))
-            running._deployments.restore(
-                about["deployments"], pages_below("matcher/", pages), running.program.time_unit
-            )
-            running._set(running._with_running_queries())
-            running._keys.load(pages_below("keys/", pages))
-            running.events, running.rejected = about["events"], about["rejected"]
-            running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
-            running._is_finished, running._pages = about["finished"], pages
-        except (LookupError, ValueError, TypeError, AttributeError):
-            raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
-        if program is not None:
-            running.change(program)
-        return running
-
-    def _with_running_queries(self) -> Program:
-        """The program, with the queries as they are deployed in place of equal ones."""
-        left = [one.query for one in self._deployments.present]
-        queries = self.program.queries
-        found = [left.pop(next(at for at, other in enumerate(left) if other == query)) for query in queries]
-        return replace(self.program, queries=tuple(found))
-
-    def _set(self, program: Program) -> None:
-        self.program = program
-        self._names = program.names
-
     def _meant(self, what: Sequence[str | Deployment]) -> list[Deployed]:
         present = self._deployments.present
         meant: list[Deployed] = []
@@ -335,7 +253,7 @@ class LiveProgram:
         `.parquet`). What a receiver raises is counted and kept in the subscription, and stops nobody.
         """
         with self._lock:
-            fields = self._fields(type)
+            fields = fields_of(self.program, type)
             wanted = None if where is None else compile_filter(where, fields)
             if isinstance(to, str | Path):
                 file = MatchFile(to)
@@ -349,20 +267,6 @@ class LiveProgram:
             self._subscriptions.add(subscription)
             return subscription
 
-    def _fields(self, type: str) -> Fields | None:
-        """The fields that matches of a type have now; None: any may be there."""
-        if type == EVERY_TYPE:
-            return None
-        if type not in self.program.names:
-            hint = did_you_mean(type, self.program.names) or "nothing is deployed"
-            raise UsageError(f"no query or rule gives {type!r}: deploy it first; {hint}")
-        fields: dict[str, Any] = {}
-        for query in self.program.queries:
-            if query.name == type:
-                for name, kind in query.field_kinds.items():
-                    fields[name] = kind if fields.get(name, kind) == kind else None
-        return fields
-
 
 def live(
     program: Programs | None = None,
@@ -374,16 +278,25 @@ def live(
     key: str | Sequence[str] = (),
     optimize: bool = True,
     statistics: Known = None,
+    budget: Given = None,
+    shed: Shed | None = None,
+    queue: int | None = None,
+    when_full: WhenFull = "wait",
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
     With `with weft.live(program) as running:` the stream ends with the block. Events that cannot be read take no
     part: they are appended to `rejects`, or warned about if it is None. `order` names columns that decide between
-    equal times of one push, `key` those that ids are made of instead of positions; for these, `optimize` and
-    `statistics` see `detect`.
+    equal times of one push, `key` those that ids are made of instead of positions; for these, `optimize`,
+    `statistics`, `budget` and `shed` see `detect`.
+
+    With `queue`, so many events may wait for a thread that matches them, and `push` does not wait for matches. When the
+    queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
     """
-    columns = ([names] if isinstance(names, str) else list(names) for names in (order, key))
-    running = LiveProgram(time, type, rejects, choices(optimize, statistics), *columns)
+    by, ids = ([names] if isinstance(names, str) else list(names) for names in (order, key))
+    running = LiveProgram(
+        time, type, rejects, choices(optimize, statistics), by, ids, Limits(budget, shed), queue, when_full
+    )
     if program is not None:
         running.deploy(program)
     return running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 import warnings
 from pathlib import Path
 
@@ -380,3 +381,72 @@ def test_order_and_key_as_in_detect() -> None:
     assert len(before) == 0
     assert [match.id for match in found] == [match.id for match in told] == [match.id for match in expected]
     assert len(expected) == 2
+
+
+# ---------------------------------------------------------------- queues
+
+
+def test_a_queue_gives_all_matches_to_subscribers() -> None:
+    found: list[weft.Match] = []
+    with weft.live("SELECT * FROM S WHERE (A AS a ; B AS b) WITHIN 5 EVENTS", queue=3) as running:
+        running.subscribe("*", found.append)
+        for at in range(40):
+            assert len(running.push({"type": "AB"[at % 2], "ts": at})) == 0
+        running.join()
+        assert running.queued == running.counters["queued"] == 0
+    expected = weft.detect([{"type": "AB"[at % 2], "ts": at} for at in range(40)], running.program)
+    assert [match.id for match in found] == [match.id for match in expected] != []
+
+
+def test_a_full_queue_drops_what_may_be_and_counts_it() -> None:
+    at_work, go_on = threading.Event(), threading.Event()
+    found: list[weft.Match] = []
+
+    def slow(match: weft.Match) -> None:
+        found.append(match)
+        at_work.set()
+        assert go_on.wait(60)
+
+    program = "SELECT * FROM S WHERE (A AS a ; B AS b) WITHIN 5 EVENTS"
+    events = [{"type": "AB"[at % 2], "ts": at} for at in range(40)]
+    with weft.live(program, queue=10, when_full="drop") as running:
+        running.subscribe("*", slow)
+        running.push(events[:2])
+        assert at_work.wait(60)
+        running.push(events[2:11])  # room for ten, with the two that are worked on
+        running.push(events[11:20])  # too much: of all that waits a part is shed
+        go_on.set()
+        running.push(events[20:])
+        running.join()
+        counters = running.counters
+    assert {match.id for match in found} < {match.id for match in weft.detect(events, program)}
+    assert counters["shed"] > 0
+    assert counters["events"] == 40
+
+
+def test_what_must_not_be_lost_waits_in_a_full_queue() -> None:
+    program = "SELECT NEXT * FROM S WHERE (A AS a ; B AS b) WITHIN 5 EVENTS"
+    events = [{"type": "AB"[at % 2], "ts": at} for at in range(60)]
+    found: list[weft.Match] = []
+    with weft.live(program, queue=4, when_full="drop") as running:
+        running.subscribe("*", found.append)
+        for at in range(0, 60, 3):
+            running.push(events[at : at + 3])
+    assert [match.id for match in found] == [match.id for match in weft.detect(events, program)]
+    assert "shed" not in running.counters
+
+
+def test_an_error_in_the_thread_is_raised_where_events_are_pushed() -> None:
+    running = weft.live("SELECT * FROM S WHERE (A+ AS a ; B AS b)", queue=100, budget=weft.Budget(matches_per_event=2))
+    running.push([{"type": "AB"[at == 9], "ts": at} for at in range(10)])
+    with pytest.raises(weft.BudgetError):
+        running.join()
+    with pytest.raises(weft.BudgetError):
+        running.push({"type": "A", "ts": 100})
+
+
+def test_a_queue_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(weft.UsageError, match="at least 1"):
+        weft.live(queue=0)
+    with pytest.raises(weft.UsageError, match="'wait' or 'drop'"):
+        weft.live(queue=5, when_full="panic")  # type: ignore[arg-type]

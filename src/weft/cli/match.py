@@ -25,6 +25,7 @@ from weft.connectors.places import check_places, opened
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
 from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.limits.shedding import Shed
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -50,6 +51,9 @@ Format = Annotated[OutputFormat | None, typer.Option("--format", "-f", help="By 
 Count = Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
+]
+Shedding = Annotated[
+    float | None, typer.Option("--shed", min=0, max=1, metavar="SHARE", help="Leave this share of events out, if safe.")
 ]
 EVENTS_OPTIONS = ("--events", "-e")
 
@@ -98,6 +102,8 @@ def match(
     show_progress: options.ShowProgress = True,
     optimize: options.Optimize = True,
     statistics: options.StatisticsFile = None,
+    budget: options.Budgets = None,
+    shed: Shedding = None,
 ) -> None:
     """Find all matches of one or more programs in files of events.
 
@@ -126,7 +132,8 @@ def match(
     check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
     sharing = Sharing(strategy, lanes, threads)
-    run = engines.start(given, program, engine, **names, sharing=sharing, showing=output.typed)
+    limits = options.limits_of(budget, None if shed is None else Shed(share=shed))
+    run = engines.start(given, program, engine, **names, sharing=sharing, showing=output.typed, limits=limits)
     compiled = clock.perf_counter() - started
     with compiling_told(), progress("matching", lambda: run.counters, shown=show_progress and not output.is_progress):
         output.write(run)

@@ -6,6 +6,10 @@ from typing import Annotated
 
 import typer
 
+from weft.runtime.limits.budgets import Budget, budget_from_text
+from weft.runtime.limits.guarding import Limits
+from weft.runtime.limits.shedding import Shed
+
 Programs = Annotated[
     list[str] | None, typer.Argument(metavar="PROGRAM", show_default=False, help="Files with queries.")
 ]
@@ -43,3 +47,19 @@ Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Rewrit
 StatisticsFile = Annotated[
     str | None, typer.Option("--statistics", metavar="FILE", help="Rates and selectivities, as `weft stats` writes.")
 ]
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        metavar="[QUERY:]LIMITS",
+        help="Limits and what happens at them: state=100MB,then=shed or alarms:matches=1000,then=sample; repeatable.",
+    ),
+]
+
+
+def limits_of(budgets: list[str] | None, shed: Shed | None) -> Limits:
+    """What a program may take, as the options say it."""
+    found: dict[str, list[Budget]] = {}
+    for name, budget in map(budget_from_text, budgets or ()):
+        found.setdefault(name, []).append(budget)
+    return Limits(found or None, shed)

@@ -22,6 +22,7 @@ from weft.errors import UsageError
 from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import LogFormat, log_trigger, show_logs
+from weft.runtime.limits.shedding import Shed
 from weft.runtime.triggers import Trigger
 
 Delay = Annotated[
@@ -54,6 +55,13 @@ Listen = Annotated[
 LogFormatOption = Annotated[
     LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
 ]
+ShedAbove = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|SECONDS",
+        help="Leave events out where that invents no match: above N in a trigger (100000), or to keep it short (2s).",
+    ),
+]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 
 
@@ -85,6 +93,8 @@ def run(
     show_progress: options.ShowProgress = True,
     optimize: options.Optimize = True,
     statistics: options.StatisticsFile = None,
+    budget: options.Budgets = None,
+    shed_above: ShedAbove = None,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -123,6 +133,7 @@ def run(
         idle_after=idle_after,
         format=output_format,
         choices=choices(optimize, statistics),
+        limits=options.limits_of(budget, shed_of(shed_above)),
     )
     about = {
         "programs": [*(programs or ()), *(queries or ())],
@@ -145,6 +156,16 @@ def run(
             continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def shed_of(text: str | None) -> Shed | None:
+    """`--shed-above` as a number of events, or as seconds."""
+    if text is None:
+        return None
+    try:
+        return Shed(seconds=float(text[:-1])) if text.endswith("s") else Shed(above=int(text.replace("_", "")))
+    except ValueError:
+        raise UsageError(f"--shed-above takes a number of events (100000) or seconds (2s), not {text!r}") from None
 
 
 def start_detached(name: str | None) -> None:

@@ -20,6 +20,7 @@ from weft.runtime.adapting import Adapting
 from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.lanes.crew import Crew
+from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
@@ -63,6 +64,7 @@ class LocalRun:
         threads: int = 1,
         written: Program | None = None,
         choices: Choices = AS_WRITTEN,
+        guard: Guard | None = None,
     ) -> None:
         self.counters: dict[str, int] = {}
         self._watch = Stopwatch()
@@ -76,6 +78,7 @@ class LocalRun:
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
         self._kept = KeptEvents()
+        self._guard = Guard(plan.queries) if guard is None else guard
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -95,6 +98,7 @@ class LocalRun:
         found = 0
         for batch in self._watch.around("read", self._batches()):
             self._census.look(batch)
+            batch = self._guard.events(batch)
             self._kept.add(batch)
             keys.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
@@ -103,6 +107,7 @@ class LocalRun:
                 for rows in self._watch.around("order", made):
                     found += len(rows)
                     yield rows
+            self._guard.done(lambda: matcher.state_bytes, matcher.drop_oldest)
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
@@ -143,11 +148,11 @@ class LocalRun:
             matcher.expect(self._source.longest)
         changing = self._adapting is not None and self._adapting.is_changing
         if len(batch) and len(self._order) == 1 and not self._lanes and not changing:
-            for piece in matcher.push(batch):
+            for piece in self._guard.matches(matcher.push(batch)):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
             yield [], _until(matcher, int(batch.ends[-1]))
         elif len(batch):
-            found = list(matcher.push(batch))
+            found = list(self._guard.matches(matcher.push(batch)))
             yield found, _until(matcher, int(batch.ends[-1]))
         if self._source.safe is not None:
             decided = list(matcher.advance(self._source.safe))
@@ -159,6 +164,7 @@ class LocalRun:
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._batches()):
             self._census.look(batch)
+            batch = self._guard.events(batch)
             if self._source.longest is not None:
                 matcher.expect(self._source.longest)
             for counts in self._watch.around("match", map(matcher.count, [batch] if len(batch) else [])):
@@ -166,6 +172,7 @@ class LocalRun:
             if self._source.safe is not None:
                 for decided in matcher.advance(self._source.safe):
                     totals[decided.query] += len(decided)
+            self._guard.done(lambda: matcher.state_bytes, matcher.drop_oldest)
             self._note(matcher, totals.total())
         for rest in matcher.finish():
             totals.update(rest.counts)
@@ -175,6 +182,7 @@ class LocalRun:
     def _note(self, matcher: Matcher | Crew, matches: int) -> None:
         changes = 0 if self._adapting is None else self._adapting.changes
         own = {"changes": changes} if changes else {}
+        own |= self._guard.counters
         self.counters = {**matcher.counters, **self._source.counters, **own, "matches": matches}
 
 

@@ -12,6 +12,7 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
+from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.lanes.routing import placed
@@ -199,6 +200,11 @@ class Matcher:
     def state_bytes(self) -> int:
         """The bytes of memory that all queries hold now, counted."""
         return bytes_of(self.layers)
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
+        """Drop the oldest partial matches of some regular queries beyond so many bytes; how many parts that were."""
+        regular = [run for run in self.runs if isinstance(run, RegularRun)]
+        return sum(run.drop_oldest(limit // len(regular), names) for run in regular)
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""

@@ -73,6 +73,7 @@ class QueryRun:
         self.out_of_order = 0
         self.horizon = tecs.NEVER
         self.time = 0  # no further event ends before
+        self._floor = tecs.NEVER  # matches that start before were dropped
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
@@ -130,6 +131,20 @@ class QueryRun:
             self._saved = 0
             self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
 
+    def drop_oldest(self, limit: int) -> int:
+        """Drop the older half of the partial matches if they are made of more bytes; how many parts that is."""
+        run = self.run
+        head, tail = int(run.control[tecs.HEAD]), int(run.control[tecs.TAIL])
+        capacity = len(run.state.starts)
+        each = (run.state.nodes.nbytes + run.state.starts.nbytes) // capacity
+        if 2 * (head - tail) * each <= limit:
+            return 0
+        middle = ((head + tail) // 2 & (capacity - 1)) << 2
+        self._floor = max(self._floor, int(run.state.nodes[middle + 3]) + 1)
+        self.horizon = max(self.horizon, self._floor)
+        run.free_expired(self.horizon)
+        return int(run.control[tecs.TAIL]) - tail
+
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
         """Which partitions have partial matches, or a session that may go on."""
         live = np.zeros(capacity, bool)
@@ -151,6 +166,8 @@ class QueryRun:
         self._saved = int(self.run.control[tecs.HEAD])
         kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
         summary = {**self.run.summary(), "window": self.window.snapshot(), "out_of_order": self.out_of_order}
+        if self._floor > tecs.NEVER:
+            summary["floor"] = self._floor
         pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
         if self.history is not None:
             pages.update(history_pages(self.history))
@@ -168,6 +185,7 @@ class QueryRun:
         self.run.load_summary(summary)
         self.window.restore(summary["window"])
         self.out_of_order = summary["out_of_order"]
+        self._floor = summary.get("floor", tecs.NEVER)
         for name, page in pages.items():
             kind, _, number = name.partition("/")
             if kind == "nodes":
@@ -195,6 +213,8 @@ class QueryRun:
                 self.out_of_order += int(late.sum())
         else:
             keys, horizons, _ = self.window.keys(batch, np.empty(0, bool))
+        if self._floor > tecs.NEVER:
+            horizons = np.maximum(horizons, self._floor)
         self.horizon, self.time = int(horizons[-1]), int(batch.ends[-1])
         if self.history is not None:
             self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
@@ -253,6 +273,11 @@ class RegularRun(Run):
             if run.query.name in gone and run.key is not None:
                 run.key.users.remove(run)
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
+        """Let partial matches of some queries have no more than so many bytes together; how many parts were dropped."""
+        own = [run for run in self._runs if run.query.name in names]
+        return sum(run.drop_oldest(limit // len(own)) for run in own)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that end in a batch, query by query, in pieces."""

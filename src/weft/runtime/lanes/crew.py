@@ -7,7 +7,7 @@ whatever thread was first: the answer does not depend on their number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -107,6 +107,15 @@ class Crew:
         """Matches that come later end at this time or after it; None: not before the last event."""
         known = [member.safe for member in self.members]
         return min((time for time in known if time is not None), default=None)
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all lanes hold now."""
+        return sum(member.state_bytes for member in self.members)
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
+        """Drop the oldest partial matches beyond so many bytes in all lanes together."""
+        return sum(member.drop_oldest(limit // len(self.members), names) for member in self.members)
 
     @property
     def counters(self) -> dict[str, int]:

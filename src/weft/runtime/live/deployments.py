@@ -6,7 +6,7 @@ answer. Rules of all deployments run from the same tables, since they see what o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft.algebra.query import AnyQuery, Program
@@ -90,15 +90,15 @@ class Deployments:
         self._adapting = [(adapting, own) for adapting, own in self._adapting if not leaving.issuperset(own)]
         self._note(kept)
 
-    def push(self, batch: EventBatch) -> list[MatchBatch]:
-        """The matches that are certain with a batch."""
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are certain with a batch; all must be taken."""
         for adapting, watched in self._adapting:
             adapting.look(batch)
             for deployed in watched:
                 deployed.number = adapting.renumbered(deployed.number)
         self._next = max(self._next, self._matcher.next_number)
         self._sample(batch)
-        return list(self._matcher.push(batch))
+        return self._matcher.push(batch)
 
     def _sample(self, batch: EventBatch) -> None:
         """Count what passes, as soon as queries stay for a while: to begin takes a moment."""
@@ -126,6 +126,15 @@ class Deployments:
     def oldest(self) -> int | None:
         """The first position that a later match may be made of; None: there is none."""
         return self._matcher.oldest()
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted."""
+        return self._matcher.state_bytes
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
+        """Drop the oldest partial matches of some regular queries beyond so many bytes."""
+        return self._matcher.drop_oldest(limit, names)
 
     @property
     def counters(self) -> dict[str, int]:

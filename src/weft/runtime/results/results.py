@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from weft.algebra.query import AnyQuery
 from weft.runtime.events import EventBatch
+from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
@@ -31,9 +32,15 @@ class Results:
     """
 
     def __init__(
-        self, matcher: Matcher, query_names: Sequence[str], shape: Shape | None, key: tuple[str, ...] = ()
+        self,
+        matcher: Matcher,
+        query_names: Sequence[str],
+        shape: Shape | None,
+        key: tuple[str, ...] = (),
+        guard: Guard | None = None,
     ) -> None:
         self.matcher = matcher
+        self.guard = guard
         self.query_names = query_names
         self.shape = shape
         self._kept = KeptEvents()
@@ -56,7 +63,7 @@ class Results:
         return self._rows(self.matcher.finish())
 
     def _rows(self, matches: Iterable[MatchBatch]) -> Iterator[pa.RecordBatch]:
-        for piece in matches:
+        for piece in matches if self.guard is None else self.guard.matches(iter(matches)):
             for rows in to_record_batches([piece], self.query_names, self._keys.words):
                 yield rows if self.shape is None else self._typed(rows, self.shape)
 

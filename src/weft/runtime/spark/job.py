@@ -9,6 +9,7 @@ from functools import cached_property
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.splits import Lane
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.lanes.lanes import spread
@@ -19,7 +20,7 @@ class Job:
     """A plan, its lanes and how events are read; sent to the tasks by value.
 
     `streaming`: events may turn out to be late. `empty`: match nothing, to measure the rest. `shape`: that of results;
-    None: rows of MATCH_SCHEMA.
+    None: rows of MATCH_SCHEMA. `limits`: what it may take.
     """
 
     plan: Plan
@@ -28,6 +29,7 @@ class Job:
     streaming: bool = False
     empty: bool = False
     shape: Shape | None = None
+    limits: Limits = NO_LIMITS
 
     @cached_property
     def query_names(self) -> list[str]:

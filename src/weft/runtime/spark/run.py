@@ -18,6 +18,8 @@ from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
+from weft.runtime.limits.budgets import budgets_of
+from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
@@ -68,6 +70,7 @@ class RunOptions:
     idle_after: float | None = None
     files_per_trigger: int | None = None
     format: Literal["jsonl", "parquet"] = "jsonl"
+    limits: Limits = NO_LIMITS  # each lane has its part of them
 
 
 class ContinuousRun:
@@ -171,7 +174,9 @@ class ContinuousRun:
         shape = self._shape(session, reading)
         self._sink.expect(shape, reading.time_unit)
         job = job_of(chosen, reading, kept, streaming=True, shape=shape)
-        return replace(job, reading=replace(job.reading, batch_size=1 << 18)), session
+        options.limits.guard(chosen.queries)  # what is wrong with them shows now
+        check_split(job, options.limits)
+        return replace(job, reading=replace(job.reading, batch_size=1 << 18), limits=options.limits), session
 
     def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
         """The columns of matches in Parquet files; lines of JSON have none."""
@@ -210,6 +215,16 @@ class ContinuousRun:
             raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return int(kept["lanes"])
+
+
+def check_split(job: Job, limits: Limits) -> None:
+    """Lanes that share out the matches of the same events must see the same events: each would shed its own."""
+    sheds = Guard(job.plan.queries, budgets_of(limits.budget, job.query_names), limits.shed).shedder is not None
+    copied = next((lane.split.strategy for lane in job.lanes if lane.split.copies and lane.shares > 1), None)
+    if sheds and copied is not None:
+        raise UsageError(
+            f"lanes of the strategy {copied!r} must see the same events, so none are shed: use --strategy one"
+        )
 
 
 def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -> tuple[Folder, ...]:

@@ -77,7 +77,8 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
-        self.results = Results(matcher, job.query_names, job.shape, job.reading.key)
+        self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
+        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
 
@@ -169,14 +170,24 @@ class LaneState:
         if watermark is None:
             return
         ended = watermark == END_OF_TIME
-        for events in pieces(self.sequencer.release(None if ended else watermark)):
+        released = self.sequencer.release(None if ended else watermark)
+        for events in pieces(released if self.guard is None else self.guard.events(released)):
             if not self.job.empty:
                 yield from map(self._output, self.results.push(events))
+        yield from self._guarded()
         if not ended:
             yield from map(self._output, self.results.advance(watermark))
         elif not self.head.finished:
             self.head.finished = True
             yield from map(self._output, self.results.finish())
+
+    def _guarded(self) -> Iterator[pa.RecordBatch]:
+        """Look at what the trigger took; what was left out is counted in a row of the output."""
+        if self.guard is not None:
+            self.guard.done(lambda: self.matcher.state_bytes, self.matcher.drop_oldest)
+            counted = self.guard.newly_counted()
+            if counted:
+                yield self._output(counters_as_output(counted))
 
     def _output(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return as_output(rows, self.job.shape)

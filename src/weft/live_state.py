@@ -1,0 +1,181 @@
+"""What a live program is while it runs; how it is changed, saved and loaded, so that nothing it waits for is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from weft.algebra.query import AnyQuery, Program
+from weft.algebra.stored import program_from_plain, program_to_plain
+from weft.api import Known, Programs, choices, together
+from weft.connectors.saved import read_saved, write_saved
+from weft.errors import InputError, UsageError
+from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.plan.changes import Change, changed
+from weft.runtime.events import Rejected
+from weft.runtime.limits.budgets import Given
+from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
+from weft.runtime.limits.shedding import Shed
+from weft.runtime.live.deployments import Deployments
+from weft.runtime.results.event_keys import EventKeys
+from weft.runtime.running import pages_below, pages_under
+from weft.runtime.state.structure import with_name
+from weft.schema import Catalog
+
+EMPTY = Program("", ())
+SAVED = 1  # the layout of saved programs: another number for another one
+
+
+class LiveState:
+    """Queries that run, the state that they have, and how far the stream has come."""
+
+    def __init__(
+        self,
+        time: str = "ts",
+        type: str = "type",
+        rejects: list[Rejected] | None = None,
+        choices: Choices = DEFAULT,
+        order: Sequence[str] = (),
+        key: Sequence[str] = (),
+        limits: Limits = NO_LIMITS,
+    ) -> None:
+        self._limits, self._guard = limits, Guard(())
+        self._set(EMPTY)
+        self._order, self._keys = tuple(order), EventKeys(tuple(key))
+        self.events = 0  # taken so far: the position of the next one
+        self.rejected = 0
+        self._time, self._type, self._rejects = time, type, rejects
+        self._deployments = Deployments(choices)
+        self._since: tuple[int, int] | None = None  # the end and start of the last event
+        self._lock = threading.RLock()
+        self._is_at_work = False
+        self._is_finished = False
+        self._pages: dict[str, bytes] = {}  # of the state as it was saved last: the next time only what changed is made
+
+    def join(self) -> None:
+        """Wait until all events that were pushed are taken."""
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted."""
+        return self._deployments.state_bytes
+
+    def _set(self, program: Program) -> None:
+        self.program = program
+        self._names = program.names
+        if not self._limits.is_none:
+            self._guard = self._limits.guard(program.queries, self._guard)
+
+    def change(self, program: Programs) -> Change:
+        """Let another program take the place of the one that runs; what it says of each query is given back.
+
+        Queries that stay the same keep their state, under another name too; the others begin with the next event, and
+        those that are not in it end. Nothing is lost or doubled for queries that stay. Subscriptions stay.
+        """
+        with self._lock:
+            wanted = together(program)
+            if self.program.queries and wanted.time_unit != self.program.time_unit:
+                raise UsageError("the programs count time in different units: compile them with one time_unit")
+            change = changed(self.program.queries, wanted.queries)
+            self._deployments.check(wanted)
+            gone = {id(self.program.queries[place]) for place in change.gone}
+            self._deployments.remove([one for one in self._deployments.present if id(one.query) in gone])
+            if change.renamed:
+                self._rename(change.renamed)
+            stays = [with_name(self.program.queries[place], change.renamed) for place, _ in change.stays]
+            kept = replace(self.program, queries=tuple(self._running(query) for query in stays))
+            addition = replace(wanted, queries=tuple(wanted.queries[place] for place in change.begins))
+            both = kept.extended(replace(addition, catalog=Catalog())) if addition.queries else kept
+            added = both.queries[len(kept.queries) :]
+            if added:
+                self._deployments.deploy(replace(addition, queries=added))
+            places = [*(place for _, place in change.stays), *change.begins]
+            ordered = [query for _, query in sorted(zip(places, both.queries, strict=True), key=lambda item: item[0])]
+            self._set(replace(wanted, queries=tuple(ordered)))
+            return change
+
+    def _running(self, query: AnyQuery) -> AnyQuery:
+        """The query as it is deployed: the very one."""
+        return next(one.query for one in self._deployments.present if one.query == query)
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        pages, structure = pages_below("matcher/", self._snapshot()), self._deployments.structure()
+        self._deployments.restore(structure, pages, self.program.time_unit, names)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write all that runs and what it waits for to a file, from which `weft.live.load` goes on.
+
+        Subscriptions are not saved: they are this process's.
+        """
+        self.join()
+        with self._lock:
+            if self._is_at_work:
+                raise UsageError("a receiver cannot save: save when this push is done")
+            about = {
+                "version": SAVED,
+                "program": program_to_plain(self.program),
+                "events": self.events,
+                "rejected": self.rejected,
+                "since": self._since,
+                "columns": [self._time, self._type, self._order, self._keys.names],
+                "finished": self._is_finished,
+                "deployments": self._deployments.structure(),
+            }
+            write_saved(path, about, self._snapshot())
+
+    def _snapshot(self) -> dict[str, bytes]:
+        """All pages of the state."""
+        pages = pages_under("matcher/", self._deployments.snapshot()) | pages_under("keys/", self._keys.snapshot())
+        self._pages.update({name: page for name, page in pages.items() if page is not None})
+        for name in [name for name, page in pages.items() if page is None]:
+            self._pages.pop(name, None)
+        return self._pages
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        program: Programs | None = None,
+        *,
+        rejects: list[Rejected] | None = None,
+        optimize: bool = True,
+        statistics: Known = None,
+        budget: Given = None,
+        shed: Shed | None = None,
+    ) -> Self:
+        """A program that goes on where the one stood that was saved; with another `program`, changed to that.
+
+        See `change` for what is kept then. The other options are as for `weft.live`.
+        """
+        about, pages = read_saved(path)
+        try:
+            if about["version"] != SAVED:
+                raise UsageError(f"{path} was saved by another version of weft, whose state this one cannot read")
+            time, type_, order, key = about["columns"]
+            running = cls(time, type_, rejects, choices(optimize, statistics), order, key, Limits(budget, shed))
+            running._set(program_from_plain(about["program"]))
+            running._deployments.restore(
+                about["deployments"], pages_below("matcher/", pages), running.program.time_unit
+            )
+            running._set(running._with_running_queries())
+            running._keys.load(pages_below("keys/", pages))
+            running.events, running.rejected = about["events"], about["rejected"]
+            running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
+            running._is_finished, running._pages = about["finished"], pages
+        except (LookupError, ValueError, TypeError, AttributeError):
+            raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
+        if program is not None:
+            running.change(program)
+        return running
+
+    def _with_running_queries(self) -> Program:
+        """The program, with the queries as they are deployed in place of equal ones."""
+        left = [one.query for one in self._deployments.present]
+        queries = self.program.queries
+        found = [left.pop(next(at for at, other in enumerate(left) if other == query)) for query in queries]
+        return replace(self.program, queries=tuple(found))

@@ -1,0 +1,271 @@
+"""A matcher within its limits: events are shed before it, matches counted and sampled behind it, its state watched."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.query import AnyQuery, Query
+from weft.errors import BudgetError, UsageError
+from weft.plan.shedding import shed_plan
+from weft.runtime.events import EventBatch
+from weft.runtime.limits.budgets import EVERYTHING, NO_BUDGET, Budget, Budgets, Given, budgets_of
+from weft.runtime.limits.shedding import MOST, STEP, Shed, Shedder
+from weft.runtime.matches import MatchBatch
+
+Clock = Callable[[], float]
+Rows = npt.NDArray[np.int64]
+LOOK_EVERY = 8  # batches: to count all bytes costs about as much as a small batch
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may take, as a user says it."""
+
+    budget: Given = None
+    shed: Shed | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shed, Shed | None):
+            raise UsageError(f"shed is a weft.Shed, not a {self.shed.__class__.__name__}")
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is no limit."""
+        return self.budget is None and self.shed is None
+
+    def shared(self, lanes: int) -> Limits:
+        """The limits of each of so many lanes: its part of the bytes, of the events and of the matches of a batch."""
+        if self.is_none or lanes == 1:
+            return self
+        shed = self.shed
+        if shed is not None and shed.above is not None:
+            shed = replace(shed, above=-(-shed.above // lanes))
+        budget = self.budget
+        if isinstance(budget, Mapping):
+            return Limits({name: _parts(own, lanes) for name, own in budget.items()}, shed)
+        return Limits(None if budget is None else _parts(budget, lanes), shed)
+
+    def guard(self, queries: Sequence[AnyQuery], before: Guard | None = None) -> Guard:
+        """What holds a program to them; `before` is that of the program as it was, whose counts go on."""
+        if before is not None and isinstance(self.budget, Mapping):
+            # Queries come and go: a budget by name is for one that is there.
+            names = {query.name for query in queries}
+            kept = {name: own for name, own in self.budget.items() if name == EVERYTHING or name in names}
+            return Guard(queries, budgets_of(kept, list(names)), self.shed, before=before)
+        return Guard(queries, budgets_of(self.budget, [query.name for query in queries]), self.shed, before=before)
+
+
+NO_LIMITS = Limits()
+
+
+def _parts(given: Budget | Sequence[Budget], lanes: int) -> list[Budget]:
+    def part(whole: int | None) -> int | None:
+        return None if whole is None else -(-whole // lanes)
+
+    budgets = [given] if isinstance(given, Budget) else given
+    return [
+        replace(own, state_bytes=part(own.state_bytes), matches_per_batch=part(own.matches_per_batch))
+        for own in budgets
+    ]
+
+
+class Guard:
+    """Holds a program to its budgets. Events go through `events`, matches through `matches`, batch by batch."""
+
+    def __init__(
+        self,
+        queries: Sequence[AnyQuery],
+        budgets: Budgets = NO_BUDGET,
+        shed: Shed | None = None,
+        clock: Clock = time.perf_counter,
+        before: Guard | None = None,
+    ) -> None:
+        self._budgets = budgets
+        whole = budgets.get(EVERYTHING, ())
+        self._state = [budget for budget in whole if budget.state_bytes is not None]
+        self._seconds = [budget for budget in whole if budget.seconds_per_batch is not None]
+        sheds = any(budget.action == "shed" for budget in whole)
+        own = Shed(share=0.0) if sheds and shed is None else shed
+        self.shedder = None if own is None else Shedder(own, queries)
+        self._meters = [Meter(name, budget) for name, given in budgets.items() for budget in given if _counts(budget)]
+        self._clock = clock
+        self._started, self._batches = 0.0, 0
+        self._counted: Counter[str] = Counter() if before is None else Counter(before.counters)
+        self._told: Counter[str] = Counter()
+        # Partial matches may be dropped where fewer events are fewer matches.
+        regular = {query.name for query in queries if isinstance(query, Query)}
+        safe = [own.query for own in shed_plan(queries) if all(leaf.safe for leaf in own.leaves)] if self._state else []
+        self._plain = regular.intersection(safe)
+        if queries and not self._plain and any(budget.action == "drop-oldest" for budget in self._state):
+            raise UsageError(
+                "partial matches are dropped of CEQL queries without choices, absences and neighbours: there is none, "
+                "so choose action='stop' or 'shed'"
+            )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.shedder is None and not self._budgets
+
+    def events(self, batch: EventBatch) -> EventBatch:
+        """The events of a new batch that are to be matched."""
+        self._started = self._clock()
+        for meter in self._meters:
+            meter.begin()
+        return batch if self.shedder is None else self.shedder.take(batch)
+
+    def newly_counted(self) -> dict[str, int]:
+        """What the counters have now beyond what they had when this was asked last."""
+        now = Counter(self.counters)
+        fresh, self._told = now - self._told, now
+        return dict(fresh)
+
+    def matches(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
+        """The matches that are given out."""
+        for piece in found:
+            if self.shedder is not None:
+                self.shedder.found([piece])
+            left = piece
+            for meter in self._meters:
+                left = meter.kept(left)
+            if len(left):
+                yield left
+            self._check_seconds()
+
+    def done(self, state_bytes: Callable[[], int], drop_oldest: Callable[[int, Collection[str]], int]) -> None:
+        """A batch is done: look at the time it took, and at what waits now."""
+        seconds = self._clock() - self._started
+        self._check_seconds()
+        if self.shedder is not None:
+            self.shedder.took(seconds)
+        for budget in self._seconds:
+            if budget.action == "shed" and budget.seconds_per_batch is not None:
+                self._adjust(seconds / budget.seconds_per_batch)
+        self._batches += 1
+        if self._state and (self._batches <= 2 or self._batches % LOOK_EVERY == 0):
+            self._check_state(state_bytes(), drop_oldest)
+
+    def _check_seconds(self) -> None:
+        seconds = self._clock() - self._started
+        for budget in self._seconds:
+            limit = budget.seconds_per_batch
+            if budget.action == "stop" and limit is not None and seconds > limit:
+                raise BudgetError(
+                    f"a batch takes longer than the {limit:g} seconds of the budget: give it more, smaller batches, "
+                    "or let it shed events (action='shed')"
+                )
+
+    def _check_state(self, size: int, drop_oldest: Callable[[int, Collection[str]], int]) -> None:
+        for budget in self._state:
+            limit = budget.state_bytes
+            if limit is None:
+                continue
+            if budget.action == "drop-oldest":
+                self._counted["dropped"] += drop_oldest(limit, self._plain)
+            elif budget.action == "shed":
+                self._adjust(size / limit)
+            elif size > limit:
+                raise BudgetError(
+                    f"the program holds {size:,} bytes, and its budget is {limit:,}: windows bound what is kept, "
+                    "and so do action='shed' and 'drop-oldest'"
+                )
+
+    def _adjust(self, load: float) -> None:
+        """Shed more while the load is above the limit, less when it is well below."""
+        if self.shedder is not None:
+            step = STEP if load > 1 else -STEP if load < 0.5 else 0.0
+            self.shedder.share = min(MOST, max(0.0, self.shedder.share + step))
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was left out: events, matches by query, partial matches."""
+        sampled: Counter[str] = Counter()
+        for meter in self._meters:
+            sampled.update({f"sampled out of {name}": count for name, count in meter.left_out.items()})
+        shed: Mapping[str, int] = {} if self.shedder is None else self.shedder.counters
+        return dict(Counter(shed) + sampled + self._counted)
+
+
+def _counts(budget: Budget) -> bool:
+    return budget.matches_per_event is not None or budget.matches_per_batch is not None
+
+
+class Meter:
+    """Counts the matches of a query, or of all, against one budget."""
+
+    def __init__(self, name: str, budget: Budget) -> None:
+        self._name = name
+        self._budget = budget
+        self._batch = 0  # matches of this batch so far
+        self._event: tuple[int, int] | None = None  # the last event, and how many matches of it were given out
+        self.left_out: Counter[str] = Counter()
+
+    def begin(self) -> None:
+        """A new batch begins."""
+        self._batch, self._event = 0, None
+
+    def kept(self, found: MatchBatch) -> MatchBatch:
+        """The matches that are within the budget."""
+        own = self._own(found)
+        if not len(own):
+            return found
+        kept = self._within_batch(self._within_event(own, found), found)
+        if len(kept) == len(own):
+            return found
+        gone = np.setdiff1d(own, kept)
+        lost = found.take(gone)
+        self.left_out.update(lost.counts)
+        return found.take(np.setdiff1d(np.arange(len(found)), gone))
+
+    def _own(self, found: MatchBatch) -> Rows:
+        if self._name == EVERYTHING:
+            return np.arange(len(found))
+        if found.codes is None:
+            return np.arange(len(found) if found.query == self._name else 0)
+        return np.flatnonzero(np.array([name == self._name for name in found.queries])[found.codes])
+
+    def _within_event(self, rows: Rows, found: MatchBatch) -> Rows:
+        limit = self._budget.matches_per_event
+        if limit is None:
+            return rows
+        ends = found.ends if found.lasts is None else found.lasts
+        events = np.asarray(ends, np.int64)[rows]
+        kept = []
+        edges = np.flatnonzero(np.diff(events)) + 1
+        for part in np.split(rows, edges):
+            event = int(ends[part[0]])
+            before = self._event[1] if self._event is not None and self._event[0] == event else 0
+            room = max(0, limit - before)
+            if len(part) > room:
+                self._stop(found, f"one event completes more than the {limit:,} matches of the budget")
+                part = _some(part, room)
+            self._event = event, before + len(part)
+            kept.append(part)
+        return np.concatenate(kept)
+
+    def _within_batch(self, rows: Rows, found: MatchBatch) -> Rows:
+        limit = self._budget.matches_per_batch
+        if limit is None:
+            return rows
+        room = max(0, limit - self._batch)
+        if len(rows) > room:
+            self._stop(found, f"a batch completes more than the {limit:,} matches of the budget")
+            rows = _some(rows, room)
+        self._batch += len(rows)
+        return rows
+
+    def _stop(self, found: MatchBatch, what: str) -> None:
+        if self._budget.action == "stop":
+            names = ", ".join(dict.fromkeys(found.query_names))
+            raise BudgetError(f"{names}: {what}; a window or a condition makes them fewer, action='sample' gives some")
+
+
+def _some(rows: Rows, count: int) -> Rows:
+    """So many of the rows, evenly spread."""
+    return rows[(np.arange(count) * len(rows)) // max(count, 1)]

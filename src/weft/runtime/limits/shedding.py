@@ -1,0 +1,324 @@
+"""Too many events: those that matter least are left out, of those whose loss never invents a match.
+
+How much an event matters is learnt: by the place of the pattern that it fits, whether a match of its key has got that
+far, how much of the window is left for it, and how often events there became part of a match.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.query import AnyQuery
+from weft.errors import UsageError
+from weft.plan.shedding import STARTS, QueryLeaves, shed_plan
+from weft.runtime import blocks
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify.keys import key_hashes
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.matches import MatchBatch
+
+Policy = Literal["utility", "random", "oldest"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+STEP = 0.1  # by which the share rises and falls
+MOST = 0.9
+KEYS = 1 << 16  # rows of what is remembered by key: two keys in one row look like one that has got further
+LONG_AGO = -(1 << 62)
+ROUNDS = 4  # in which events are looked for that a match would need besides
+MOST_PAIRS = 32  # for each event: where windows hold more, it is not looked who goes with whom
+OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+OPERATORS |= {"=": np.equal, "<>": np.not_equal}
+
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shed:
+    """When events are left out, and which: `share` of them always; those `above` so many of a batch; or as many as keep
+    the work on a batch below so many `seconds`.
+
+    `policy`: what matters least (`utility`), any (`random`), or the first of a batch (`oldest`).
+    """
+
+    share: float | None = None
+    above: int | None = None
+    seconds: float | None = None
+    policy: Policy = "utility"
+
+    def __post_init__(self) -> None:
+        if [self.share, self.above, self.seconds].count(None) != 2:
+            raise UsageError(
+                "Shed takes one of share=0.5, above=100_000 (events of a batch) and seconds=2.0 (for a batch)"
+            )
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise UsageError(f"the share of events to shed is between 0 and 1, not {self.share}")
+        if self.above is not None and self.above < 0:
+            raise UsageError(f"events are shed above a number, not above {self.above}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise UsageError(f"a batch may take more than 0 seconds, not {self.seconds}")
+        if self.policy not in POLICIES:
+            raise UsageError(f"events are shed by {', '.join(POLICIES)}, not by {self.policy!r}")
+
+
+class Shedder:
+    """Leaves events out, batch by batch, and counts them by query and place of the pattern."""
+
+    def __init__(self, shed: Shed, queries: Sequence[AnyQuery]) -> None:
+        self.shed = shed
+        self.share = shed.share or 0.0
+        self.plan = shed_plan(queries)
+        self.dropped: Counter[tuple[str, str]] = Counter()  # by query and leaf
+        self.events = self.seen = 0  # left out, and all
+        leaves = [leaf for own in self.plan for leaf in own.leaves]
+        self._unsafe = np.array([not leaf.safe for leaf in leaves], bool)
+        self._classifier = Classifier([[leaf.predicate] for leaf in leaves])
+        self._progress = [Progress(own) for own in self.plan]
+
+    def take(self, batch: EventBatch) -> EventBatch:
+        """The events that are to be matched; they keep their positions."""
+        self.seen += len(batch)
+        if not len(batch):
+            return batch
+        fits = self._fits(batch)
+        risky = np.logical_or.reduce(fits[self._unsafe]) if self._unsafe.any() else np.zeros(len(batch), bool)
+        utility, opened = self._utility(batch, fits)
+        excess = self._excess(len(batch))
+        gone = (
+            self._chosen(np.flatnonzero(~risky), utility, batch.positions, excess) if excess else np.empty(0, np.int64)
+        )
+        kept = np.ones(len(batch), bool)
+        kept[gone] = False
+        self._learn(batch, opened, kept)
+        if not len(gone):
+            return batch
+        self._count(fits[:, gone])
+        return blocks.take(batch, np.flatnonzero(kept))
+
+    def _excess(self, count: int) -> int:
+        """How many events of a batch are too many."""
+        if self.shed.above is not None:
+            return max(0, count - self.shed.above)
+        return int(count * self.share)
+
+    def took(self, seconds: float) -> None:
+        """How long a batch took: the share follows, up while it is too long, and down when it is shorter again."""
+        limit = self.shed.seconds
+        if limit is not None:
+            if seconds > limit:
+                self.share = min(MOST, self.share + STEP)
+            elif seconds < limit / 2:
+                self.share = max(0.0, self.share - STEP)
+
+    def found(self, matches: Iterable[MatchBatch]) -> None:
+        """Learn from matches which events became part of them."""
+        for batch in matches:
+            for progress in self._progress:
+                if progress.query in batch.query_names:
+                    progress.used_by(batch)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Events left out, in all and by query and leaf."""
+        named = {f"shed {query}.{leaf}": count for (query, leaf), count in sorted(self.dropped.items())}
+        return {"shed": self.events, **named} if self.events else {}
+
+    # -- which ----------------------------------------------------------------------------------
+
+    def _fits(self, batch: EventBatch) -> npt.NDArray[np.bool_]:
+        """For each leaf, which events fit it."""
+        found = np.zeros((len(self._unsafe), len(batch)), bool)
+        for number, letters in enumerate(self._classifier.letters(batch)):
+            count = self._classifier.letter_count(number)
+            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
+            found[number] = truths[letters]
+        return found
+
+    def _utility(self, batch: EventBatch, fits: Mask) -> tuple[Floats, list[Mask]]:
+        """How much each event matters, and for each query which events go on with a match at which leaf."""
+        best, opened, first = np.zeros(len(batch)), [], 0
+        for progress in self._progress:
+            own = fits[first : first + progress.count]
+            first += progress.count
+            live, utility = progress.look(batch, own)
+            opened.append(live)
+            best = np.maximum(best, utility)
+        return best, opened
+
+    def _learn(self, batch: EventBatch, opened: list[Mask], kept: Mask) -> None:
+        for progress, live in zip(self._progress, opened, strict=True):
+            progress.keep(batch, live & kept)
+
+    def _chosen(self, free: Int64s, utility: Floats, positions: Int64s, excess: int) -> Int64s:
+        """The rows to leave out, of those that may be."""
+        count = min(excess, len(free))
+        if self.shed.policy == "oldest":
+            return free[:count]
+        chance = _mixed(positions[free])
+        if self.shed.policy == "random":
+            order = np.argsort(chance, kind="stable")
+        else:
+            order = np.lexsort((chance, utility[free]))
+        return free[order[:count]]
+
+    def _count(self, fits: Mask) -> None:
+        self.events += fits.shape[1]
+        first = 0
+        for own in self.plan:
+            for place, leaf in enumerate(own.leaves):
+                count = int(np.count_nonzero(fits[first + place]))
+                if count:
+                    self.dropped[own.query, leaf.name] += count
+            first += len(own.leaves)
+
+
+class Progress:
+    """How far the matches of one query have got, by key, and what events at its leaves were worth."""
+
+    def __init__(self, leaves: QueryLeaves) -> None:
+        self.query = leaves.query
+        self.count = len(leaves.leaves)
+        self._leaves = leaves
+        self._after = [leaf.after for leaf in leaves.leaves]
+        self._last = np.full((self.count, KEYS), LONG_AGO, np.int64)  # when an event at a leaf came last, by key
+        self._seen = np.ones(self.count)
+        self._used = np.ones(self.count)
+        steps = self._depths()
+        self._prior = np.array(steps, float) / max(steps, default=1)
+
+    def _depths(self) -> list[int]:
+        """For each leaf how many events a match has with it, at least."""
+        depth = [1 if STARTS in after else self.count for after in self._after]
+        for _ in range(self.count):
+            for place, after in enumerate(self._after):
+                known = [depth[before] + 1 for before in after if before != STARTS and before != place]
+                if STARTS not in after and known:
+                    depth[place] = min(depth[place], min(known))
+        return depth
+
+    def _rows(self, batch: EventBatch) -> tuple[Mask, Int64s]:
+        """Which events have the key, and the rows of their keys."""
+        has, high, _ = key_hashes(batch, self._leaves.key)
+        return has.astype(bool), (high & np.uint64(KEYS - 1)).astype(np.int64)
+
+    def look(self, batch: EventBatch, fits: Mask) -> tuple[Mask, Floats]:
+        """Which events go on with a match, at which leaf, and how much each matters."""
+        has, rows = self._rows(batch)
+        live, worth = np.zeros_like(fits), np.zeros(fits.shape)
+        order = np.lexsort((np.arange(len(batch)), rows))
+        for place in np.argsort(self._prior, kind="stable").tolist():
+            own = fits[place] & has
+            left = np.ones(len(batch))
+            if STARTS not in self._after[place]:
+                since = np.full(len(batch), LONG_AGO, np.int64)
+                for before in self._after[place]:
+                    since = np.maximum(since, self._since(batch, live[before], rows, order, before))
+                within = self._leaves.within
+                if within is not None:
+                    left = 1.0 - (batch.ends - np.maximum(since, batch.ends - within)) / max(within, 1)
+                    own &= since >= batch.ends - within
+                own &= since > LONG_AGO
+            live[place] = own
+            worth[place] = self._prior[place] * self._used[place] / self._seen[place] * (0.5 + 0.5 * left)
+        live = self._refined(batch, live, rows, order)
+        return live, np.max(np.where(live, worth, 0.0), axis=0, initial=0.0)
+
+    def _refined(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s) -> Mask:
+        """Without those for which the batch has no events that a match would need besides, as far as it shows."""
+        within = self._leaves.within
+        pairs = None if within is None or not self._leaves.ties else pairs_in(batch, rows, order, within)
+        if within is None or pairs is None:
+            return live
+        earlier, later = pairs
+        open_end = batch.ends[-1] - batch.starts < within  # what follows may be in the next batch
+        holds = [_holding(batch, tie.tests, earlier, later) for tie in self._leaves.ties]
+        reaches_back = [self._last[tie.first][rows] >= batch.ends - within for tie in self._leaves.ties]
+        for _ in range(ROUNDS):
+            before = live.copy()
+            for tie, holding, past in zip(self._leaves.ties, holds, reaches_back, strict=True):
+                fits = holding & live[tie.first][earlier] & live[tie.second][later]
+                after = np.bincount(earlier[fits], minlength=len(batch)) >= self._leaves.least[tie.second]
+                prior = np.bincount(later[fits], minlength=len(batch)) >= self._leaves.least[tie.first]
+                live[tie.first] &= after | open_end
+                live[tie.second] &= prior | past
+            if np.array_equal(before, live):
+                break
+        return live
+
+    def _since(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s, before: int) -> Int64s:
+        """For each event when the last one of its key came that is live at a leaf: in this batch, or before it."""
+        marks = np.where(live[order], np.arange(len(order)), -1)
+        starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
+        segment = np.repeat(starts, np.diff(np.append(starts, len(order))))
+        latest = np.maximum.accumulate(np.append(-1, marks))[:-1]  # strictly before
+        inside = latest >= segment
+        found = np.where(inside, batch.ends[order[np.maximum(latest, 0)]], self._last[before][rows[order]])
+        since = np.empty(len(order), np.int64)
+        since[order] = found
+        return since
+
+    def keep(self, batch: EventBatch, live: Mask) -> None:
+        """Take note of the events that are matched."""
+        _, rows = self._rows(batch)
+        self._seen += np.count_nonzero(live, axis=1)
+        for place in range(self.count):
+            chosen = np.flatnonzero(live[place])
+            np.maximum.at(self._last[place], rows[chosen], batch.ends[chosen])
+
+    def used_by(self, found: MatchBatch) -> None:
+        """Take note of matches: each event of one counts once, however many it is part of."""
+        pairs = np.unique(np.stack([found.positions, np.asarray(found.labels, np.int64)]), axis=1)
+        for label, count in zip(*np.unique(pairs[1], return_counts=True), strict=True):
+            names = found.names[int(label)]
+            for place, leaf in enumerate(self._leaves.leaves):
+                if leaf.name in names:
+                    self._used[place] += count
+
+
+def pairs_in(batch: EventBatch, rows: Int64s, order: Int64s, within: int) -> tuple[Int64s, Int64s] | None:
+    """Events with one key, the first before the second and not longer ago than the window; None: there are too many."""
+    ends, count = batch.ends[order], len(order)
+    span = int(ends.max()) - int(ends.min()) + within + 2
+    if span > (1 << 62) // KEYS:
+        return None
+    scale = rows[order] * span - int(ends.min())
+    last = np.searchsorted(scale + ends, scale + batch.starts[order] + within, side="right")
+    sizes = np.maximum(last - np.arange(count) - 1, 0)
+    total = int(sizes.sum())
+    if total > MOST_PAIRS * count:
+        return None
+    first = np.repeat(np.arange(count), sizes)
+    second = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first + 1
+    return order[first], order[second]
+
+
+def _holding(batch: EventBatch, tests: Sequence[tuple[str, str, str]], earlier: Int64s, later: Int64s) -> Mask:
+    """Of which pairs all comparisons hold; one of values that are no numbers is taken to hold."""
+    found = np.ones(len(earlier), bool)
+    for left, operator, right in tests:
+        one, other = _numbers(batch, left), _numbers(batch, right)
+        if one is not None and other is not None:
+            found &= OPERATORS[operator](one[earlier], other[later])
+    return found
+
+
+def _numbers(batch: EventBatch, name: str) -> Floats | None:
+    """The values of an attribute, if some are numbers."""
+    column = batch.columns.get(name)
+    if column is None or column.numbers is None:
+        return None
+    return np.asarray(column.numbers.cast(pa.float64(), safe=False).fill_null(np.nan), np.float64)
+
+
+def _mixed(positions: Int64s) -> npt.NDArray[np.uint64]:
+    """Numbers without an order, the same for the same positions."""
+    word = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(29)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    return word ^ (word >> np.uint64(32))
