@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.driving import event_batches
+from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
 from tests.property.test_engines_equal_meaning import rows_of
 from tests.property.test_situations_equal_meaning import Case, _filled, _floats, meant, run
@@ -17,7 +19,7 @@ from weft.languages import compile_text
 from weft.plan.keyed import keyed_sequence
 from weft.plan.planner import plan
 from weft.runtime import blocks
-from weft.runtime.matcher import Matcher
+from weft.runtime.classify import layer_keys
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import keyed
 
@@ -97,20 +99,8 @@ def test_lanes(case: Case, lanes: int) -> None:
 def test_restarts_and_small_output(case: Case) -> None:
     """After each batch a new matcher goes on from the pages; the kernel gives out two sets at a time."""
     chosen = plan(case.program)
-    sets, keyed.SETS = keyed.SETS, 2
-    rows, keyed.LEAST_ROWS = keyed.LEAST_ROWS, 1
-    keys, keyed.LEAST_KEYS = keyed.LEAST_KEYS, 1
-    try:
-        matcher = Matcher(chosen)
-        pages: dict[str, bytes] = {}
-        found: list[MatchBatch] = []
-        for batch in event_batches(case.parts, chosen):
-            found += matcher.push(batch)
-            pages = {name: page for name, page in {**pages, **matcher.snapshot()}.items() if page is not None}
-            matcher = Matcher.restore(chosen, dict(pages))
-        found += matcher.finish()
-    finally:
-        keyed.SETS, keyed.LEAST_ROWS, keyed.LEAST_KEYS = sets, rows, keys
+    with patch.multiple(keyed, SETS=2, LEAST_ROWS=1), patch.object(layer_keys, "LEAST_SLOTS", 1):
+        found = run_with_restarts(chosen, event_batches(case.parts, chosen))
     assert rows_of(found) == meant(case)
 
 

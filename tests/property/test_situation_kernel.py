@@ -13,6 +13,7 @@ from tests.property.test_situations_equal_meaning import Case, cases, meant, run
 from weft.errors import InputError
 from weft.plan import layers
 from weft.plan.planner import plan
+from weft.runtime.classify import layer_keys
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations import memory, stage
@@ -26,9 +27,10 @@ SOME = some(
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything grows as late as possible and is swept at every batch; sets come out one by one."""
-    for module, names in ((stage, ("NUMBERS", "LEAST_EVENTS", "LEAST_KEYS")), (memory, ("LEAST_TABLE", "LEAST_SEEN"))):
+    for module, names in ((stage, ("NUMBERS", "LEAST_EVENTS")), (memory, ("LEAST_TABLE", "LEAST_SEEN"))):
         for name in names:
             monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(layer_keys, "LEAST_SLOTS", 1)
     monkeypatch.setattr(memory, "LEAST", memory.p.HEADER)
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
 

@@ -20,7 +20,7 @@ from weft.runtime.joins import sweep as joins_sweep
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules import memory as rules_memory
-from weft.runtime.situations import keyed, stage
+from weft.runtime.situations import stage
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 BOUNDS = [
@@ -30,9 +30,7 @@ BOUNDS = [
     (joins_run, "LEAST_ROWS"),
     (joins_sweep, "LEAST_ROWS"),
     (rules_memory, "LEAST_TEXTS"),
-    (keyed, "LEAST_KEYS"),
     (stage, "LEAST_EVENTS"),
-    (stage, "LEAST_KEYS"),
 ]
 
 

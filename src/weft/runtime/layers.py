@@ -46,7 +46,7 @@ def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tupl
     if automata:
         yield "regular", RegularRun(automata, predicates, keys, lane), tuple(op.number for op in automata)
     if situations:
-        yield "situations", SituationRun(situations, predicates, fed=fed), tuple(op.number for op in situations)
+        yield "situations", SituationRun(situations, predicates, keys, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
             yield GRAPH, GraphRun(op.graph, predicates, keys), op.numbers

@@ -16,7 +16,7 @@ from weft.kernels.situations.keyed import Rows, Sets
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.buffers import room, writable
 from weft.runtime.classify.classifier import Classifier, Predicates
-from weft.runtime.classify.keys import KeyCoder
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.exact import shown
 from weft.runtime.machine.code import Code
@@ -28,7 +28,6 @@ from weft.runtime.state.paging import Array, Pages
 
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
-LEAST_KEYS = 1 << 12
 LASTING = Rows._fields[:4]  # of rows: the rest is about the event at hand
 _PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
@@ -50,7 +49,7 @@ def grown(rows: Rows, size: int) -> Rows:
 class KeyedRun:
     """One such situation over one stream of events."""
 
-    def __init__(self, query: SituationQuery, sequence: KeyedSequence, predicates: Predicates) -> None:
+    def __init__(self, query: SituationQuery, sequence: KeyedSequence, predicates: Predicates, keys: Keys) -> None:
         self.query = query
         self._sequence = sequence
         self._names = tuple((name,) for name in query.situation.variables)
@@ -58,8 +57,7 @@ class KeyedRun:
         self._sizes = (1, 1, self._width)  # of a set in each part of the output
         self._classifier = Classifier([sequence.guards], predicates)
         self._slot_of_letter = np.empty(0, np.int8)
-        self._coder = KeyCoder(tuple((name,) for name in sequence.key)) if sequence.key else None
-        self._sweep_at = LEAST_KEYS
+        self._key = keys.use(tuple((name,) for name in sequence.key), self) if sequence.key else None
         self._control = np.zeros(kernel.CONTROLS, np.int64)
         self._control[[kernel.FREE, kernel.DEPTH]] = kernel.NONE
         picks = np.array([_PICKS[repeated] for repeated in sequence.repeated], np.int8)
@@ -123,10 +121,10 @@ class KeyedRun:
             slot = truths.index(True) if True in truths else -1
             self._slot_of_letter = np.append(self._slot_of_letter, np.int8(slot))
         slots = self._slot_of_letter[letters]
-        if self._coder is None:
+        if self._key is None:
             return slots, np.zeros(len(batch), np.int32)
-        keys = self._coder.code(batch)
-        self._grow_keys(self._coder.capacity)
+        keys = self._key.code(batch)
+        self._grow_keys(self._key.capacity)
         return slots, keys
 
     def _numbers(self, batch: EventBatch, slots: npt.NDArray[np.int8]) -> Int64s:
@@ -197,22 +195,23 @@ class KeyedRun:
             rows = self._rows.next[rows]
         return min(found, default=None)
 
+    def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
+        """See `KeyUser`."""
+        live = self._live_keys()[:capacity]
+        return np.append(live, np.zeros(capacity - len(live), bool))
+
+    def clear_slots(self, slots: npt.NDArray[np.int32]) -> None:
+        """See `KeyUser`."""
+        self._windows[slots[slots < len(self._windows)]] = kernel.NEVER
+
     def _sweep(self) -> None:
-        """Forget events and keys without rows, when there are many."""
+        """Forget events without rows, when there are many."""
         if len(self._members) > self._sweep_members_at:
             rows = self._rows.positions[: int(self._control[kernel.TOP])]  # free ones among them are harmless
             live = np.zeros(len(self._members), bool)
             live[rows] = True
             rows[:] = self._members.keep(live)[rows]
             self._sweep_members_at = max(LEAST_ROWS, 2 * len(self._members))
-        coder = self._coder
-        if coder is None or coder.live <= self._sweep_at:
-            return
-        live = self._live_keys()[: coder.capacity]
-        dead = np.flatnonzero(~live).astype(np.int32)
-        self._windows[dead] = kernel.NEVER
-        coder.release(dead)
-        self._sweep_at = max(LEAST_KEYS, 2 * int(live.sum()))
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -222,7 +221,7 @@ class KeyedRun:
         return {"last": last, **pages_under("members/", self._members.texts())}
 
     def arrays(self) -> dict[str, Array]:
-        """All else, but the keys."""
+        """All else."""
         top = int(self._control[kernel.TOP])
         return {
             "control": self._control,
@@ -232,10 +231,6 @@ class KeyedRun:
             **{f"rows/{name}": getattr(self._rows, name)[:top] for name in LASTING},
             **{f"members/{name}": array for name, array in self._members.arrays().items()},
         }
-
-    def keys(self) -> dict[str, bytes | None]:
-        """The pages of keys that changed."""
-        return {} if self._coder is None else self._coder.snapshot()
 
     def load(self, saved: Mapping[str, bytes]) -> None:
         """Go on from pages."""
@@ -248,6 +243,4 @@ class KeyedRun:
         for name in LASTING:
             column = getattr(self._rows, name)
             column[:top] = pages.array(f"rows/{name}", column.dtype.type)
-        if self._coder is not None:
-            self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
         self._members.load(Pages(pages_below("members/", saved)))

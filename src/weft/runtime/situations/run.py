@@ -11,6 +11,7 @@ from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import SituationOp
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
@@ -19,18 +20,15 @@ from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
 from weft.runtime.state.paging import Array, Paging
 
-KEYS = "keys/"  # of pages that tell themselves whether they changed
-
 
 class SituationRun(Run):
     """The situations of a layer. `fed`: some of the events are derived."""
 
     def __init__(
-        self, operators: Sequence[SituationOp], predicates: Predicates | None = None, *, fed: bool = False
+        self, operators: Sequence[SituationOp], predicates: Predicates, keys: Keys, *, fed: bool = False
     ) -> None:
         self._queries = tuple(op.query for op in operators)
-        common = Predicates() if predicates is None else predicates
-        self._parts = [_part(op, common) for op in operators]
+        self._parts = [_part(op, predicates, keys) for op in operators]
         self._keyed = [part for part in self._parts if isinstance(part, KeyedRun)]
         self._stages = [(part, Reporter(part)) for part in self._parts if isinstance(part, Stage)]
         self._slack = [_slack(query) for query in self._queries]
@@ -120,28 +118,24 @@ class SituationRun(Run):
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         small = {"longest": json.dumps(self._longest).encode()}
         arrays: list[tuple[str, Array]] = []
-        keys: dict[str, bytes | None] = {}
         for number, part in enumerate(self._parts):
             name = f"part/{number}/"
             small |= pages_under(name, part.small())
             arrays += [(name + own, array) for own, array in part.arrays().items()]
-            keys |= pages_under(KEYS + name, part.keys())
-        return {**self._paging.changes(small, arrays), **keys}
+        return self._paging.changes(small, arrays)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
-        self._paging.load({name: page for name, page in pages.items() if not name.startswith(KEYS)})
+        self._paging.load(pages)
         self._longest = json.loads(pages["longest"])
         for number, part in enumerate(self._parts):
-            name = f"part/{number}/"
-            keys = pages_under("keys/", pages_below(KEYS + name, pages))
-            part.load({**pages_below(name, pages), **keys})
+            part.load(pages_below(f"part/{number}/", pages))
 
 
-def _part(op: SituationOp, predicates: Predicates) -> KeyedRun | Stage:
+def _part(op: SituationOp, predicates: Predicates, keys: Keys) -> KeyedRun | Stage:
     if isinstance(op.way, KeyedSequence):
-        return KeyedRun(op.query, op.way, predicates)
-    return Stage(op.query, op.way, predicates)
+        return KeyedRun(op.query, op.way, predicates, keys)
+    return Stage(op.query, op.way, predicates, keys)
 
 
 def _reported(reporter: Reporter, sets: Iterator[Int64s]) -> Iterator[MatchBatch]:

@@ -17,10 +17,9 @@ from weft.plan.atoms import IsType
 from weft.plan.search import Search
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
-from weft.runtime.classify.keys import KeyCoder
+from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.code import Columns
-from weft.runtime.running import pages_below
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.memory import Memory
 from weft.runtime.situations.tables import SituationTables
@@ -28,14 +27,13 @@ from weft.runtime.state.paging import Pages
 
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12
-LEAST_KEYS = 1 << 12
 _NOTHING = np.empty(0, np.int64)
 
 
 class Stage:
     """The state of one situation, and how events change it."""
 
-    def __init__(self, query: SituationQuery, search: Search, predicates: Predicates) -> None:
+    def __init__(self, query: SituationQuery, search: Search, predicates: Predicates, keys: Keys) -> None:
         self.query = query
         situation, columns = query.situation, Columns()
         self.tables = SituationTables(situation, search, columns)
@@ -56,12 +54,11 @@ class Stage:
         self._classifier = Classifier([[*guards, *_boundaries(query)]], predicates)
         self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
         self._fills = np.empty(0, bool)  # by letter: whether it is a participant
-        self._coder = KeyCoder(tuple((name,) for name in by)) if by else None
+        self._key = keys.use(tuple((name,) for name in by), self) if by else None
         self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
         self._width = select.ABSENT if self.is_absence else self.tables.count
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
         self._sweep_at = LEAST_EVENTS
-        self._sweep_keys_at = LEAST_KEYS
 
     # -- events and time ------------------------------------------------------------------------
 
@@ -127,10 +124,10 @@ class Stage:
         kinds, fills = self._kinds[letters], self._fills[letters]
         matters = np.ones(len(batch), bool) if self.is_absence else fills | (kinds != 0)
         keys = None
-        if self._coder is not None:
-            keys = self._coder.code(batch)
+        if self._key is not None:
+            keys = self._key.code(batch)
             matters &= keys >= 0
-            self.memory.reserve_keys(self._coder.capacity)
+            self.memory.reserve_keys(self._key.capacity)
         chosen = np.flatnonzero(matters)
         arriving: npt.NDArray[np.int64] = np.full((len(chosen) + 1, partitions.ARRIVING), -1, np.int64)
         arriving[-1] = [-1, 0, time, time, kind, -1, -1, -1]
@@ -164,9 +161,9 @@ class Stage:
 
     def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
         """Keep an event of each new key, when its values are shown."""
-        if self._coder is None or not self.members.arena.columns:
+        if self._key is None or not self.members.arena.columns:
             return
-        more = max(self._coder.capacity - len(self._key_members), 0)
+        more = max(self._key.capacity - len(self._key_members), 0)
         self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
         if len(keys) and self._key_members[keys].min() < 0:
             new, rows = np.unique(keys, return_index=True)
@@ -176,8 +173,19 @@ class Stage:
 
     # -- what is kept ---------------------------------------------------------------------------
 
+    def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
+        """See `KeyUser`."""
+        if self._remembers_keys:
+            return np.ones(capacity, bool)
+        live: npt.NDArray[np.bool_] = self.memory.keys()[:capacity, partitions.OPEN_PARTS] > 0
+        return np.append(live, np.zeros(capacity - len(live), bool))
+
+    def clear_slots(self, slots: npt.NDArray[np.int32]) -> None:
+        """See `KeyUser`."""
+        self._key_members[slots[slots < len(self._key_members)]] = -1
+
     def _sweep(self) -> None:
-        """Forget events that are in no partition, and keys that have none, when there are many."""
+        """Forget events that are in no partition, when there are many."""
         if len(self.members) > self._sweep_at:
             live = self.memory.events_in_use(len(self.members)) > 0
             known = self._key_members >= 0
@@ -186,12 +194,6 @@ class Stage:
             self.memory.renumber(numbers)
             self._key_members[known] = numbers[self._key_members[known]]
             self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
-        coder = self._coder
-        if coder is not None and not self._remembers_keys and coder.live > self._sweep_keys_at:
-            live = self.memory.keys()[: coder.capacity, partitions.OPEN_PARTS] > 0
-            coder.release(np.flatnonzero(~live))
-            self._key_members[np.flatnonzero(~live[: len(self._key_members)])] = -1
-            self._sweep_keys_at = max(LEAST_KEYS, 2 * int(live.sum()))
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -200,12 +202,8 @@ class Stage:
         return {"time": json.dumps(self.time).encode(), **self.members.texts()}
 
     def arrays(self) -> dict[str, Int64s]:
-        """All else, but the keys."""
+        """All else."""
         return {"memory": self.memory.used(), "key_members": self._key_members, **self.members.arrays()}
-
-    def keys(self) -> dict[str, bytes | None]:
-        """The pages of keys that changed."""
-        return {} if self._coder is None else self._coder.snapshot()
 
     def load(self, saved: Mapping[str, bytes]) -> None:
         """Go on from pages."""
@@ -214,8 +212,6 @@ class Stage:
         self.memory.load(pages.numbers("memory"))
         self.members.load(pages)
         self._key_members = pages.numbers("key_members")
-        if self._coder is not None:
-            self._coder = KeyCoder.restore(self._coder.partition, pages_below("keys/", saved))
 
 
 def _boundaries(query: SituationQuery) -> list[Predicate]:

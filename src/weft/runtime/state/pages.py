@@ -19,7 +19,7 @@ from weft.runtime.automaton.history import History
 from weft.runtime.blocks import KINDS
 from weft.runtime.events import Column, Int64s
 
-FORMAT = 3  # of all pages: another number for another layout, which this one cannot read
+FORMAT = 4  # of all pages: another number for another layout, which this one cannot read
 FOREIGN = "the saved state belongs to another program or version: start with a new checkpoint"
 NODES = 1024  # nodes per page
 SLOTS = 256  # partitions per page
