@@ -31,6 +31,7 @@ from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.subscriptions import Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
+from weft.runtime.triggers import OperatorStanding
 from weft.statistics import Statistics
 
 
@@ -160,6 +161,17 @@ class LiveProgram(LiveState):
         with self._lock:
             oldest = self._deployments.oldest()
             return 0 if oldest is None else max(0, self.events - oldest)
+
+    def operators(self) -> list[OperatorStanding]:
+        """How operators stand: what they received and emitted, and what waits there."""
+        with self._lock:
+            return self._deployments.operators()
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted one by one."""
+        with self._lock:
+            return self._deployments.state_bytes
 
     def __enter__(self) -> Self:
         return self

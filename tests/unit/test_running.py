@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import weft
 from weft.cli.main import app
 from weft.errors import UsageError
+from weft.live_program import LiveProgram
 from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import JsonLines, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
-from weft.runtime.triggers import Standing, Trigger
+from weft.runtime.triggers import OperatorStanding, Standing, Trigger
 
 
 def trigger(number: int, at: float, events: int = 10, **matches: int) -> Trigger:
@@ -41,6 +43,49 @@ def test_an_activity_adds_up_and_keeps_an_hour() -> None:
     assert (told["events"], told["matches"], told["late"], told["triggers"]) == (30, 6, 3, 3)
     assert [one.at for one in activity.history] == [4000.0, 4990.0]
     assert told["last_trigger"]["state_bytes"] == 1500  # type: ignore[index]
+
+
+def test_operators_add_up_over_lanes_and_triggers() -> None:
+    activity = Activity(started=0.0, clock=lambda: 30.0)
+    for at, waiting in ((10.0, 5), (20.0, 4)):
+        lanes = tuple(
+            Standing(lane, 10, 0, 0, 0, None, (OperatorStanding("automata 0: fire", 10, 1, waiting),))
+            for lane in (0, 1)
+        )
+        activity.add(Trigger(1, at, 0.5, 20, 0, 0, {"fire": 2}, lanes))
+    assert activity.summary()["operators"] == [{"name": "automata 0: fire", "received": 40, "emitted": 4, "waiting": 8}]
+    text = metrics_text({"night": activity}).decode()
+    assert 'weft_operator_received_total{operator="automata 0: fire",run="night"} 40.0' in text
+    assert 'weft_lane_taken{lane="1",run="night"} 10.0' in text
+    assert 'weft_waiting{run="night"} 8.0' in text
+
+
+def test_what_an_operator_did_since_is_the_difference_or_all_if_it_began_anew() -> None:
+    before, now = OperatorStanding("a", 10, 2, 3), OperatorStanding("a", 15, 2, 1)
+    assert now.since(before) == OperatorStanding("a", 5, 0, 1)
+    assert before.since(now) == before
+    assert Standing.from_json({"lane": 0, "taken": 1, "held": 0, "behind": 0, "state_bytes": 9,
+                               "operators": [["a", 5, 0, 1]]}).waiting == 1  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ceql", "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 100 EVENTS"),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE a.x = b.x"),
+        ("tesla", "define X(x: int) from B() and each A() within 5 min from B where x = A.x"),
+        ("epn", "pattern P sequence(A a, B b) context fixed 1 hours"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::weft.ProgramWarning")
+def test_operators_of_every_kind_say_what_they_received_and_emitted(language: str, text: str) -> None:
+    live = LiveProgram()
+    live.deploy(weft.compile(text, language))
+    found = live.push([{"type": "AB"[n % 2], "ts": n, "x": 1} for n in range(6)])
+    (operator,) = live.operators()
+    assert (operator.received, operator.emitted) == (6, len(found))
+    assert operator.waiting > 0
+    assert live.state_bytes > 0
 
 
 def test_a_query_that_is_silent_longer_than_ever_is_marked() -> None:

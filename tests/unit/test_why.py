@@ -20,6 +20,28 @@ def failures(text: str, language: str, events: list[dict[str, object]], at: list
     return [(failure.kind, str(failure)) for failure in found.failures]
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ceql", "SELECT * FROM S WHERE A AS a ; B AS b ; A AS c FILTER b[x = 1] WITHIN 9 EVENTS"),
+        ("eql", "SELECT a.x FROM A a ; B b ; A c WHERE b.x = 1"),
+    ],
+)
+def test_an_event_is_taken_for_what_it_is_and_each_step_that_is_missing_is_named(language: str, text: str) -> None:
+    assert sorted(failures(text, language, stream("A1", "B2", "A1"), [1])) == [
+        ("condition", "b: x = 1, but x is 2" if language == "ceql" else "b: b[x] = 1, but b[x] is 2"),
+        ("missing", "a: an event A a, but none of these events is"),
+        ("missing", "c: an event A c, but none of these events is"),
+    ]
+
+
+def test_of_alternatives_one_step_is_missing() -> None:
+    text = "SELECT * FROM S WHERE A AS a ; (B AS b OR C AS c) WITHIN 9 EVENTS"
+    assert failures(text, "ceql", stream("A1", "D1"), [0]) == [
+        ("missing", "b c: an event B b or C c, but none of these events is")
+    ]
+
+
 def test_a_match_fails_nothing() -> None:
     (found,) = weft.why(stream("A1", "B1"), A_THEN_B, [0, 1])
     assert found.matched

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from weft.workbench.checking import check
 from weft.workbench.completion import Word, complete
 from weft.workbench.service import Source, Workbench
 
+UNITS = ["EVENTS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"]
 CEQL = "CREATE STREAM w { EVENT T { id: int, val: int }, EVENT H { id: int } }\n"
 EQL = "SOURCE A(x: int, y: text)\nSELECT a.x FROM A a ; B b "
 STEP = 'topology "t" external A(x: real) < "a" [1.0] external B(x: real, y: int) < "b" [1.0]\n'
@@ -27,8 +29,8 @@ CASES = [
     ("ceql", CEQL + "SELECT * FROM w WHERE T AS t1; |", "type", ["T", "H"]),
     ("ceql", CEQL + "SELECT * FROM w WHERE T AS t1 FILTER t1[|", "attribute", ["id", "val"]),
     ("ceql", CEQL + "SELECT * FROM w WHERE H AS h FILTER h[|]\nSELECT * FROM w WHERE T AS z", "variable", ["h"]),
-    ("ceql", "SELECT * WHERE T AS t WITHIN 5 m|", "unit", ["EVENTS", "ns", "us", "ms", "s", "min", "h", "d"]),
-    ("ceql", "CREATE STREAM w { EVENT T { id: |", "type", ["int", "float", "text", "bool"]),
+    ("ceql", "SELECT * WHERE T AS t WITHIN 5 m|", "unit", UNITS),
+    ("ceql", "CREATE STREAM w { EVENT T { id: |", "type", ["int", "double", "string", "boolean"]),
     ("ceql", CEQL + "SELECT * FROM w WHERE T AS |", "variable", []),
     ("eql", EQL + "WHERE a.|", "attribute", ["x", "y"]),
     ("eql", EQL + "WHERE |", "variable", ["a", "b"]),
@@ -76,6 +78,28 @@ def test_only_words_that_the_grammar_allows_are_offered(language: str, text: str
 @pytest.mark.parametrize("text", ["-- SELECT |", "/* a | */", "SELECT * FROM S WHERE A AS a FILTER a[x = 'T|'"])
 def test_nothing_is_offered_in_comments_and_texts(text: str) -> None:
     assert words_at(text, "ceql") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ceql", "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 5 |"),
+        ("ceql", "CREATE STREAM S { EVENT A { x: |} } SELECT * FROM S WHERE A AS a WITHIN 5 EVENTS"),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE (a, b) OCCURS WITHIN 5 |"),
+        ("eql", "SOURCE A(x: |) SELECT a.x FROM A a"),
+        ("step", 'topology "t" external A(x: |) < "a" [1.0] Q(A.x): A'),
+        ("tesla", "define X(x: |) from B() where x = B.x"),
+        ("tesla", "define X() from B() and last A() within 5 | from B"),
+        ("epn", "pattern P |(A a, B b) context fixed 5 min"),
+        ("epn", "pattern P sequence(A a, B b) context fixed 5 |"),
+    ],
+)
+def test_units_kinds_and_shapes_that_are_offered_exist(language: str, text: str) -> None:
+    offered = [word.word for word in words_at(text, language) if word.kind in ("unit", "value", "type")]
+    assert len(offered) > 3
+    for word in offered:
+        found = check(text.replace("|", word), language).findings
+        assert not [one for one in found if one.code.startswith("unknown") or "syntax" in one.code], (word, found)
 
 
 def test_whose_an_attribute_is_and_where_the_word_begins() -> None:

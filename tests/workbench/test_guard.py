@@ -102,9 +102,15 @@ def test_everything_is_described_and_typed(client: TestClient) -> None:
     described = client.get("/api/openapi.json", headers=OWN).json()
     assert {
         "/api/programs", "/api/program", "/api/check", "/api/plan", "/api/events", "/api/try", "/api/why", "/api/tests",
-        "/api/runs", "/api/runs/{name}", "/api/runs/{name}/events", "/api/runs/spark", "/api/cluster",
-    } <= set(described["paths"])  # fmt: skip
-    assert "Tried" in described["components"]["schemas"]
+        "/api/runs", "/api/runs/{name}", "/api/runs/{name}/events", "/api/runs/spark", "/api/cluster", "/api/complete",
+        "/api/runs/{name}/restart", "/api/runs/{name}/funnels", "/api/events/count",
+    } == {path for path in described["paths"] if path.startswith("/api")}  # fmt: skip
+    for path, methods in described["paths"].items():
+        for method, one in methods.items():
+            answer = one["responses"]["200"]["content"].get("application/json", {"schema": {"type": "string"}})
+            assert one.get("description") or one.get("summary"), (path, method)
+            assert answer["schema"], (path, method)  # what comes back is typed
+    assert {"Tried", "Explanation", "Completion", "RunDetail", "Overview"} <= set(described["components"]["schemas"])
 
 
 def test_mistakes_come_as_json_with_their_places(client: TestClient) -> None:

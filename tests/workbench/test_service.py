@@ -8,9 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from weft.errors import InputError, ProgramError, UsageError
+from weft.running.registry import Registration
+from weft.runtime.triggers import OperatorStanding, Standing, Trigger
+from weft.workbench.run_info import last_hour
 from weft.workbench.service import Source, Workbench
 from weft.workbench.trying import Sample
 
@@ -121,16 +126,20 @@ def wait_for(true: object) -> None:
 
 def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
-    wait_for(lambda: bench.run("pairs").info.summary["events"] == 8)
-    assert bench.run("pairs").info.summary["matches"] == 6
+    wait_for(lambda: bench.run("pairs").info.summary.events == 8)
+    assert bench.run("pairs").info.summary.matches == 6
     assert bench.run("pairs").funnels == {"q": [("a", 4), ("match", 6)]}
+    summary = bench.run("pairs").info.summary
+    assert [(one.received, one.emitted) for one in summary.operators] == [(8, 6)]
+    assert (summary.waiting > 0, summary.behind, summary.state_bytes > 0, summary.lag) == (True, 8, True, 0)
+    assert [lane.load for lane in summary.lanes] == [1.0]
     assert bench.push("pairs", '{"type": "B", "ts": 20, "x": 1}') == 2
     assert "weft_matches_total" in bench.metrics()
     other = Source("SELECT * FROM S WHERE C AS c WITHIN 9 EVENTS", "ceql", "c.ceql")
     bench.change("pairs", other)
     assert bench.push("pairs", '{"type": "C", "ts": 30}\n{"type": "B", "ts": 31, "x": 1}') == 1
     assert bench.push("pairs", '{"type": "C", "ts": 3}') == 0
-    assert bench.run("pairs").info.summary["late"] == 1
+    assert bench.run("pairs").info.summary.late == 1
     with pytest.raises(UsageError, match="is running"):
         bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs")
     assert bench.run("pairs").funnels == {"c": [("match", 1)]}
@@ -139,21 +148,67 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
         bench.push("pairs", ROWS)
     assert bench.run("pairs").log
     assert bench.restart("pairs").state == "running"
-    wait_for(lambda: bench.run("pairs").info.summary["events"] == 8)
+    wait_for(lambda: bench.run("pairs").info.summary.events == 8)
 
 
 def test_runs_of_others_are_listed_and_unknown_ones_are_told(bench: Workbench) -> None:
-    from weft.running.registry import Registration
-
     Registration("night", {"programs": ["fire.ceql"]})
     assert [(run.name, run.where, run.state) for run in bench.runs()] == [("night", "spark", "running")]
-    assert bench.cluster()["unknown"] == ["night"]
+    assert bench.cluster().unknown == ["night"]
     with pytest.raises(UsageError, match="no run called"):
         bench.run("day")
     with pytest.raises(UsageError, match="needs a source"):
         bench.submit_to_spark(bench.program("fire/fire.ceql"), {}, "day")
     with pytest.raises(UsageError, match="not in the project"):
         bench.submit_to_spark(bench.program("fire/fire.ceql"), {"warehouse": "../.."}, "day")
+
+
+def test_a_run_on_spark_is_told_like_one_here(bench: Workbench, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "fire" / "sensors.jsonl", tmp_path)
+    about = {"programs": ["fire.ceql"], "sources": [f"warehouse={tmp_path}"], "folder": str(EXAMPLES / "fire")}
+    night = Registration("night", about)
+    executor = {"id": "driver", "host": "here:1", "cores": 2, "memory": 400, "memory_used": 3, "active_tasks": 1}
+    night.tell(executors=[executor])
+    operator = OperatorStanding("automata 0: fire", 30, 1, 5)
+    lanes = (Standing(0, 30, 4, 7, 100, 20, (operator,)), Standing(1, 10, 0, 0, 50, None, (operator,)))
+    night.add(Trigger(0, time.time(), 0.5, 40, 2, 1, {"fire": 1}, lanes))
+    found = bench.run("night")
+    summary = found.info.summary
+    assert (summary.events, summary.matches, summary.late, summary.unreadable, summary.lag) == (40, 1, 2, 1, 20)
+    assert (summary.waiting, summary.behind, summary.state_bytes, summary.held) == (10, 7, 150, 4)
+    assert [(lane.lane, lane.load, lane.waiting) for lane in summary.lanes] == [(0, 0.75, 5), (1, 0.25, 5)]
+    assert [(one.received, one.emitted) for one in summary.operators] == [(60, 2)]
+    assert [(point.waiting, point.lag, point.late) for point in found.history] == [(10, 20, 2)]
+    assert bench.funnels("night") == {"fire": [("t1", 2), ("h1", 2), ("match", 2)]}
+    (told,) = bench.cluster().executors
+    assert (told.run, told.id, told.cores, told.memory_used, told.failed_tasks) == ("night", "driver", 2, 3, 0)
+
+
+def test_the_last_hour_has_few_points_whatever_the_triggers_are() -> None:
+    shared = {"late": 0, "seconds": 0.5, "lag": None, "waiting": 1, "behind": 2, "state_bytes": 3}
+    triggers = [{"at": 1000.0 + n, "events": 10, "matches": {"q": 2}, **shared} for n in range(5000)]
+    points = last_hour(triggers)
+    assert 100 < len(points) <= 122
+    assert points[0].at > 5999.0 - 3600
+    assert {round(point.rate) for point in points[1:]} == {10}
+    assert {round(point.matches) for point in points[1:]} == {2}
+    assert last_hour([]) == []
+
+
+def test_rows_are_drawn_from_files(bench: Workbench, tmp_path: Path) -> None:
+    rows = [{"type": "AB"[n % 2], "ts": n, "x": n} for n in range(5000)]
+    folder = bench.project.folder
+    pq.write_table(pa.Table.from_pylist(rows), folder / "many.parquet", row_group_size=700)
+    (folder / "many.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "many.csv").write_text("type,ts,x\n" + "".join(f"{r['type']},{r['ts']},{r['x']}\n" for r in rows))
+    for file in ("many.parquet", "many.jsonl", "many.csv"):
+        assert bench.event_count(file) == 5000
+        tried = bench.try_program(Source(PAIR.replace("=", "<"), "ceql"), Sample(file=file, skip=2101, take=4))
+        assert [event["x"] for event in tried.events] == [2101, 2102, 2103, 2104]
+        assert tried.total == 1
+    (folder / "bad.parquet").write_text("no")
+    with pytest.raises(InputError, match="cannot read"):
+        bench.try_program(Source(PAIR, "ceql"), Sample(file="bad.parquet", take=3))
 
 
 def test_a_thousand_programs_and_ten_thousand_matches_are_listed(bench: Workbench) -> None:

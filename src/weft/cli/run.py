@@ -63,6 +63,7 @@ ShedAbove = Annotated[
     ),
 ]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
+EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
 
 def run(
@@ -142,17 +143,20 @@ def run(
         "checkpoint": checkpoint,
         "listen": listen,
         "queries": list(program.names),
+        "time": time,
+        "type": type_,
         "command": sys.argv[1:],
         "folder": os.getcwd(),
     }
     started = clock.perf_counter()
     with watched(continuous.watch, name, about, listen, log_format) as registration, told_to_stop() as stop:
         continuous.start()
-        if registration is not None:
-            registration.tell(spark_ui=continuous.interface)
         with progress("matching", lambda: continuous.counters, shown=show_progress and log_format is None):
+            asked = 0.0
             while not stop.is_set() and not continuous.wait(GLANCE):
-                pass
+                if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:
+                    asked = clock.monotonic()
+                    registration.tell(executors=continuous.executors())
             continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)

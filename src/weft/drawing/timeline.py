@@ -152,6 +152,8 @@ class _Timeline:
         yield words(shortened(match.query, 24), 16, y + 4, size=13, font_weight=600)
         if not places:
             return
+        first, last = self._x[places[0]], self._x[places[-1]]  # all of its row can be clicked
+        yield element("rect", x=first, y=y - 18, width=last - first, height=MATCH - 6, fill=PAPER, fill_opacity=0)
         for left, right in pairwise(self._x[position] for position in places):
             bend = min(ARC, (right - left) / 2)
             middle = f"{left + bend:.1f} {y + bend:.1f} {right - bend:.1f} {y + bend:.1f}"

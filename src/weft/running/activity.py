@@ -41,6 +41,7 @@ class Activity:
         self.seconds = 0.0
         self.queries: dict[str, QueryActivity] = {}
         self.history: deque[Trigger] = deque()
+        self.operators: dict[str, Counter[str]] = {}  # by name: what they received and emitted in all lanes
         self._lock = threading.Lock()
 
     def add(self, trigger: Trigger) -> None:
@@ -53,6 +54,9 @@ class Activity:
             self.seconds += trigger.seconds
             for name, count in trigger.matches.items():
                 self._found(self.queries.setdefault(name, QueryActivity()), count, trigger.at)
+            for operator in (operator for lane in trigger.lanes for operator in lane.operators):
+                counts = self.operators.setdefault(operator.name, Counter())
+                counts.update(received=operator.received, emitted=operator.emitted)
             self.history.append(trigger)
             while self.history[0].at < trigger.at - HOUR:
                 self.history.popleft()
@@ -81,5 +85,17 @@ class Activity:
                 "busy": self.seconds,
                 "rate": sum(trigger.events for trigger in recent) / min(60.0, max(now - self.started, 1.0)),
                 "queries": queries,
+                "operators": self._operators(last),
                 "last_trigger": None if last is None else last.to_json(),
             }
+
+    def _operators(self, last: Trigger | None) -> list[dict[str, object]]:
+        """What operators did, and how much waits there now."""
+        lanes = () if last is None else last.lanes
+        waiting: Counter[str] = Counter()
+        for operator in (operator for lane in lanes for operator in lane.operators):
+            waiting[operator.name] += operator.waiting
+        return [
+            {"name": name, "received": counts["received"], "emitted": counts["emitted"], "waiting": waiting[name]}
+            for name, counts in self.operators.items()
+        ]

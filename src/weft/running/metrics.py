@@ -28,6 +28,7 @@ GAUGES = {
     "state_bytes": "Bytes of state",
     "held": "Events that wait for the watermark",
     "behind": "How many events ago the oldest came that a later match may tell of",
+    "waiting": "What is kept that may still become part of a match",
     "lag": "Ticks from the watermark to the latest event",
     "seconds": "Seconds that the last trigger took",
 }
@@ -57,6 +58,7 @@ class Metrics:
                 silent.add_metric([name, query], own["silent_for"] or 0)
         yield matches
         yield silent
+        yield from _by_operator(summaries)
         for key, text in GAUGES.items():
             gauge = GaugeMetricFamily(f"weft_{key}", text, labels=["run"])
             for name, summary in summaries.items():
@@ -68,6 +70,24 @@ class Metrics:
         for name, summary in summaries.items():
             uptime.add_metric([name], summary["uptime"])
         yield uptime
+
+
+def _by_operator(summaries: Mapping[str, Any]) -> Iterator[Metric]:
+    """What operators received and emitted, and the events that lanes have taken."""
+    for key, text in {
+        "received": "Events that operators received",
+        "emitted": "Matches that operators emitted",
+    }.items():
+        family = CounterMetricFamily(f"weft_operator_{key}", text, labels=["run", "operator"])
+        for name, summary in summaries.items():
+            for operator in summary["operators"]:
+                family.add_metric([name, operator["name"]], operator[key])
+        yield family
+    lanes = GaugeMetricFamily("weft_lane_taken", "Events that a lane has taken", labels=["run", "lane"])
+    for name, summary in summaries.items():
+        for lane in (summary["last_trigger"] or {}).get("lanes", ()):
+            lanes.add_metric([name, str(lane["lane"])], lane["taken"])
+    yield lanes
 
 
 def metrics_text(runs: Mapping[str, Activity]) -> bytes:

@@ -86,6 +86,8 @@ class LayerRun:
         self._merge = Merge(layer.types, position) if layer.feeders else None
         self._removed: set[str] = set()
         self.ended: Counter[str] = Counter()  # what was counted by what is gone
+        self.received: Counter[str] = Counter()  # events, by kind of run
+        self.emitted: Counter[str] = Counter()  # matches, by kind of run
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
 
@@ -170,6 +172,7 @@ class LayerRun:
         ready = self._ready(batch, time)
         for kind, run in self.runs.items():
             if ready is not None:
+                self.received[kind] += len(ready)
                 yield from self._told(kind, run.push(ready))
             if batch is None or self._merge is not None:
                 yield from self._told(kind, run.advance(time))
@@ -181,10 +184,13 @@ class LayerRun:
         totals: Counter[str] = Counter()
         ready = self._ready(batch, time)
         for kind, run in self.runs.items():
+            self.received[kind] += 0 if ready is None else len(ready)
             if ready is not None and self._must_tell(kind):
                 _add(totals, self._told(kind, run.push(ready)))
             elif ready is not None:
-                totals.update(run.count(ready))
+                counted = run.count(ready)
+                self.emitted[kind] += sum(counted.values())
+                totals.update(counted)
             if batch is None or self._merge is not None:
                 _add(totals, self._told(kind, run.advance(time)))
             run.sweep()
@@ -251,6 +257,7 @@ class LayerRun:
         for batch in found:
             if batch.query in self._removed:
                 continue
+            self.emitted[kind] += len(batch)
             told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
             for number, readers in self._readers.items():
                 if number in numbers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import Program
@@ -23,11 +23,14 @@ from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 from weft.runtime.state.size import bytes_of
 from weft.runtime.state.structure import layer_run_from_plain, layer_run_to_plain
+from weft.runtime.triggers import OperatorStanding
 from weft.stored import Plain
 from weft.tree import deep
 
 NOTHING = Plan(Program("", ()), (), (), (), frozenset())
 NO_NAMES: Mapping[str, str] = {}
+KINDS = {"regular": "automata", "situations": "situations", "graph": "joins", "rules": "rules"}  # of runs, in words
+FEW = 3  # queries that are named where there are many
 
 
 class Matcher:
@@ -188,6 +191,19 @@ class Matcher:
             totals.update(run.counters)
         return dict(totals)
 
+    def operators(self) -> list[OperatorStanding]:
+        """How operators stand that run together: what they received and emitted since they began, and what waits."""
+        return [
+            OperatorStanding(
+                f"{KINDS[kind]} {number}: {_listed([query.name for query in run.queries])}",
+                layer.received[kind],
+                layer.emitted[kind],
+                run.waiting,
+            )
+            for number, layer in enumerate(self.layers)
+            for kind, run in layer.runs.items()
+        ]
+
     @property
     def safe(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
@@ -254,3 +270,8 @@ class Matcher:
         layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more

@@ -57,6 +57,11 @@ class Run(ABC):
         """What it counted since it began."""
         return {}
 
+    @property
+    def waiting(self) -> int:
+        """How much is kept that may still become part of a match; one thing kept may stand for many partial matches."""
+        return 0
+
     def sweep(self) -> None:  # noqa: B027 # most have nothing to do
         """Give up state that can no longer matter, if it is worth the work."""
 

@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+
+class OperatorStanding(NamedTuple):
+    """Operators that run together: the events they received and matches they emitted, and how much waits there.
+
+    What waits is what is kept that may still become part of a match: the nodes of a match graph, occurrences, events in
+    open partitions or in reach of rules. One of them may stand for many partial matches.
+    """
+
+    name: str
+    received: int
+    emitted: int
+    waiting: int
+
+    def since(self, before: OperatorStanding | None) -> OperatorStanding:
+        """What was received and emitted since another time."""
+        if before is None or before.received > self.received:
+            return self
+        return self._replace(received=self.received - before.received, emitted=self.emitted - before.emitted)
 
 
 @dataclass(frozen=True)
@@ -20,6 +40,17 @@ class Standing:
     behind: int
     state_bytes: int
     lag: int | None = None
+    operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Standing:
+        """From plain data."""
+        return cls(**{**told, "operators": tuple(OperatorStanding(*one) for one in told.get("operators", ()))})
+
+    @property
+    def waiting(self) -> int:
+        """How much waits in the lane."""
+        return sum(operator.waiting for operator in self.operators)
 
 
 @dataclass(frozen=True)
@@ -55,9 +86,14 @@ class Trigger:
         """The ticks from the watermark to the latest event."""
         return max((lane.lag for lane in self.lanes if lane.lag is not None), default=None)
 
+    @property
+    def waiting(self) -> int:
+        """How much waits to become part of a match, in all lanes."""
+        return sum(lane.waiting for lane in self.lanes)
+
     def to_json(self) -> dict[str, object]:
         """As plain data, with what follows from it."""
-        more = {"state_bytes": self.state_bytes, "held": self.held, "behind": self.behind, "lag": self.lag}
+        more = {name: getattr(self, name) for name in ("state_bytes", "held", "behind", "lag", "waiting")}
         return {**asdict(self), **more}
 
     def __str__(self) -> str:

@@ -9,11 +9,14 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
 
+from weft.algebra.why import Explanation
 from weft.errors import InputError, ProgramError, UsageError, WeftError
 from weft.workbench.checking import Checked, Planned
+from weft.workbench.cluster import Overview
 from weft.workbench.completion import Completion
 from weft.workbench.project import ProgramFile
-from weft.workbench.service import RunDetail, RunInfo, Source, TestReport, Workbench
+from weft.workbench.run_info import RunDetail, RunInfo
+from weft.workbench.service import Source, TestReport, Workbench
 from weft.workbench.trying import Sample, Tried
 
 
@@ -36,16 +39,21 @@ class Unfinished(ProgramText):
 
 
 class SampleEvents(BaseModel):
-    """Events: pasted rows (JSON lines or CSV), or a file of the project; and the names of two columns."""
+    """Events: pasted rows (JSON lines or CSV), or a file of the project; and the names of two columns.
+
+    Of a file `take` rows are drawn (0: all), after those that are to `skip`.
+    """
 
     rows: str = ""
     file: str = ""
     time: str = "ts"
     type: str = "type"
+    skip: int = Field(default=0, ge=0)
+    take: int = Field(default=0, ge=0, le=1_000_000)
 
     def sample(self) -> Sample:
         """As the service takes it."""
-        return Sample(self.rows, self.file, self.time, self.type)
+        return Sample(self.rows, self.file, self.time, self.type, self.skip, self.take)
 
 
 class Trial(BaseModel):
@@ -130,15 +138,20 @@ def api_router(bench: Workbench) -> APIRouter:
         """The files of events in the project."""
         return bench.event_files()
 
+    @router.get("/events/count", tags=["try"])
+    def event_count(file: InProject) -> int:
+        """How many rows a file of events has."""
+        return bench.event_count(file)
+
     @router.post("/try", tags=["try"])
     def try_program(given: Trial) -> Tried:
         """What a program finds in events."""
         return bench.try_program(given.program.source(), given.events.sample())
 
     @router.post("/why", tags=["try"])
-    def why(given: WhyQuestion) -> list[dict[str, Any]]:
+    def why(given: WhyQuestion) -> list[Explanation]:
         """Why events are a match, or what would have to be otherwise."""
-        return bench.why(given.program.source(), given.events.sample(), given.positions).to_json()
+        return list(bench.why(given.program.source(), given.events.sample(), given.positions))
 
     @router.post("/tests", tags=["tests"])
     def keep_as_test(given: NewTest) -> dict[str, str]:
@@ -164,6 +177,11 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
     def one_run(name: str) -> RunDetail:
         """One of them, with its last triggers and its log."""
         return bench.run(name)
+
+    @router.get("/runs/{name}/funnels", tags=["runs"])
+    def funnels(name: str) -> dict[str, list[tuple[str, int]]]:
+        """By query: its steps, and how many partial matches reached each; on Spark, in the newest events."""
+        return bench.funnels(name)
 
     @router.post("/runs", tags=["runs"])
     def submit(given: NewRun) -> RunInfo:
@@ -196,7 +214,7 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
         return bench.stop(name)
 
     @router.get("/cluster", tags=["cluster"])
-    def cluster() -> dict[str, Any]:
+    def cluster() -> Overview:
         """What Spark says of the machines that runs use."""
         return bench.cluster()
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import urllib.error
-import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from weft.running.registry import Entry
-
-PATIENCE = 2.0  # seconds for an answer
-LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True)
 class Executor:
-    """One process of Spark's that runs tasks."""
+    """One process of Spark's that runs tasks; memory in bytes."""
 
     run: str
     id: str
@@ -34,56 +27,38 @@ class Executor:
 
 @dataclass(frozen=True)
 class Overview:
-    """Executors of all runs whose Spark can be asked; the runs whose Spark cannot; and this machine."""
+    """Executors of all runs that go on; the runs that have said nothing of theirs; and this machine."""
 
     executors: list[Executor] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     cores: int = 0
     load: float = 0.0
+    memory: int = 0
+    memory_free: int = 0
 
 
 def overview(entries: Sequence[Entry]) -> Overview:
-    """Ask the Spark of each run that goes on."""
+    """What runs that go on have registered of their executors."""
     executors: list[Executor] = []
     unknown: list[str] = []
     for entry in (entry for entry in entries if entry.is_running):
-        address = entry.about.get("spark_ui")
-        found = None if address is None else _executors(entry.name, str(address))
-        if found is None:
-            unknown.append(entry.name)
+        told = entry.about.get("executors")
+        if told:
+            executors += [_executor(entry.name, one) for one in told]
         else:
-            executors += found
-    return Overview(executors, unknown, os.cpu_count() or 1, os.getloadavg()[0])
+            unknown.append(entry.name)
+    return Overview(executors, unknown, os.cpu_count() or 1, os.getloadavg()[0], *_memory())
 
 
-def _executors(run: str, address: str) -> list[Executor] | None:
-    """From Spark's own interface, which is asked on this machine only."""
-    if urlsplit(address).hostname not in LOCAL:
-        return None
+def _executor(run: str, told: Mapping[str, Any]) -> Executor:
+    numbers = ("cores", "memory_used", "memory", "active_tasks", "completed_tasks", "failed_tasks")
+    return Executor(run, str(told.get("id", "")), str(told.get("host", "")), *(int(told.get(n) or 0) for n in numbers))
+
+
+def _memory() -> tuple[int, int]:
+    """The bytes of memory here, and how many are free; zeros where nobody says."""
     try:
-        (application, *_) = _asked(f"{address}/api/v1/applications")
-        found = _asked(f"{address}/api/v1/applications/{application['id']}/executors")
-    except (OSError, ValueError, KeyError, urllib.error.URLError):
-        return None
-    return [
-        Executor(
-            run,
-            str(one["id"]),
-            str(one["hostPort"]),
-            int(one["totalCores"]),
-            int(one["memoryUsed"]),
-            int(one["maxMemory"]),
-            int(one["activeTasks"]),
-            int(one["completedTasks"]),
-            int(one["failedTasks"]),
-        )
-        for one in found
-    ]
-
-
-def _asked(address: str) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-        found = json.load(answer)
-    if not isinstance(found, list):
-        raise ValueError("not a list")
-    return found
+        page = os.sysconf("SC_PAGE_SIZE")
+        return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 0, 0

@@ -18,10 +18,11 @@ from weft.live_program import LiveProgram
 from weft.running.activity import Activity
 from weft.running.registry import check_name
 from weft.runtime.events import Rejected
-from weft.runtime.triggers import Standing, Trigger
+from weft.runtime.triggers import OperatorStanding, Standing, Trigger
 
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500
+SIZED_EVERY = 1.0  # seconds between two measurements of state, each of which looks at all of it
 MOST_RUNS = 200
 
 
@@ -78,7 +79,9 @@ class InProcess:
         self.program, self.events, self.rate, self.names = program, events, rate, names
         self._stop = threading.Event()
         self._pushing = threading.Lock()
-        self._triggers = 0
+        self._triggers = self._due = self._taken = 0
+        self._operators: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
+        self._sized: tuple[float, int] = (0.0, 0)  # when state was measured last, and how large it was
         self._thread = threading.Thread(target=self._replay, name=f"weft-{name}", daemon=True)
 
     def start(self) -> None:
@@ -96,6 +99,7 @@ class InProcess:
         try:
             while not self._stop.is_set() and done < len(self.events):
                 due = min(len(self.events), int((time.monotonic() - began + BEAT) * self.rate) + 1)
+                self._due = due
                 if due > done:
                     self.push(self.events[done:due])
                     done = due
@@ -125,13 +129,25 @@ class InProcess:
                 late=late,
                 unreadable=len(self._rejects) - late,
                 matches=dict(found),
-                lanes=(Standing(0, self._program.events, 0, self._program.behind, 0),),
+                lanes=(self._standing(len(events)),),
             )
             self._rejects.clear()
             self._triggers += 1
             self.activity.add(trigger)
             self.log.append(str(trigger))
             return len(matches)
+
+    def _standing(self, taken: int) -> Standing:
+        """How it stands: `held` are replayed events that are due and have not been taken yet."""
+        self._taken += taken
+        now = time.monotonic()
+        if now - self._sized[0] > SIZED_EVERY:
+            self._sized = now, self._program.state_bytes
+        operators = {operator.name: operator for operator in self._program.operators()}
+        did = tuple(operator.since(self._operators.get(name)) for name, operator in operators.items())
+        self._operators = operators
+        late = max(0, min(len(self.events), self._due) - self._taken)
+        return Standing(0, self._program.events, late, self._program.behind, self._sized[1], 0, did)
 
     def replace(self, program: Program) -> None:
         """Run another program on the events that come from now on."""

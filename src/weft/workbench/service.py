@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ from weft.reasons import Reasons
 from weft.rule_tests import run_file, to_json
 from weft.running import registry
 from weft.running.metrics import metrics_text
-from weft.workbench import checking, cluster, trying
+from weft.workbench import checking, trying
 from weft.workbench.checking import Checked, Planned
+from weft.workbench.cluster import Overview, overview
 from weft.workbench.completion import Completion, complete
 from weft.workbench.completion.seen import types_in
+from weft.workbench.event_files import row_count
 from weft.workbench.in_process import InProcess, InProcessRuns
 from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, TEST_ENDING, ProgramFile, Project
+from weft.workbench.run_info import RunDetail, RunInfo, last_hour, summary_of
+from weft.workbench.spark_funnels import newest_funnels
 from weft.workbench.trying import Sample, Tried
 
 LOG_LINES = 200
@@ -61,27 +66,6 @@ class TestReport:
     def passed(self) -> bool:
         """Whether all is well."""
         return not self.problems and all(case.passed for case in self.cases)
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """A program that runs, or ran: `where` is `here` (in this process) or `spark`."""
-
-    name: str
-    where: str
-    state: str
-    summary: dict[str, Any]
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class RunDetail:
-    """A run with its last triggers and the end of its log."""
-
-    info: RunInfo
-    funnels: dict[str, list[tuple[str, int]]]  # by query: its steps, and how many partial matches reached each
-    history: list[dict[str, Any]]
-    log: list[str]
 
 
 class Workbench:
@@ -129,6 +113,13 @@ class Workbench:
     def event_files(self) -> list[str]:
         """The files of events in the project."""
         return self.project.event_files()
+
+    def event_count(self, file: str) -> int:
+        """How many rows a file of events has."""
+        path = self._file(Sample(file=file))
+        if path is None:
+            raise UsageError("choose a file of events")
+        return row_count(path)
 
     def try_program(self, source: Source, sample: Sample) -> Tried:
         """What a program finds in a sample."""
@@ -186,10 +177,15 @@ class Workbench:
         """One of them."""
         here = self._here.get(name)
         if here is not None:
-            history = [trigger.to_json() for trigger in list(here.activity.history)]
+            history = last_hour([trigger.to_json() for trigger in list(here.activity.history)])
             return RunDetail(_here(here), here.funnels, history, list(here.log)[-LOG_LINES:])
         entry = registry.entry(name)
-        return RunDetail(_on_spark(entry), {}, entry.history(), _last_lines(entry.log))
+        return RunDetail(_on_spark(entry), {}, last_hour(entry.history()), _last_lines(entry.log))
+
+    def funnels(self, name: str) -> dict[str, list[tuple[str, int]]]:
+        """By query how many partial matches reached each step; on Spark, in the newest events of the sources."""
+        here = self._here.get(name)
+        return here.funnels if here is not None else newest_funnels(registry.entry(name))
 
     def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
         """Run a program here, over the events of a sample, replayed at so many a second."""
@@ -257,9 +253,9 @@ class Workbench:
 
     # ------------------------------------------------------------ cluster
 
-    def cluster(self) -> dict[str, Any]:
-        """What Spark's monitoring says, of those runs that serve it; and this machine."""
-        return asdict(cluster.overview(registry.entries()))
+    def cluster(self) -> Overview:
+        """What Spark says of the executors of runs that go on; and this machine."""
+        return overview(registry.entries())
 
 
 def _known(language: str) -> str:
@@ -269,11 +265,15 @@ def _known(language: str) -> str:
 
 
 def _here(run: InProcess) -> RunInfo:
-    return RunInfo(run.name, "here", run.state, run.activity.summary(), run.problem)
+    uptime = None if run.ended is None else run.ended - run.activity.started
+    return RunInfo(run.name, "here", run.state, summary_of(run.activity.summary(), uptime), run.problem)
 
 
 def _on_spark(entry: registry.Entry) -> RunInfo:
-    return RunInfo(entry.name, "spark", entry.state, dict(entry.status), entry.status.get("problem"))
+    started, ended = entry.about.get("started"), entry.status.get("ended")
+    end = time.time() if entry.is_running else ended or started
+    summary = summary_of(entry.status, 0.0 if started is None else max(0.0, end - started))
+    return RunInfo(entry.name, "spark", entry.state, summary, entry.status.get("problem"))
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -21,6 +21,7 @@ from weft.reasons import Reasons, funnel, why
 from weft.rule_tests.report import match_text
 from weft.runtime.writing.match_rows import rows_to_matches
 from weft.workbench.checking import compiled
+from weft.workbench.event_files import csv_value, drawn
 
 MOST_MATCHES = 10_000
 MOST_EVENTS = 2_000  # shown
@@ -30,12 +31,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sample:
-    """Events to try a program on: pasted rows (JSON lines or CSV), or a file; and the names of columns."""
+    """Events to try a program on: pasted rows (JSON lines or CSV), or a file; and the names of columns.
+
+    Of a file `take` rows are drawn (0: all), after those that are to `skip`.
+    """
 
     rows: str = ""
     file: str = ""
     time: str = "ts"
     type: str = "type"
+    skip: int = 0
+    take: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ class Tried:
     counts: dict[str, int]
     events: list[Row]
     event_total: int
-    timeline: str
+    timeline: str  # with a lane for each type of events
+    timeline_by_variable: str
     funnels: dict[str, list[tuple[str, int]]]  # by query: the steps, and how many partial matches reached each
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -56,7 +63,7 @@ class Tried:
 def sample_events(sample: Sample, file: Path | None) -> list[Row] | str:
     """The events of a sample: rows, or the path of a file."""
     if file is not None:
-        return str(file)
+        return drawn(file, sample.skip, sample.take) if sample.take else str(file)
     text = sample.rows.strip()
     if len(text) > LARGEST_SAMPLE:
         raise UsageError("these are too many events to paste: put them into a file")
@@ -80,14 +87,8 @@ def _json_rows(text: str) -> list[Row]:
 
 
 def _csv_rows(text: str) -> list[Row]:
-    return [{name: _value(value) for name, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text) if text.lower() not in ("nan", "infinity", "-infinity") else text
-    except ValueError:
-        return text
+    rows = csv.DictReader(io.StringIO(text))
+    return [{name: csv_value(value) for name, value in row.items() if value} for row in rows]
 
 
 def program_of(text: str, language: str, stem: str) -> Program:
@@ -117,8 +118,8 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     unread = run.rejected
     notes = [f"{len(unread):,} events could not be read; the first: {unread[0]}"] if unread else []
     funnels = funnel(events, program, time=sample.time, type=sample.type)
-    picture = timeline_svg(scene)
-    return Tried(rows, sum(counts.values()), counts, shown, total, picture, funnels, [*notes, *run.doubts], seconds)
+    pictures = timeline_svg(scene), timeline_svg(scene, "variable")
+    return Tried(rows, sum(counts.values()), counts, shown, total, *pictures, funnels, [*notes, *run.doubts], seconds)
 
 
 def events_in_order(events: Any, program: Program, sample: Sample, most: int = LARGEST_SAMPLE) -> tuple[list[Row], int]:

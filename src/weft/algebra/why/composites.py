@@ -34,11 +34,13 @@ from weft.algebra.why.failures import (
     Budget,
     Failure,
     Near,
+    Steps,
+    all_missing,
     condition_failure,
     conjuncts,
+    either,
     extra,
     listed,
-    missing,
     shown,
     wrong_type,
 )
@@ -92,11 +94,11 @@ class CompositeReading:
             case Follow(left, right) | Overlap(left, right):
                 yield from self._pairs(pattern, budget)
                 for part, other in ((left, right), (right, left)):
-                    gone = _missing(other)
-                    if budget.allows(gone.cost):
+                    gone = all_missing(_steps(other))
+                    if budget.allows(*(failure.cost for failure in gone)):
                         absent = frozenset(other.variables)
                         nears = self._near(part, budget)
-                        yield from (replace(_with(near, [gone]), absent=near.absent | absent) for near in nears)
+                        yield from (replace(_with(near, gone), absent=near.absent | absent) for near in nears)
             case Repeat(inner):
                 members = self._near(inner, budget)
                 yield from (
@@ -229,10 +231,19 @@ def _source(source: Source, event: Happening) -> NearOne:
     return Near(one, tuple(failures))
 
 
-def _missing(pattern: Composite) -> Failure:
-    sources = [node for node in pattern.walk(Composite) if isinstance(node, Source)]
-    wanted = [source for source in sources if source.variable in pattern.variables]
-    return missing([source.variable for source in wanted], [source.type for source in wanted])
+def _steps(pattern: Composite) -> Steps:
+    """The events that a pattern cannot do without."""
+    match pattern:
+        case Source(type_, variable):
+            return [[(variable, type_)]]
+        case Union(left, right):
+            return either(_steps(left), _steps(right))
+        case Follow(left, right) | Overlap(left, right):
+            return [*_steps(left), *_steps(right)]
+        case Without(inner, _):
+            return _steps(inner)
+    (inner,) = (child for child in pattern.children() if isinstance(child, Composite))
+    return _steps(inner)
 
 
 def _failing(conditions: Iterable[Predicate], view: View, absent: frozenset[str]) -> Iterator[Failure]:

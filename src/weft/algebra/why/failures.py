@@ -19,10 +19,11 @@ Kind = Literal[
 # Another reading of the chosen events is preferred to one that leaves some of them, or a step, out; then to one that
 # takes events for what they are not.
 COSTS: dict[str, int] = {"missing": 12, "extra": 12, "type": 4}
-LARGEST = 200  # near matches of greater cost are not looked for
+LARGEST = 2_000  # near matches of greater cost are not looked for
 MOST = 200_000  # near matches looked at in one go
 
 Found = TypeVar("Found")
+Steps = Sequence[Sequence[tuple[str, str]]]  # of a pattern: each may be one of several, with variable and type
 
 
 class TooMany(Exception):
@@ -116,6 +117,18 @@ def missing(variables: Sequence[str], types: Sequence[str]) -> Failure:
     """A step that no event was chosen for."""
     named = [name if name == type_ else f"{type_} {name}" for name, type_ in zip(variables, types, strict=True)]
     return Failure("missing", " ".join(variables), f"an event {' or '.join(named)}", "none of these events is")
+
+
+def all_missing(steps: Steps) -> list[Failure]:
+    """Steps that no event was chosen for."""
+    return [missing([name for name, _ in ways], [type_ for _, type_ in ways]) for ways in steps]
+
+
+def either(left: Steps, right: Steps) -> Steps:
+    """The steps of one of two parts: of each a single one, or those of the part that has fewer."""
+    if len(left) == len(right) == 1:
+        return [[*left[0], *right[0]]]
+    return left if len(left) <= len(right) else right
 
 
 def extra(position: int) -> Failure:

@@ -24,10 +24,12 @@ from weft.algebra.why.failures import (
     Budget,
     Failure,
     Near,
+    Steps,
+    all_missing,
     condition_failure,
     conjuncts,
+    either,
     listed,
-    missing,
     shown,
     wrong_type,
 )
@@ -139,11 +141,10 @@ class PatternReading:
         if may_be_nothing(other):
             yield from of(part)
             return
-        wanted = [node for node in other.walk(Pattern) if isinstance(node, Event)]
-        if wanted:
-            failure = missing([_step_of(other, node) for node in wanted], [node.type for node in wanted])
+        gone = all_missing(_steps(other))
+        if gone:
             absent = _variables(other)
-            yield from (replace(_with(near, [failure]), absent=near.absent | absent) for near in of(part))
+            yield from (replace(_with(near, gone), absent=near.absent | absent) for near in of(part))
 
     def _runs(self, members: Sequence[NearValuation], contiguous: bool, budget: Budget) -> Iterator[NearValuation]:
         ordered = sorted(members, key=lambda near: (near.found.end, near.found.start))
@@ -225,7 +226,20 @@ def _variables(pattern: Pattern) -> frozenset[str]:
     return frozenset(bound.union(*(node.names for node in nodes if isinstance(node, Event))))
 
 
-def _step_of(pattern: Pattern, event: Event) -> str:
-    """The variable of an event in a pattern: the innermost that names it."""
-    named = [node for node in pattern.walk(Pattern) if isinstance(node, Bind) and event in node.walk(Pattern)]
-    return named[-1].name if named else event.type
+def _steps(pattern: Pattern, name: str = "") -> Steps:
+    """The events that a pattern cannot do without; the innermost variable names an event."""
+    match pattern:
+        case Event(type_):
+            return [[(name or type_, type_)]]
+        case Bind(inner, own):
+            return _steps(inner, own)
+        case Sequencing(left, right):
+            return [*_steps(left, name), *_steps(right, name)]
+        case Either(left, right):
+            return either(_steps(left, name), _steps(right, name))
+        case Repeat(inner) | Where(inner) | Correlate(inner):
+            return _steps(inner, name)
+        case Maybe() | Other():
+            return []
+    wanted = [node for node in pattern.walk(Pattern) if isinstance(node, Event)]
+    return [[(name or node.type, node.type) for node in wanted]] if wanted else []

@@ -318,6 +318,11 @@ class RegularRun(Run):
             "visits": sum(int(run.run.control[tecs.VISITS]) for run in self._runs),
         }
 
+    @property
+    def waiting(self) -> int:
+        """The nodes of the match graphs."""
+        return sum(int(run.run.control[tecs.HEAD] - run.run.control[tecs.TAIL]) for run in self._runs)
+
     def sweep(self) -> None:
         """Give up what can no longer matter: expired nodes and texts."""
         for run in self._runs:

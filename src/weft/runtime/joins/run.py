@@ -128,6 +128,11 @@ class GraphRun(Run):
         """The first event that is kept."""
         return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
 
+    @property
+    def waiting(self) -> int:
+        """The occurrences that are kept."""
+        return self.arena.row_count
+
     def retire(self, places: Collection[int], position: int) -> None:
         """From now on tell of these queries only matches with an event before this position: others tell the rest."""
         for place in places:

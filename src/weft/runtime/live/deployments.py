@@ -20,6 +20,7 @@ from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.measuring import Sampling
 from weft.runtime.state.structure import with_name
+from weft.runtime.triggers import OperatorStanding
 from weft.statistics import Statistics
 from weft.stored import Plain, from_plain, to_plain
 
@@ -126,6 +127,15 @@ class Deployments:
     def oldest(self) -> int | None:
         """The first position that a later match may be made of; None: there is none."""
         return self._matcher.oldest()
+
+    def operators(self) -> list[OperatorStanding]:
+        """How operators stand."""
+        return self._matcher.operators()
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted."""
+        return self._matcher.state_bytes
 
     @property
     def state_bytes(self) -> int:

@@ -94,6 +94,11 @@ class Memory:
         self.control[t.POSITIONS] = at + 1 + count
         return at
 
+    @property
+    def held(self) -> int:
+        """How many events are kept."""
+        return int(self.table[:, t.HELD].sum())
+
     def oldest(self) -> int | None:
         """The first position of an event that is kept."""
         found: list[int] = []

@@ -226,6 +226,11 @@ class RuleRun(Run):
         """The first position of an event that is kept."""
         return self.memory.oldest()
 
+    @property
+    def waiting(self) -> int:
+        """The events in reach of rules."""
+        return self.memory.held
+
     # -- state ----------------------------------------------------------------------------------
 
     def sweep(self) -> None:

@@ -185,6 +185,11 @@ class KeyedRun:
         live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
         return live
 
+    @property
+    def waiting(self) -> int:
+        """How many keys have events in the open partition."""
+        return int(self._live_keys().sum())
+
     def oldest(self) -> int | None:
         """The first position of an event that is in the open partition."""
         rows = self._heads.reshape(-1, self._width - 1)[self._live_keys()].ravel()

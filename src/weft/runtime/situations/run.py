@@ -108,6 +108,11 @@ class SituationRun(Run):
         kept = [stage.members.first for stage, _ in self._stages if len(stage.members)]
         return min([*kept, *(first for keyed in self._keyed if (first := keyed.oldest()) is not None)], default=None)
 
+    @property
+    def waiting(self) -> int:
+        """The events in open partitions; of sequences by key, the keys that have some."""
+        return sum(len(stage.members) for stage, _ in self._stages) + sum(keyed.waiting for keyed in self._keyed)
+
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:
             self._longest = max(self._longest, int((batch.ends - batch.starts).max()))

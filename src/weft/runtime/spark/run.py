@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -128,13 +129,28 @@ class ContinuousRun:
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
-    @property
-    def interface(self) -> str | None:
-        """The address of Spark's own interface, if there is one."""
-        if self._query is None or not hasattr(self._query, "_jsq"):  # of Spark Connect nothing is known
-            return None
+    def executors(self) -> list[dict[str, object]]:
+        """The executors of the Spark that runs it, as plain data: cores, memory and tasks."""
         active = SparkSession.getActiveSession()
-        return None if active is None else active.sparkContext.uiWebUrl
+        if self._query is None or active is None or not hasattr(self._query, "_jsq"):
+            return []  # of Spark Connect nothing is known
+        try:
+            told = active.sparkContext._jsc.sc().statusStore().executorList(True)
+            return [
+                {
+                    "id": one.id(),
+                    "host": one.hostPort(),
+                    "cores": one.totalCores(),
+                    "memory_used": one.memoryUsed(),
+                    "memory": one.maxMemory(),
+                    "active_tasks": one.activeTasks(),
+                    "completed_tasks": one.completedTasks(),
+                    "failed_tasks": one.failedTasks(),
+                }
+                for one in (told.apply(number) for number in range(told.size()))
+            ]
+        except (Py4JError, TypeError):  # this Spark's own classes differ
+            return []
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""

@@ -98,7 +98,7 @@ class FileSink:
             told = json.loads(text)
             standing = told.pop("standing", None)
             if standing is not None:
-                self._lanes[standing["lane"]] = Standing(**standing)
+                self._lanes[standing["lane"]] = Standing.from_json(standing)
             counted.update(told)
         self.counters.update(matches=matches, **counted)
         return {name: counted[name] for name in ("events", "late", "unreadable")}

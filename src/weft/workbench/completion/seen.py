@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from weft.workbench.event_files import file_rows
 
 ROWS = 200  # of a file that are looked at
 HIDDEN = frozenset({"type", "ts"})
@@ -36,26 +35,10 @@ def _types_of(path: Path, changed: int, size: int) -> Types:
     """Of one file, as long as it does not change; what cannot be read tells nothing."""
     found: dict[str, dict[str, None]] = {}
     try:
-        for row in islice(_rows(path), ROWS):
+        for row in islice(file_rows(path), ROWS):
             if isinstance(row.get("type"), str):
                 names = (name for name, value in row.items() if value is not None and name not in HIDDEN)
                 found.setdefault(row["type"], {}).update(dict.fromkeys(names))
     except (OSError, ValueError, pa.ArrowException, csv.Error, RecursionError):
         return {}
     return {type_: tuple(names) for type_, names in found.items()}
-
-
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    if path.suffix == ".parquet":
-        with pq.ParquetFile(path) as file:
-            batch = next(file.iter_batches(batch_size=ROWS), None)
-            yield from [] if batch is None else batch.to_pylist()
-        return
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        if path.suffix == ".csv":
-            yield from csv.DictReader(lines)
-            return
-        for line in lines:
-            row = json.loads(line) if line.strip() else None
-            if isinstance(row, dict):
-                yield row

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from weft.algebra.situations import KINDS
-from weft.languages.durations import TICKS
 from weft.languages.epn.policies import POLICIES, values_of
-from weft.schema import Kind
 
 Binding = Literal["as", "beside", "slash", "alias"]
-UNITS = tuple(TICKS)
-VALUES = tuple(kind.value for kind in Kind)
+UNITS = ("msec", "sec", "min", "hours", "days")
+VALUES = ("int", "double", "string", "boolean")
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ CEQL = Table(
     declares={"EVENT": "{("},
     binds="as",
     brackets={"[": "variables"},
-    words={"units": ("EVENTS", *UNITS), "kinds": VALUES},
+    words={"units": ("EVENTS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"), "kinds": VALUES},
 )  # fmt: skip
 EQL = Table(
     starts=frozenset({"SELECT", "SOURCE", "SINK"}),
@@ -65,7 +63,7 @@ STEP = Table(
     binds="slash",
     brackets={"[": "types"},
     comment="//",
-    words={"kinds": ("int", "real", "string", "bool")},
+    words={"kinds": ("int", "real", "string", "boolean")},
 )
 TESLA = Table(
     starts=frozenset({"DEFINE", "RULE", "ASSIGN"}),
@@ -77,7 +75,7 @@ TESLA = Table(
     declares={"DEFINE": "("},
     binds="alias",
     brackets={"(": "types"},
-    words={"units": UNITS, "kinds": ("int", "float", "string", "bool")},
+    words={"units": UNITS, "kinds": VALUES},
 )  # fmt: skip
 EPN = Table(
     starts=frozenset({"PATTERN"}),

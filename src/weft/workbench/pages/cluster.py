@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from nicegui import ui
 
-from weft.workbench.pages.frame import asked, card, frame, table
+from weft.workbench.pages.frame import asked, card, fill, frame, table
+from weft.workbench.pages.readings import size_text
 from weft.workbench.service import Workbench
 
 COLUMNS = ("run", "id", "host", "cores", "memory_used", "memory", "active_tasks", "completed_tasks", "failed_tasks")
+BEAT = 2.0  # seconds between two looks
 
 
 def add(bench: Workbench) -> None:
@@ -16,12 +20,24 @@ def add(bench: Workbench) -> None:
     @ui.page("/cluster")
     async def page() -> None:
         with frame("/cluster", bench.project.folder.name):
-            found = await asked(bench.cluster) or {}
             with card("This machine"):
-                text = f"{found.get('cores', 0)} cores, load {found.get('load', 0):.1f}"
-                ui.label(text).props('data-testid="machine"')
-            with card("Spark"):
-                listed = table(COLUMNS, found.get("executors", []), "id", "executors")
-                listed.props('no-data-label="no Spark that runs can be asked"')
-                for name in found.get("unknown", []):
-                    ui.label(f"{name}: its Spark has no interface (spark.ui.enabled is false)").classes("weft-mono")
+                machine = ui.label().props('data-testid="machine"')
+            with card("Executors of Spark"):
+                listed = table(COLUMNS, [], "id", "executors")
+                listed.props('no-data-label="no run on Spark goes on: start one on the page Running"')
+                unknown = ui.label().classes("weft-mono opacity-70")
+
+            async def look() -> None:
+                found = await asked(bench.cluster)
+                if found is None:
+                    return
+                free = (
+                    f", {size_text(found.memory_free)} of {size_text(found.memory)} memory free" if found.memory else ""
+                )
+                machine.text = f"{found.cores} cores, load {found.load:.1f}{free}"
+                sizes = [(one, size_text(one.memory_used), size_text(one.memory)) for one in found.executors]
+                fill(listed, [{**asdict(one), "memory_used": used, "memory": whole} for one, used, whole in sizes])
+                unknown.text = f"not known yet: {', '.join(found.unknown)}" if found.unknown else ""
+
+            ui.timer(BEAT, look)
+            await look()

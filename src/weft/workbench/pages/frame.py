@@ -31,6 +31,9 @@ body { background: #f6f8fa; color: #24292f; }
 .weft-comment { color: #6e7781; font-style: italic; }
 .weft-error { text-decoration: underline wavy #cf222e 1.5px; background: #ffebe9; }
 .weft-warning { text-decoration: underline wavy #bf8700 1.5px; background: #fff8c5; }
+.weft-picture [class^=weft-at-], .weft-picture [class^=weft-match-] { cursor: pointer; }
+.weft-chosen circle { stroke: #bf8700; stroke-width: 4; }
+.weft-chosen path { stroke: #bf8700; stroke-width: 3; }
 .q-table th { font-weight: 600; color: #57606a; }
 """
 
@@ -85,6 +88,12 @@ def table(
     head = [{"name": n, "label": n.replace("_", " "), "field": n, "align": "left", "sortable": True} for n in columns]
     made = ui.table(columns=head, rows=rows, row_key=key, pagination=page, **more).classes("w-full weft-mono")
     return made.props(f'dense flat data-testid="{name}"' + (" hide-pagination" if 0 < len(rows) <= page else ""))
+
+
+def fill(shown: ui.table, rows: list[dict[str, Any]], page: int = 10) -> None:
+    """Put other rows into a table."""
+    shown.rows = rows
+    shown.props(add="hide-pagination") if len(rows) <= page else shown.props(remove="hide-pagination")
 
 
 def button(text: str, do: Callable[[], Awaitable[None] | None], name: str, look: str = "") -> ui.button:

@@ -1,20 +1,21 @@
-"""The page of programs that run: submit and stop them, their counts, the last hour as charts, their log."""
+"""The page of programs that run: start, change and stop them, and what they do, now and in the last hour."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import ACCENT, asked, button, card, frame, table, texts
-from weft.workbench.service import RunDetail, RunInfo, Workbench
+from weft.workbench.pages.frame import asked, button, card, fill, frame, table, texts
+from weft.workbench.pages.readings import RunReadings, run_row
+from weft.workbench.run_info import RunInfo
+from weft.workbench.service import Workbench
 from weft.workbench.trying import Sample
 
 BEAT = 1.0  # seconds between two looks
-COUNTS = ("events", "matches", "late", "unreadable")
-COLUMNS = ("name", "where", "state", "uptime", "rate", *COUNTS)
+COUNTS = ("events", "rate", "matches", "late", "unreadable", "lag", "waiting", "state")
+COLUMNS = ("name", "where", "state_of", "uptime", *COUNTS)
+HERE, SPARK = "here", "on Spark"
 
 
 def add(bench: Workbench) -> None:
@@ -30,27 +31,37 @@ class _Running:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         self._name = ""
+        self._readings: RunReadings | None = None
 
     async def show(self) -> None:
         programs = [file.path for file in await asked(self._bench.programs) or []]
         files = await asked(self._bench.event_files) or []
-        with card("Start a program"):
-            with ui.row().classes("w-full items-center gap-3"):
-                self.program = ui.select(programs, value=next(iter(programs), None)).classes("grow")
-                self.program.props('dense outlined label="program" data-testid="run-program"')
-                self.file = ui.select(files, value=next(iter(files), None)).classes("grow")
-                self.file.props('dense outlined label="events to replay" data-testid="run-events"')
-                self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
-                self.name = ui.input("name", value="first").props('dense outlined data-testid="run-name"')
-                button("Start", self._start, "start")
-            text = "Programs on Spark are started by `weft run … --name NAME --detach`, and listed here too."
-            ui.label(text).classes("opacity-70")
+        with card("Start a program"), ui.row().classes("w-full items-center gap-3"):
+            self.program = ui.select(programs, value=next(iter(programs), None)).classes("grow")
+            self.program.props('dense outlined label="program" data-testid="run-program"')
+            self.where = ui.toggle([HERE, SPARK], value=HERE, on_change=self._switch)
+            self.where.props('dense no-caps unelevated data-testid="where"')
+            self.file = ui.select(files, value=next(iter(files), None)).classes("grow")
+            self.file.props('dense outlined label="events to replay" data-testid="run-events"')
+            self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
+            self.source = ui.input("source", placeholder="warehouse=incoming").classes("grow")
+            self.source.props('dense outlined data-testid="source" hint="NAME=FOLDER of the project"')
+            self.name = ui.input("name", value="first").props('dense outlined data-testid="run-name"')
+            button("Start", self._start, "start")
+        self._switch()
         with card("Programs that run"):
             self.table = table(COLUMNS, [], "name", "runs")
+            for column in self.table.columns:
+                column["label"] = {"state_of": "state", "state": "state size"}.get(column["name"], column["label"])
             self.table.props('no-data-label="nothing runs yet"').on("rowClick", self._choose)
         self.detail = ui.column().classes("w-full gap-4")
         ui.timer(BEAT, self._look)
         await self._look()
+
+    def _switch(self) -> None:
+        is_here = self.where.value == HERE
+        self.file.visible = self.rate.visible = is_here
+        self.source.visible = not is_here
 
     def _choose(self, event: Any) -> None:
         self._name = event.args[1]["name"]
@@ -60,8 +71,15 @@ class _Running:
         source = await asked(self._bench.program, self.program.value or "")
         if source is None:
             return
-        sample = Sample(file=str(self.file.value or ""))
-        started = await asked(self._bench.submit, source, sample, self.name.value, float(self.rate.value or 1))
+        started: RunInfo | None
+        if self.where.value == SPARK:
+            name, _, folder = str(self.source.value or "").partition("=")
+            sources = {name: folder} if folder else {}
+            ui.notify("Spark is starting …", timeout=4000)
+            started = await asked(self._bench.submit_to_spark, source, sources, self.name.value)
+        else:
+            sample = Sample(file=str(self.file.value or ""))
+            started = await asked(self._bench.submit, source, sample, self.name.value, float(self.rate.value or 1))
         if started is not None:
             self._name = started.name
             self._build()
@@ -71,21 +89,15 @@ class _Running:
         """The parts that tell of the chosen run."""
         self.detail.clear()
         with self.detail:
-            with card(f"{self._name}"):
+            with card(self._name):
                 with ui.row().classes("w-full items-center gap-4"):
                     self.state = ui.badge("").props('data-testid="state"')
-                    self.counts = ui.label().classes("weft-mono").props('data-testid="counts"')
+                    self.problem = ui.label().classes("weft-mono").style("color: #cf222e")
                     ui.space()
                     button("Change to the chosen program", self._change, "change", "outline")
                     button("Restart", self._restart, "restart", "outline")
                     button("Stop", self._stop, "stop", "color=negative outline")
-                self.queries = texts([], "queries")
-                with ui.row().classes("w-full no-wrap gap-4"):
-                    self.charts = [
-                        _chart("events a second"),
-                        _chart("matches a second"),
-                        _chart("waits since (events)"),
-                    ]
+                self._readings = RunReadings(self._ask_funnels)
             with card("Log"):
                 self.log = texts([], "log").style("max-height: 220px; overflow: auto")
 
@@ -102,79 +114,19 @@ class _Running:
         await asked(self._bench.stop, self._name)
         await self._look()
 
+    async def _ask_funnels(self) -> None:
+        found = await asked(self._bench.funnels, self._name)
+        if found is not None and self._readings is not None:
+            self._readings.show_funnels(found)
+
     async def _look(self) -> None:
         runs = await asked(self._bench.runs) or []
-        self.table.rows = [_row(run) for run in runs]
-        if self._name:
-            found = await asked(self._bench.run, self._name)
-            if found is not None:
-                self._tell(found)
-
-    def _tell(self, found: RunDetail) -> None:
-        info, history = found.info, found.history
-        self.state.text = info.state
-        self.state.props(f"color={'positive' if info.state == 'running' else 'grey'}")
-        row = _row(info)
-        self.counts.text = "   ".join(f"{row[name]} {name}" for name in COUNTS) + f"   up {row['uptime']}"
-        self.queries.text = "\n".join([*_query_lines(found), *_lane_lines(history)]) + (info.problem or "")
-        last = history[-60:]
-        labels = [f"{trigger['at'] - last[-1]['at']:.0f} s" for trigger in last]
-        spans = [max(b["at"] - a["at"], 0.001) for a, b in pairwise(last)]
-        spans = [spans[0] if spans else 1.0, *spans]
-        series = (
-            [round(t["events"] / span, 1) for t, span in zip(last, spans, strict=False)],
-            [round(sum(t["matches"].values()) / span, 2) for t, span in zip(last, spans, strict=False)],
-            [t["behind"] for t in last],
-        )
-        for chart, values in zip(self.charts, series, strict=True):
-            chart.options["xAxis"]["data"] = labels
-            chart.options["series"][0]["data"] = values
-            chart.update()
+        fill(self.table, [run_row(run) for run in runs])
+        found = await asked(self._bench.run, self._name) if self._name else None
+        if found is None or self._readings is None:
+            return
+        self.state.text = found.info.state
+        self.state.props(f"color={'positive' if found.info.state == 'running' else 'grey'}")
+        self.problem.text = found.info.problem or ""
+        self._readings.tell(found)
         self.log.text = "\n".join(reversed(found.log[-100:]))
-
-
-def _row(run: RunInfo) -> dict[str, Any]:
-    summary = run.summary
-    return {
-        "name": run.name,
-        "where": run.where,
-        "state": run.state,
-        "uptime": str(timedelta(seconds=int(summary.get("uptime") or 0))),
-        "rate": f"{summary.get('rate') or 0:.1f}/s",
-        **{name: f"{summary.get(name) or 0:,}" for name in COUNTS},
-    }
-
-
-def _query_lines(found: RunDetail) -> list[str]:
-    """Each query with its matches, how many partial matches reached each step, and a doubt if it fell silent."""
-    lines = []
-    for name, own in (found.info.summary.get("queries") or {}).items():
-        silence = own.get("silent_for")
-        doubt = f"   silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
-        steps = found.funnels.get(name, [])
-        reached = "   " + "  →  ".join(f"{step} {count:,}" for step, count in steps) if len(steps) > 1 else ""
-        lines.append(f"{name}: {own['matches']:,} matches{reached}{doubt}")
-    return lines
-
-
-def _lane_lines(history: list[dict[str, Any]]) -> list[str]:
-    """How the lanes of a run on Spark stood after its last trigger."""
-    lanes = history[-1]["lanes"] if history else []
-    if len(lanes) < 2:
-        return []
-    return [
-        f"lane {lane['lane']}: {lane['taken']:,} events, {lane['held']:,} held, {lane['state_bytes']:,} bytes of state"
-        for lane in lanes
-    ]
-
-
-def _chart(title: str) -> ui.echart:
-    options = {
-        "title": {"text": title, "textStyle": {"fontSize": 12, "fontWeight": "normal"}},
-        "animation": False,
-        "grid": {"left": 45, "right": 10, "top": 30, "bottom": 25},
-        "xAxis": {"type": "category", "data": []},
-        "yAxis": {"type": "value"},
-        "series": [{"type": "line", "data": [], "showSymbol": False, "areaStyle": {"opacity": 0.15}, "color": ACCENT}],
-    }
-    return ui.echart(options).classes("grow").style("height: 190px; min-width: 0")

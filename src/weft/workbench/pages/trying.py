@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from random import randrange
 from typing import Any
 
 from nicegui import ui
 
 from weft.reasons import Reasons
-from weft.workbench.pages.frame import asked, button, card, frame, picture, table, texts
+from weft.workbench.pages.found import Shown
+from weft.workbench.pages.frame import asked, button, card, frame, texts
 from weft.workbench.service import Source, Workbench
 from weft.workbench.trying import Sample, Tried
 
 PASTED = "pasted rows"
-MATCH_COLUMNS = ("query", "start", "end", "positions", "bindings", "event")
+DRAWN = 1000  # rows that are drawn of a large file
 
 
 def add(bench: Workbench) -> None:
@@ -27,6 +29,7 @@ def add(bench: Workbench) -> None:
 class _Trying:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
+        self._shown: Shown | None = None
 
     async def show(self, path: str) -> None:
         programs = [file.path for file in await asked(self._bench.programs) or []]
@@ -42,6 +45,14 @@ class _Trying:
                 self.time = ui.input("time", value="ts").props("dense outlined").classes("w-24")
                 self.type = ui.input("type", value="type").props("dense outlined").classes("w-24")
                 button("Run", self._run, "run")
+            with ui.row().classes("items-center gap-3") as self.drawing:
+                self.take = ui.number("rows (all if empty)", min=1, precision=0).props(
+                    'dense outlined data-testid="take"'
+                )
+                self.skip = ui.number("after row", value=0, min=0, precision=0).props(
+                    'dense outlined data-testid="skip"'
+                )
+                button("Draw others", self._draw, "draw", "outline dense")
             self.rows = ui.textarea(placeholder='{"type": "A", "ts": 1, "x": 3}').classes("w-full weft-mono")
             self.rows.props('outlined rows=7 data-testid="rows"')
             self._switch()
@@ -49,11 +60,14 @@ class _Trying:
 
     def _switch(self) -> None:
         self.rows.visible = self.file.value == PASTED
+        self.drawing.visible = not self.rows.visible
 
     def _sample(self) -> Sample:
+        names = {"time": str(self.time.value), "type": str(self.type.value)}
         if self.file.value == PASTED:
-            return Sample(rows=self.rows.value or "", time=self.time.value, type=self.type.value)
-        return Sample(file=str(self.file.value), time=self.time.value, type=self.type.value)
+            return Sample(rows=self.rows.value or "", **names)
+        drawn = {"skip": int(self.skip.value or 0), "take": int(self.take.value or 0)}
+        return Sample(file=str(self.file.value), **names, **drawn)
 
     async def _source(self) -> Source | None:
         if not self.program.value:
@@ -61,66 +75,38 @@ class _Trying:
             return None
         return await asked(self._bench.program, self.program.value)
 
+    async def _draw(self) -> None:
+        """Other rows of the file, from a place that is drawn by lot."""
+        count = await asked(self._bench.event_count, str(self.file.value))
+        if count is not None:
+            self.take.value = int(self.take.value or DRAWN)
+            self.skip.value = randrange(max(1, count - self.take.value + 1))
+            await self._run()
+
     async def _run(self) -> None:
         source = await self._source()
         tried = None if source is None else await asked(self._bench.try_program, source, self._sample())
         if tried is not None:
             self._show(tried)
 
-    # ------------------------------------------------------------ results
-
     def _show(self, tried: Tried) -> None:
         self.result.clear()
         with self.result:
-            counts = ", ".join(f"{name} {count:,}" for name, count in tried.counts.items())
-            with card("Timeline"):
-                picture(tried.timeline, "timeline")
-            with card("Matches"):
-                text = f"{tried.total:,} matches in {tried.event_total:,} events ({counts}), {tried.seconds:.2f} s"
-                ui.label(text).props('data-testid="total"')
-                for note in tried.notes:
-                    ui.label(note).classes("text-warning weft-mono")
-                self._matches(tried)
-                _funnels(tried)
-                with ui.row().classes("items-center gap-2"):
-                    self.test_name = ui.input("name of the test", value="as it is now").props("dense outlined")
-                    button("Keep this as a test", self._keep, "keep", "outline")
-            with card("Events: choose some, and ask why they are a match or not"):
-                self.events = self._events(tried)
+            self._shown = Shown(tried)
+            with self._shown.below_matches, ui.row().classes("items-center gap-2"):
+                self.test_name = ui.input("name of the test", value="as it is now").props("dense outlined")
+                button("Keep this as a test", self._keep, "keep", "outline")
+            with self._shown.below_events:
                 with ui.row().classes("items-center gap-3"):
                     button("Why?", self._why, "why")
-                    self.chosen = ui.label("").classes("weft-mono")
+                    self._shown.add_positions()
                 self.reasons = ui.column().classes("w-full gap-1").props('data-testid="reasons"')
 
-    def _matches(self, tried: Tried) -> None:
-        rows = [{name: _text(match.get(name)) for name in ("id", *MATCH_COLUMNS)} for match in tried.matches]
-        found = table(MATCH_COLUMNS, rows, "id", "matches")
-        found.on("rowClick", lambda event: self._choose(event.args[1]["positions"]))
-
-    def _events(self, tried: Tried) -> ui.table:
-        names = list(dict.fromkeys(name for row in tried.events for name in row))
-        rows = [{name: _text(value) for name, value in row.items()} for row in tried.events]
-        return table(names, rows, "position", "events", 12, selection="multiple", on_select=self._selected)
-
-    def _positions(self) -> list[int]:
-        return sorted(int(row["position"]) for row in self.events.selected)
-
-    def _selected(self) -> None:
-        self.chosen.text = ", ".join(map(str, self._positions()))
-
-    def _choose(self, positions: str) -> None:
-        """Choose the events of a match."""
-        wanted = {int(word) for word in positions.strip("[]").split(",") if word.strip()}
-        self.events.selected = [row for row in self.events.rows if row["position"] in wanted]
-        self._selected()
-
-    # ------------------------------------------------------------ why, and tests
-
     async def _why(self) -> None:
-        positions = self._positions()
+        positions = [] if self._shown is None else self._shown.chosen
         source = await self._source() if positions else None
         if not positions:
-            ui.notify("choose some events in the table first", type="warning")
+            ui.notify("choose some events first: in the table, on the timeline, or by their positions", type="warning")
         reasons = None if source is None else await asked(self._bench.why, source, self._sample(), positions)
         if reasons is not None:
             self._explain(reasons)
@@ -144,18 +130,6 @@ class _Trying:
     async def _keep(self) -> None:
         source = await self._source()
         if source is not None:
-            file = await asked(self._bench.keep_as_test, source, self._sample(), self.test_name.value)
+            file: Any = await asked(self._bench.keep_as_test, source, self._sample(), self.test_name.value)
             if file is not None:
                 ui.notify(f"kept in {file}", type="positive")
-
-
-def _funnels(tried: Tried) -> None:
-    """How many partial matches reached each step, for queries of several steps."""
-    for query, steps in tried.funnels.items():
-        if len(steps) > 1:
-            shown = "  →  ".join(f"{step} {count:,}" for step, count in steps)
-            ui.label(f"{query}:  {shown}").classes("weft-mono opacity-70").props('data-testid="funnel"')
-
-
-def _text(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | None) else str(value).replace("'", "")

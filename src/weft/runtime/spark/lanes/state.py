@@ -24,6 +24,7 @@ from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
+from weft.runtime.triggers import OperatorStanding
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
 # Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
@@ -77,6 +78,7 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
+        self._reported: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
@@ -239,6 +241,9 @@ class LaneState:
         head = self.head
         latest = max(head.reached.values(), default=None)
         oldest = self.matcher.oldest()
+        operators = {operator.name: operator for operator in self.matcher.operators()}
+        did = [list(one.since(self._reported.get(name))) for name, one in operators.items()]
+        self._reported = operators
         standing = {
             "lane": lane_id,
             "taken": head.taken,
@@ -248,6 +253,7 @@ class LaneState:
             "lag": None
             if latest is None or head.watermark is None or head.watermark == END_OF_TIME
             else max(0, latest - head.watermark),
+            "operators": did,
         }
         return self._output(counters_as_output({"standing": standing}))
 

@@ -1,0 +1,44 @@
+"""How far partial matches come in a run on Spark: counted here, over the newest events that its sources hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from weft.api import compile, together
+from weft.errors import UsageError
+from weft.reasons import funnel
+from weft.running.registry import Entry
+from weft.workbench.event_files import drawn
+
+NEWEST = 10_000  # events that are counted at most
+MOST_BYTES = 8_000_000  # of files that are read for them
+
+
+def newest_funnels(entry: Entry) -> dict[str, list[tuple[str, int]]]:
+    """By query: its steps, and how many partial matches of the newest events reached each."""
+    base = Path(str(entry.about.get("folder") or "."))
+    programs = [base / str(path) for path in entry.about.get("programs", ())]
+    if not programs or not all(path.is_file() for path in programs):
+        raise UsageError(f"the programs of {entry.name} are not files that are still there")
+    rows: list[dict[str, Any]] = []
+    for source in entry.about.get("sources", ()):
+        stream, _, folder = str(source).rpartition("=")
+        rows += [{"stream": stream, **row} if stream else row for row in _newest(base / folder.removeprefix("file://"))]
+    if not rows:
+        raise UsageError(f"the sources of {entry.name} hold no events that can be read here")
+    program = together([compile(path) for path in programs])
+    return funnel(rows, program, time=str(entry.about.get("time", "ts")), type=str(entry.about.get("type", "type")))
+
+
+def _newest(folder: Path) -> list[dict[str, Any]]:
+    """The newest events of a folder, as far as they are few; oldest first."""
+    files = sorted((path for path in folder.glob("*") if path.is_file()), key=lambda path: path.stat().st_mtime)
+    rows: list[dict[str, Any]] = []
+    read = 0
+    for path in reversed(files):
+        read += path.stat().st_size
+        if read > MOST_BYTES or len(rows) >= NEWEST:
+            break
+        rows = [*drawn(path, 0, NEWEST), *rows]
+    return rows[-NEWEST:]
