@@ -35,6 +35,25 @@ def test_an_event_is_taken_for_what_it_is_and_each_step_that_is_missing_is_named
     ]
 
 
+STEP = """topology "T" external A(x: int, y: int) < "A.jsonl" [1.0] external B(x: int) < "B.jsonl" [1.0]
+Q(*): A/a ;[a.x <= a.y] B/b
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "events", "at"),
+    [
+        ("ceql", "SELECT * FROM S WHERE A+ AS a ; B AS b FILTER a[x <= 1] WITHIN 9 EVENTS LIMIT 2", "A2 A0 B0", [0, 2]),
+        ("step", STEP, "A1 B0 B0", [0, 2]),
+    ],
+)
+def test_a_choice_is_named_that_would_fall_otherwise_if_the_condition_held(
+    language: str, text: str, events: str, at: list[int]
+) -> None:
+    rows = [{**row, "y": 0} for row in stream(*events.split())]
+    assert [kind for kind, _ in failures(text, language, rows, at)] == ["condition", "choice"]
+
+
 def test_of_alternatives_one_step_is_missing() -> None:
     text = "SELECT * FROM S WHERE A AS a ; (B AS b OR C AS c) WITHIN 9 EVENTS"
     assert failures(text, "ceql", stream("A1", "D1"), [0]) == [

@@ -25,6 +25,7 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "workbench"
+PAGES = 50
 PATIENCE = 90_000  # milliseconds: machines may be busy
 MARKUP = "<img src=x onerror=document.title=7>"
 
@@ -114,6 +115,14 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
     expect(page.locator("[data-testid=plan] svg")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
     picture(page, "programs")
+    # Words are completed: here the attributes of the type that the variable has.
+    write(page, "SELECT * FROM S WHERE T AS a ; H AS b FILTER a[")
+    page.keyboard.press("Control+Space")  # type: ignore[attr-defined]
+    offered = page.locator(".cm-tooltip-autocomplete li")  # type: ignore[attr-defined]
+    expect(offered.first).to_contain_text("id", timeout=PATIENCE)
+    page.keyboard.press("Enter")  # type: ignore[attr-defined]
+    expect(page.locator(".cm-content")).to_contain_text("FILTER a[id", timeout=PATIENCE)  # type: ignore[attr-defined]
+
     write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = c[x] WITHIN 9 EVENTS")
     expect(get("verdict")).to_contain_text("1 error", timeout=PATIENCE)
     expect(page.locator(".weft-error").first).to_be_visible()  # type: ignore[attr-defined]
@@ -122,6 +131,7 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 9 EVENTS")
     expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
     expect(get("plan")).to_contain_text("a[x] = b[x]", timeout=PATIENCE)
+    expect(get("plan")).to_contain_text("strategy slice")
     get("path").fill("pairs.ceql")
     get("try").click()
 
@@ -154,12 +164,24 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     get("rate").fill("40")
     get("start").click()
     expect(get("state")).to_have_text("running", timeout=PATIENCE)
-    expect(get("queries")).to_contain_text(re.compile(r"pairs: [1-9]\d* matches"), timeout=PATIENCE)
-    before = get("counts").inner_text()
-    expect(get("counts")).not_to_have_text(before, timeout=PATIENCE)
+    expect(get("queries")).to_contain_text(re.compile(r"pairs\s*[1-9]\d* matches"), timeout=PATIENCE)
+    before = get("reading-events").inner_text()
+    expect(get("reading-events")).not_to_have_text(before, timeout=PATIENCE)
+    expect(get("funnels")).to_contain_text("match")
+    expect(get("operators")).to_contain_text("automata 0: pairs")
+    expect(get("lanes")).to_contain_text("100%")
+    expect(get("log")).to_contain_text("trigger 0")
+    get("change").click()
+    expect(page.get_by_text("first runs pairs.ceql now")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
     if os.environ.get("WEFT_PICTURES"):
         page.wait_for_timeout(6000)  # type: ignore[attr-defined]
+    page.set_viewport_size({"width": 1200, "height": 1330})  # type: ignore[attr-defined]
     picture(page, "running")
+    page.set_viewport_size({"width": 1200, "height": 860})  # type: ignore[attr-defined]
+    get("stop").click()
+    expect(get("state")).to_have_text("ended", timeout=PATIENCE)
+    get("restart").click()
+    expect(get("state")).to_have_text("running", timeout=PATIENCE)
     get("stop").click()
     expect(get("state")).to_have_text("ended", timeout=PATIENCE)
 
@@ -175,11 +197,24 @@ def test_the_timeline_of_fire_and_why_not(page: object, address: str) -> None:
     page.goto(f"{address.partition('/?')[0]}/try?path=fire/fire.ceql")  # type: ignore[attr-defined]
     get("run").click()
     expect(get("total")).to_contain_text("2 matches in 9 events", timeout=PATIENCE)
-    for number in (1, 2, 8):
-        get("events").locator("tbody tr").nth(number).locator(".q-checkbox").click()
+    # A click on a match chooses it, and tells of its events; one on an event takes it in, or out.
+    picked = page.locator("[data-testid=timeline] .weft-match-0 circle").first  # type: ignore[attr-defined]
+    picked.click()
+    expect(get("positions")).to_have_value("1, 3, 8", timeout=PATIENCE)
+    expect(get("match")).to_contain_text("val 22")
+    expect(page.locator("[data-testid=timeline] .weft-chosen")).to_have_count(4)  # type: ignore[attr-defined]
+    get("why").click()
+    expect(get("reasons")).to_contain_text("everything holds", timeout=PATIENCE)
+    for number in (2, 3):
+        page.locator(f"[data-testid=timeline] .weft-at-{number} circle").click()  # type: ignore[attr-defined]
+    expect(get("positions")).to_have_value("1, 2, 8", timeout=PATIENCE)
     get("why").click()
     expect(get("reasons")).to_contain_text("val < 25, but val is 48", timeout=PATIENCE)
-    page.set_viewport_size({"width": 1200, "height": 1350})  # type: ignore[attr-defined]
+    page.get_by_role("button", name="by variable").click()  # type: ignore[attr-defined]
+    expect(get("timeline")).to_contain_text("…", timeout=PATIENCE)
+    page.get_by_role("button", name="lanes by type").click()  # type: ignore[attr-defined]
+    expect(get("timeline")).not_to_contain_text("…", timeout=PATIENCE)
+    page.set_viewport_size({"width": 1200, "height": 1540})  # type: ignore[attr-defined]
     page.evaluate("window.scrollTo(0, 0)")  # type: ignore[attr-defined]
     picture(page, "try")
     page.set_viewport_size({"width": 1200, "height": 860})  # type: ignore[attr-defined]
@@ -208,6 +243,48 @@ def test_markup_of_events_and_programs_is_shown_and_never_run(page: object, addr
     expect(get("reasons")).to_contain_text("not a match", timeout=PATIENCE)
     assert page.locator("img[src=x]").count() == 0  # type: ignore[attr-defined]
     assert page.title() != "7"  # type: ignore[attr-defined]
+
+
+def test_ten_thousand_matches_and_a_thousand_programs_are_listed(page: object, address: str, project: Path) -> None:
+    expect = playwright.expect
+    get = page.get_by_test_id  # type: ignore[attr-defined]
+    base = address.partition("/?")[0]
+    many = project / "many"
+    many.mkdir()
+    for number in range(1000):
+        (many / f"q{number:04}.ceql").write_text("SELECT * FROM S WHERE A AS a ; B AS b WITHIN 900 EVENTS")
+    rows = [{"type": "AB"[n >= 110], "ts": n} for n in range(220)]
+    (many / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        page.goto(f"{base}/?path=many/q0500.ceql")  # type: ignore[attr-defined]
+        expect(get("programs").locator("tbody tr").first).to_be_visible(timeout=PATIENCE)
+        get("search").fill("q0777")
+        expect(get("programs").locator("tbody tr")).to_have_count(1, timeout=PATIENCE)
+        page.goto(f"{base}/try?path=many/q0777.ceql")  # type: ignore[attr-defined]
+        get("run").click()
+        expect(get("total")).to_contain_text("12,100 matches in 220 events", timeout=PATIENCE)
+        expect(get("matches")).to_contain_text("of 10000")
+        expect(get("matches").locator("tbody tr")).to_have_count(10)  # a page of them is in the document
+    finally:
+        shutil.rmtree(many)
+
+
+def test_fifty_pages_are_open_at_once(page: object, address: str) -> None:
+    base = address.partition("/?")[0]
+    places = ("/try", "/running", "/cluster")
+    context = page.context.browser.new_context()  # type: ignore[attr-defined]
+    try:
+        pages = [context.new_page() for _ in range(PAGES)]
+        for one in pages:
+            one.set_default_timeout(PATIENCE)
+        pages[0].goto(address)
+        for number, one in enumerate(pages):
+            one.goto(f"{base}{places[number % len(places)]}", wait_until="commit")
+        for number, one in enumerate(pages):
+            name = ("run", "start", "machine")[number % len(places)]
+            playwright.expect(one.get_by_test_id(name)).to_be_visible(timeout=PATIENCE)
+    finally:
+        context.close()
 
 
 def test_a_browser_without_the_token_sees_nothing(page: object, address: str) -> None:

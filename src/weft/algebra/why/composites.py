@@ -93,12 +93,8 @@ class CompositeReading:
                     yield _with(near, _failing(where, alone(near.found), near.absent))
             case Follow(left, right) | Overlap(left, right):
                 yield from self._pairs(pattern, budget)
-                for part, other in ((left, right), (right, left)):
-                    gone = all_missing(_steps(other))
-                    if budget.allows(*(failure.cost for failure in gone)):
-                        absent = frozenset(other.variables)
-                        nears = self._near(part, budget)
-                        yield from (replace(_with(near, gone), absent=near.absent | absent) for near in nears)
+                yield from self._alone(pattern, left, right, budget)
+                yield from self._alone(pattern, right, left, budget)
             case Repeat(inner):
                 members = self._near(inner, budget)
                 yield from (
@@ -112,6 +108,17 @@ class CompositeReading:
 
     # ------------------------------------------------------------ two operands
 
+    def _alone(self, pattern: Follow | Overlap, part: Composite, other: Composite, budget: Budget) -> Iterator[NearOne]:
+        """One operand without the other: what is asked of it alone can still fail."""
+        gone = all_missing(_steps(other))
+        if not budget.allows(*(failure.cost for failure in gone)):
+            return
+        asked = [condition for condition in _conditions(pattern) if mentioned(condition)]
+        for near in self._near(part, budget):
+            absent = near.absent | frozenset(other.variables)
+            failing = _failing(asked, alone(near.found), absent)
+            yield replace(_with(near, [*gone, *failing]), absent=absent)
+
     def _pairs(self, pattern: Follow | Overlap, budget: Budget) -> Iterator[NearOne]:
         for left, right in product(self._near(pattern.left, budget), self._near(pattern.right, budget)):
             if budget.allows(left.cost, right.cost) and not left.found.events & right.found.events:
@@ -122,15 +129,17 @@ class CompositeReading:
     def _pair_failures(self, pattern: Follow | Overlap, left: NearOne, right: NearOne) -> Iterator[Failure]:
         absent = left.absent | right.absent
         view = meant.after(left.found, right.found)
-        among = pattern.among if isinstance(pattern, Follow) else ()
-        yield from _failing((*among, *pattern.where), view, absent)
+        yield from _failing(_conditions(pattern), view, absent)
         if isinstance(pattern, Overlap):
             if not meant.overlap(left.found, right.found):
                 yield _order(left.found, right.found, "at the same time as")
         elif not left.found.is_before(right.found):
             yield _order(left.found, right.found, "before")
         elif not absent:
-            rivals = self._rivals(pattern, left.found, right.found)
+            # What fails of the left alone is supposed to hold, for others that may be taken as well.
+            names, among, where = frozenset(pattern.left.variables), pattern.among, pattern.where
+            supposed = replace(pattern, among=_kept(among, view, names), where=_kept(where, view, names))
+            rivals = self._rivals(supposed, left.found, right.found)
             yield from _choice(pattern.pick, left.found, right.found, rivals)
 
     def _rivals(self, follow: Follow, left: Occurrence, right: Occurrence) -> list[Occurrence]:
@@ -244,6 +253,16 @@ def _steps(pattern: Composite) -> Steps:
             return _steps(inner)
     (inner,) = (child for child in pattern.children() if isinstance(child, Composite))
     return _steps(inner)
+
+
+def _conditions(pattern: Follow | Overlap) -> tuple[Predicate, ...]:
+    return (*pattern.among, *pattern.where) if isinstance(pattern, Follow) else pattern.where
+
+
+def _kept(conditions: Iterable[Predicate], view: View, names: frozenset[str]) -> tuple[Predicate, ...]:
+    """The conditions without those that do not hold and speak of these variables only."""
+    parts = (part for condition in conditions for part in conjuncts(condition))
+    return tuple(part for part in parts if mentioned(part) - names or holds(part, view))
 
 
 def _failing(conditions: Iterable[Predicate], view: View, absent: frozenset[str]) -> Iterator[Failure]:

@@ -11,11 +11,16 @@ from weft.algebra.meaning.selection import Candidate, project
 from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.meaning.values import attribute_of
+from weft.algebra.patterns import Correlate, Pattern, Where
+from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNull, Literal, Or, variables_of
 from weft.algebra.query import Consume, Query, Strategy, Window
 from weft.algebra.text.program import expression_text
-from weft.algebra.why.failures import Budget, Failure, extra, listed, shown
+from weft.algebra.why.failures import Budget, Failure, conjuncts, extra, listed, shown
 from weft.algebra.why.patterns import NearValuation, PatternReading
+from weft.tree import Node
 
+Supposed = frozenset[tuple[str, str]]  # conditions, by step and text
+MARK = "\0other"  # an attribute that no event has
 # What a query asks of what its pattern finds, and how it asks nothing.
 NO_CHOICE: dict[str, object] = {
     "strategy": Strategy.ALL,
@@ -43,7 +48,7 @@ class QueryReading:
         selected = None if query.selected is None else frozenset(item.name for item in query.selected)
         self._reading = PatternReading(self._members, indexes, selected)
         self._wanted = {position for event in chosen for position in event.positions}
-        self._gathered: tuple[Candidates, Homes] | None = None
+        self._gathered: dict[Supposed, tuple[Candidates, Homes]] = {}
 
     def nears(self, budget: Budget) -> Iterator[NearValuation]:
         """All readings that are cheap enough."""
@@ -56,7 +61,7 @@ class QueryReading:
             if not budget.allows(whole.cost):
                 continue
             if not self._outside and not whole.absent:
-                whole = replace(whole, failures=(*failures, *self._choices(found)))
+                whole = replace(whole, failures=(*failures, *self._choices(found, _supposed(failures))))
             if budget.allows(whole.cost):
                 yield whole
 
@@ -82,13 +87,13 @@ class QueryReading:
 
     # ------------------------------------------------------------ what is kept of what is found
 
-    def _choices(self, found: Valuation) -> list[Failure]:
-        """The fewest choices of the query without which it keeps this."""
+    def _choices(self, found: Valuation, supposed: Supposed) -> list[Failure]:
+        """The fewest choices of the query without which it keeps this, supposing that conditions hold."""
         asked = [name for name, nothing in NO_CHOICE.items() if getattr(self._query, name) != nothing]
         if not asked:
             return []
         candidate = project([found], self._query.selected, self._members)[0]
-        candidates, homes = self._with(candidate)
+        candidates, homes = self._with(candidate, supposed)
         for count in range(len(asked) + 1):
             for dropped in combinations(asked, count):
                 loose = replace(self._query, **{name: NO_CHOICE[name] for name in dropped})  # type: ignore[arg-type]
@@ -100,11 +105,12 @@ class QueryReading:
         members = homes[self._place(candidate)][1]
         return any(among is members and _same(one, candidate) for _, one, among in kept(query, candidates, homes))
 
-    def _with(self, candidate: Candidate) -> tuple[Candidates, Homes]:
-        """What the pattern finds, and this, whether or not it does."""
-        if self._gathered is None:
-            self._gathered = gathered(self._query, self._seen)
-        candidates, homes = self._gathered
+    def _with(self, candidate: Candidate, supposed: Supposed) -> tuple[Candidates, Homes]:
+        """What the pattern finds when conditions hold of the chosen events, and this, whether or not it does."""
+        if supposed not in self._gathered:
+            query = _supposing(self._query, supposed)
+            self._gathered[supposed] = gathered(query, _marked(self._seen, self._wanted) if supposed else self._seen)
+        candidates, homes = self._gathered[supposed]
         place = self._place(candidate)
         others = [other for other in candidates.get(place, []) if not _same(other, candidate)]
         return {**candidates, place: [*others, candidate]}, homes
@@ -159,6 +165,43 @@ def _window_failure(window: Window, first: Happening, last: Happening) -> Failur
             because = f"it is {low} at first, {high} at last"
             return Failure("bound", "within", f"within {window.amount} of [{name}]", because, positions)
     return Failure("bound", "within", wanted, f"from first to last it is {found}", positions)
+
+
+# ---------------------------------------------------------------- what would be found if conditions held
+
+
+def _supposed(failures: Sequence[Failure]) -> Supposed:
+    return frozenset((failure.step, failure.wanted) for failure in failures if failure.kind == "condition")
+
+
+def _marked(seen: Sequence[Happening], chosen: set[int]) -> list[Happening]:
+    """The events, with a mark on those that are not chosen."""
+    return [
+        event if chosen.issuperset(event.positions) else replace(event, attributes={**event.attributes, MARK: True})
+        for event in seen
+    ]
+
+
+def _supposing(query: Query, supposed: Supposed) -> Query:
+    """The query with conditions that hold as well when all events that they read are chosen ones."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, Where):
+            texts = {text for step, text in supposed if step == node.variable}
+            parts = [
+                Or((part, IsNull(Attribute(MARK)))) if expression_text(part) in texts else part
+                for part in conjuncts(node.predicate)
+            ]
+            return replace(node, predicate=parts[0] if len(parts) == 1 else And(tuple(parts))) if parts else node
+        if isinstance(node, Correlate) and expression_text(node.condition) in {text for _, text in supposed}:
+            names = sorted(variables_of(node.condition))
+            chosen = [Comparison("=", Aggregate("COUNT", Attribute(MARK, name)), Literal(0)) for name in names]
+            return replace(node, condition=Or((node.condition, And(tuple(chosen)))))
+        return node
+
+    pattern = query.pattern.transform(change) if supposed else query.pattern
+    assert isinstance(pattern, Pattern)
+    return replace(query, pattern=pattern)
 
 
 # ---------------------------------------------------------------- what a query sees

@@ -63,11 +63,11 @@ class _Trying:
         self.drawing.visible = not self.rows.visible
 
     def _sample(self) -> Sample:
-        names = {"time": str(self.time.value), "type": str(self.type.value)}
+        time, type_ = str(self.time.value), str(self.type.value)
         if self.file.value == PASTED:
-            return Sample(rows=self.rows.value or "", **names)
-        drawn = {"skip": int(self.skip.value or 0), "take": int(self.take.value or 0)}
-        return Sample(file=str(self.file.value), **names, **drawn)
+            return Sample(rows=self.rows.value or "", time=time, type=type_)
+        skip, take = int(self.skip.value or 0), int(self.take.value or 0)
+        return Sample(file=str(self.file.value), time=time, type=type_, skip=skip, take=take)
 
     async def _source(self) -> Source | None:
         if not self.program.value:
