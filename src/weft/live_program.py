@@ -167,12 +167,6 @@ class LiveProgram(LiveState):
         with self._lock:
             return self._deployments.operators()
 
-    @property
-    def state_bytes(self) -> int:
-        """The bytes of memory that all queries hold now, counted one by one."""
-        with self._lock:
-            return self._deployments.state_bytes
-
     def __enter__(self) -> Self:
         return self
 

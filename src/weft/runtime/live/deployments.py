@@ -137,11 +137,6 @@ class Deployments:
         """The bytes of memory that all queries hold now, counted."""
         return self._matcher.state_bytes
 
-    @property
-    def state_bytes(self) -> int:
-        """The bytes of memory that all queries hold now, counted."""
-        return self._matcher.state_bytes
-
     def drop_oldest(self, limit: int, names: Collection[str]) -> int:
         """Drop the oldest partial matches of some regular queries beyond so many bytes."""
         return self._matcher.drop_oldest(limit, names)
