@@ -72,7 +72,8 @@ def can_relax(query: AnyQuery, failures: Sequence[Failure]) -> bool:
         runs = any(failure.because.startswith("no run") for failure in failures)
         return kinds <= {"condition", "bound", "unwanted"} and not runs
     if isinstance(query, Rule):
-        return kinds <= {"condition", "bound", "unwanted", *(() if query.consumes else ("choice",))}
+        # Without a bound other firings come, too, and take events away from this one.
+        return kinds <= {"condition", "unwanted", *(() if query.consumes else ("choice", "bound"))}
     return kinds <= {"condition", "bound", "key"} or kinds <= {"condition", "choice"}
 
 

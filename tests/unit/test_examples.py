@@ -34,6 +34,13 @@ def test_the_fire_is_found() -> None:
     assert [match.positions for match in found] == [(1, 3, 8), (1, 6, 8)]
 
 
+@pytest.mark.parametrize("language", ["ceql", "eql", "step", "tesla", "epn"])
+def test_orders_that_are_paid_are_found_in_every_language(language: str, recwarn: pytest.WarningsRecorder) -> None:
+    found = weft.detect(EXAMPLES / "orders" / "orders.jsonl", weft.compile(EXAMPLES / "orders" / f"paid.{language}"))
+    assert [match.positions for match in found] == [(0, 2), (1, 3)]
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def test_stolen_cards_are_found_by_key_and_by_comparison() -> None:
     payments = list(generator("cards").payments(20_000))
     programs = [weft.compile(EXAMPLES / "cards" / name) for name in ("fraud.ceql", "fraud_pairwise.ceql")]

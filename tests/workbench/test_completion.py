@@ -115,6 +115,14 @@ def test_any_text_can_be_asked_about(language: str, text: str) -> None:
         assert complete(text, language, place).start <= place
 
 
+def test_new_programs_are_right_in_every_language() -> None:
+    pytest.importorskip("nicegui", reason="pages need weft[workbench]")
+    from weft.workbench.pages.programs import NEW
+
+    assert [*NEW] == ["ceql", "eql", "step", "tesla", "epn"]
+    assert [finding for language, text in NEW.items() for finding in check(text, language).findings] == []
+
+
 def test_types_of_the_events_beside_a_program_are_offered(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "orders.jsonl").write_text(

@@ -116,6 +116,10 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     expect(page.locator("[data-testid=plan] svg")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
     picture(page, "programs")
     # Words are completed: here the attributes of the type that the variable has.
+    get("new").click()
+    expect(page.locator(".cm-content")).to_contain_text("A AS a ; B AS b", timeout=PATIENCE)  # type: ignore[attr-defined]
+    page.goto(f"{base}/?path=fire/fire.ceql")  # type: ignore[attr-defined]
+    expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
     write(page, "SELECT * FROM S WHERE T AS a ; H AS b FILTER a[")
     page.keyboard.press("Control+Space")  # type: ignore[attr-defined]
     offered = page.locator(".cm-tooltip-autocomplete li")  # type: ignore[attr-defined]

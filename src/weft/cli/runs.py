@@ -53,7 +53,9 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
         **{key: f"{status.get(key, 0):,}" for key in ("triggers", "events", "matches", "late", "unreadable")},
     }
     last = status.get("last_trigger") or {}
-    lines |= {key.replace("_", " "): last.get(key) for key in ("seconds", "lag", "held", "behind", "state_bytes")}
+    lines |= {
+        key.replace("_", " "): last.get(key) for key in ("seconds", "lag", "held", "waiting", "behind", "state_bytes")
+    }
     lines["problem"] = status.get("problem")
     shown = {key: value for key, value in lines.items() if value not in (None, "")}
     for key, value in shown.items():
@@ -62,6 +64,10 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
         silence = own.get("silent_for")
         doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
         typer.echo(f"  {query}: {own['matches']:,} matches{doubt}")
+    for one in status.get("operators") or ():
+        typer.echo(
+            f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting"
+        )
     if entry.log.exists():
         for line in entry.log.read_text(encoding="utf-8", errors="replace").splitlines()[-log:] if log else ():
             typer.echo(f"| {''.join(char if char.isprintable() else ' ' for char in line)}")

@@ -34,6 +34,7 @@ body { background: #f6f8fa; color: #24292f; }
 .weft-picture [class^=weft-at-], .weft-picture [class^=weft-match-] { cursor: pointer; }
 .weft-chosen circle { stroke: #bf8700; stroke-width: 4; }
 .weft-chosen path { stroke: #bf8700; stroke-width: 3; }
+.q-btn-toggle .q-btn { padding: 4px 12px; }
 .q-table th { font-weight: 600; color: #57606a; }
 """
 

@@ -11,7 +11,14 @@ from weft.workbench.pages.frame import asked, button, card, frame, picture, tabl
 from weft.workbench.project import PROGRAM_ENDINGS
 from weft.workbench.service import Source, Workbench
 
-NEW = "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nWITHIN 10 EVENTS\n"
+NEW = {
+    "ceql": "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nFILTER a[x] = b[x]\nWITHIN 10 MINUTES\n",
+    "eql": "SOURCE A(x: int) RATE 10\nSOURCE B(x: int) RATE 5\n\nSELECT a.x\nFROM A a ; B b\nWHERE FILTER(a.x = b.x)\n",
+    "step": 'topology "new"\nexternal A(x: int) < "a.jsonl" [10.0]\nexternal B(x: int) < "b.jsonl" [5.0]\n\n'
+    "AB(A.x): A ;[A.x = B.x && dur < 600000] B\n",
+    "tesla": "define AB(x: int)\nfrom B(x = $x) as b and last A(x = $x) as a within 10 min from b\nwhere x = b.x\n",
+    "epn": "pattern AB sequence(A a, B b)\n  where a.x = b.x\n  context fixed 10 min\n",
+}  # what a new program says, by language
 
 
 def add(bench: Workbench) -> None:
@@ -31,7 +38,7 @@ class _Programs:
         files = await asked(self._bench.programs) or []
         first = path or (files[0].path if files else "")
         source = (await asked(self._bench.program, first)) if first else None
-        source = source or Source(NEW, "ceql")
+        source = source or Source(NEW["ceql"], "ceql")
         with ui.row().classes("w-full no-wrap items-start gap-4"):
             with card("Programs", "w-64 shrink-0"):
                 self._list([file.path for file in files], source.path)
@@ -40,6 +47,7 @@ class _Programs:
                     with ui.row().classes("w-full items-center gap-2"):
                         self.path = ui.input("file", value=source.path).props('dense outlined data-testid="path"')
                         self.path.classes("grow")
+                        button("New", self._new, "new", "outline")
                         button("Save", self._save, "save")
                         button("Try", self._try, "try", "outline")
                     self.editor = ProgramEditor(self._bench, source, self._plan)
@@ -64,6 +72,12 @@ class _Programs:
             self.plan.content = planned.svg
             self.plan_text.text = planned.text
             self.rewrites.text = "\n".join(planned.rewrites) or "no rule applies"
+
+    def _new(self) -> None:
+        """Begin a program in the language that is chosen."""
+        language = str(self.editor.language.value)
+        self.path.value = ""
+        self.editor.show(Source(NEW[language], language))
 
     async def _save(self) -> None:
         path = self.path.value.strip()

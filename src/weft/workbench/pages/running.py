@@ -45,7 +45,7 @@ class _Running:
             self.file.props('dense outlined label="events to replay" data-testid="run-events"')
             self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
             self.source = ui.input("source", placeholder="warehouse=incoming").classes("grow")
-            self.source.props('dense outlined data-testid="source" hint="NAME=FOLDER of the project"')
+            self.source.props('dense outlined data-testid="source" hint="NAME=FOLDER of the project, …"')
             self.name = ui.input("name", value="first").props('dense outlined data-testid="run-name"')
             button("Start", self._start, "start")
         self._switch()
@@ -73,8 +73,8 @@ class _Running:
             return
         started: RunInfo | None
         if self.where.value == SPARK:
-            name, _, folder = str(self.source.value or "").partition("=")
-            sources = {name: folder} if folder else {}
+            given = (part.strip().partition("=") for part in str(self.source.value or "").split(","))
+            sources = {name: folder for name, _, folder in given if folder}
             ui.notify("Spark is starting …", timeout=4000)
             started = await asked(self._bench.submit_to_spark, source, sources, self.name.value)
         else:

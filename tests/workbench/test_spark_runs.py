@@ -1,0 +1,48 @@
+"""From the workbench to Spark and back: a program is deployed, watched and stopped, in a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weft.workbench.service import Workbench
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATIENCE = 240.0  # seconds: machines may be busy
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+@pytest.mark.spark
+def test_a_program_is_deployed_on_spark_watched_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_RUNS", str(tmp_path / "runs"))
+    shutil.copytree(EXAMPLES / "fire", tmp_path / "project" / "fire")
+    incoming = tmp_path / "project" / "incoming"
+    incoming.mkdir()
+    shutil.copy(EXAMPLES / "fire" / "sensors.jsonl", incoming)
+    bench = Workbench(tmp_path / "project")
+    started = bench.submit_to_spark(bench.program("fire/fire.ceql"), {"warehouse": "incoming"}, "fire")
+    try:
+        assert (started.name, started.where, started.state) == ("fire", "spark", "running")
+        wait_for(lambda: bench.run("fire").info.summary.events == 9 or bench.run("fire").info.state != "running")
+        found = bench.run("fire")
+        assert found.info.state == "running", found.info.problem
+        assert sum(operator.received for operator in found.info.summary.operators) > 0
+        assert found.info.summary.waiting > 0
+        assert sum(lane.load for lane in found.info.summary.lanes) == pytest.approx(1.0)
+        assert [point.lag for point in found.history] == [0]
+        assert any("9 events" in line for line in found.log)
+        assert bench.funnels("fire") == {"fire": [("t1", 2), ("h1", 2), ("match", 2)]}
+        wait_for(lambda: bool(bench.cluster().executors))
+        assert bench.cluster().executors[0].cores > 0
+    finally:
+        assert bench.stop("fire").state == "ended"
