@@ -51,7 +51,7 @@ NEAR = {
         f"{PROPERTY}live_equals_meaning.py::test_composite_queries_that_share_operators",
     ),
     "plan/search": (f"{UNIT}dependencies.py", f"{LANGUAGES}golden_plans.py", f"{PROPERTY}blocks.py"),
-    "plan/spans": (f"{UNIT}graph_runs.py", f"{PROPERTY}composites_equal_meaning.py"),
+    "plan/spans": (f"{UNIT}lane_keys.py", f"{UNIT}graph_runs.py", f"{PROPERTY}composites_equal_meaning.py"),
     "plan/stored": (f"{UNIT}changes.py",),
     "plan/": (f"{UNIT}plans.py", f"{UNIT}lane_keys.py", f"{LANGUAGES}golden_plans.py"),
     "runtime/adapting": (f"{UNIT}measuring.py", f"{PROPERTY}adapting.py"),

@@ -37,12 +37,22 @@ def test_an_event_that_may_be_alone_needs_no_key(language: str, text: str) -> No
     [
         ("eql", "SELECT * FROM (A a ; B b) \\ C c WHERE FILTER(a.k = b.k), FILTER(a.k = c.k)"),
         ("step", STEP + "Q(*): A/a ;[a.k = b.k] B/b"),
+        ("step", STEP + "Q(*): (A/a +?[prev(a.k) = a.k && len < 3]) ;[a.k = b.k] B/b"),
+        ("eql", "SELECT * FROM A a+ ; B b WHERE FILTER(PREV(a.k) = a.k), FILTER(a.k = b.k)"),
         ("epn", "pattern Q all(A a, B b) where a.k = b.k"),
         ("tesla", "define Q(n: int) from A() and each B(k = A.k) within 5 from A where n = 1"),
     ],
 )
 def test_two_events_tied_by_an_equality_are_split_by_it(language: str, text: str) -> None:
     assert keys(text, language) == [(("k",),)]
+
+
+def test_rules_that_feed_each_other_are_split_by_a_key_that_goes_through_them() -> None:
+    text = """define Q(k: int, j: int) from A() and each B(k = A.k and j = A.j) within 5 from A where k = A.k, j = A.j
+    define R(k: int) from C() and last Q(k = C.k {more}) within 5 from C where k = C.k"""
+    assert keys(text.format(more="and j = C.j"), "tesla") == [(("j",),)]
+    assert keys(text.format(more=""), "tesla") == [(("k",),)]
+    assert keys(text.format(more="").replace("where k = A.k,", "where k = A.j,"), "tesla") == [()]
 
 
 @pytest.mark.parametrize("slot", ["a", "b"])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import weft
+from weft.kernels.joins import occurrences
+from weft.kernels.machine import tagged
 from weft.plan.graph import Graph, build_graph
 from weft.plan.graph_text import graph_lines
 from weft.plan.reuse import extended
 from weft.runtime.joins import run as joins_run
+from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.run import GraphRun
+from weft.runtime.machine.code import Code
+from weft.runtime.reading.order import read_events
 
 THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN {} msec"
 EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")
@@ -73,6 +79,26 @@ def test_what_depends_on_earlier_events_is_not_shared(pattern: str) -> None:
     whole = extended(graph, graph, 7)
     assert whole is not None
     assert {node.operator for node in whole.nodes if node.since is not None} <= {"Source", "Follow"}
+
+
+def test_a_new_query_may_ask_for_an_order_that_the_old_one_did_not() -> None:
+    running = weft.live(optimize=False)
+    running.deploy(f"{EXTERNALS} U(*): A/a | B/b", None, "step")
+    running.deploy(f"{EXTERNALS} Q(*): C/c ; (A/a | B/b)", None, "step")
+    found = told(running.push([event("C", 1), event("B", 5), event("A", 5), event("D", 9)]))
+    assert found == [("Q", (0, 1)), ("U", (1,)), ("U", (2,))]
+
+
+def test_rows_and_events_that_are_there_have_nothing_where_more_is_kept() -> None:
+    memory = Arena(["x"], Code())
+    (batch,) = read_events([event("A", 1, 5), event("A", 2, 6)], columns=("x", "y"))
+    numbers = np.arange(memory.add(batch, np.arange(2)), 2)
+    rows = memory.add_sources(numbers, 2)
+    memory.widen(["x", "y"], 1)
+    begins = memory.times(rows, occurrences.SLOTS)
+    assert [memory.slots[begin : begin + 3].tolist() for begin in begins] == [[0, 0, -1], [1, 1, -1]]
+    assert memory.values[: 2 * memory.width].reshape(2, -1)[:, 1].tolist() == [5, 6]
+    assert (memory.values[: 2 * memory.width].reshape(2, -1)[:, 2] == tagged.MISSING).all()
 
 
 def test_queries_with_nothing_in_common_run_apart() -> None:

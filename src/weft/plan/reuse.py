@@ -58,7 +58,7 @@ def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
     for number, (node, useful) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
         keeps_nothing = node.chain is None and isinstance(node.pattern, Source | Filter | Union)
         spans.append(least(*(spans[place] for place in node.inputs)) if keeps_nothing else useful)
-        if node.since is None and looks_ahead_only(node.pattern):
+        if looks_ahead_only(node.pattern):
             known.setdefault(repr(node.pattern), []).append((number, spans[-1]))
     return known
 
