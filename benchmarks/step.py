@@ -1,4 +1,4 @@
-"""Step's experiments: whole queries (7.6), each operator alone at its windows (7.3) and stabilisation (7.5).
+"""Step's experiments: whole queries (7.6), operators at their windows and in lanes (7.3), stabilisation (7.5).
 
 The baseline is PyArrow evaluating the conditions on single events, or comparing neighbours, on the same table;
 the whole engine runs from the Arrow table.
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from benchmarks.calls import calls, quotes, random_quotes
 from benchmarks.measure import Row, cpu_seconds, row
 from benchmarks.merging import stabilisation
+from benchmarks.step_lanes import parallel
 
 import weft
 
@@ -38,7 +39,8 @@ NEXT, CONJUNCTION, LENGTHS = (50, 500, 5000), (250, 2500, 25000), (10, 100)  # o
 def run(scale: float = 1.0) -> list[Row]:
     """All cases; `scale` multiplies the number of events."""
     count = max(1 << 14, int(1_000_000 * scale))
-    return [*_whole_queries(count), *_operators(count // 4), *stabilisation(count), *_sharing(count // 8)]
+    alone = [*_whole_queries(count), *_operators(count // 4), *stabilisation(count), *_sharing(count // 8)]
+    return [*alone, *parallel(count // 20)]
 
 
 def _rate(table: pa.Table, text: str, *, repeats: int = 3) -> float:

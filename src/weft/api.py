@@ -28,9 +28,10 @@ from weft.languages import LANGUAGES, compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
+from weft.plan.parallel.model import model_of
 from weft.plan.partitioning.choice import MANY_LANES
 from weft.runtime.events import Rejected
-from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.lanes.sharing import LaneCount, Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
@@ -159,7 +160,7 @@ def detect(
     delay: int | None = None,
     idle_after: float | None = None,
     strategy: str | None = None,
-    lanes: int | None = None,
+    lanes: LaneCount = None,
     threads: int | None = None,
     optimize: bool = True,
     statistics: Known = None,
@@ -179,9 +180,9 @@ def detect(
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
 
     `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
-    `lanes` into how many shares, `threads` how many of them this process works on at once. The program is rewritten
-    into its cheapest form by `statistics` (a `Statistics`, or a file of them) and the rates that it declares; with
-    `optimize=False` it runs as it was written. The matches are the same.
+    `lanes` into how many shares (`auto`: as the program's rates ask for), `threads` how many of them this process works
+    on at once. The program is rewritten into its cheapest form by `statistics` (a `Statistics`, or a file of them) and
+    the rates that it declares; with `optimize=False` it runs as it was written. The matches are the same.
 
     `budget` (a `Budget`, several, or such by the names of queries) says how much state, time and output it may take and
     what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
@@ -217,7 +218,7 @@ def count(
     delay: int | None = None,
     idle_after: float | None = None,
     strategy: str | None = None,
-    lanes: int | None = None,
+    lanes: LaneCount = None,
     threads: int | None = None,
     optimize: bool = True,
     statistics: Known = None,
@@ -270,16 +271,23 @@ def explain(
     optimize: bool = True,
     statistics: Known = None,
     strategy: str | None = None,
-    lanes: int | None = None,
+    lanes: LaneCount = None,
+    rates: bool = False,
+    model: str | None = None,
+    nodes: int | None = None,
 ) -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot.
 
-    The plan says how the work is shared out to so many `lanes` (8), by a `strategy` or by the best.
+    The plan says how the work is shared out to so many `lanes` (8), by a `strategy` or by the best; with `rates` how
+    many events and tasks each component has, by a `model` (of this machine, `step2012`, or a file); with `nodes` where
+    operators would run on so many machines, as NEXT places them.
     """
     if stage == "syntax":
         return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
-    sharing = strategy, Sharing(strategy, lanes).lanes or MANY_LANES
-    return stages.show(together(program), stage, format, choices(optimize, statistics), sharing)
+    whole, chosen = together(program), choices(optimize, statistics)
+    sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
+    shown = model_of(model) if rates or model else None
+    return stages.show(whole, stage, format, chosen, sharing, shown, nodes)
 
 
 def choices(optimize: bool = True, statistics: Known = None) -> Choices:

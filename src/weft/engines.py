@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from weft.algebra import meaning
+from weft.algebra.analysis.feeding import feeders
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
 from weft.connectors.files import ENDINGS, READERS
@@ -17,9 +19,14 @@ from weft.connectors.places import check_folders
 from weft.errors import UsageError, did_you_mean
 from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input
+from weft.optimizer.cost import Costs, known_of
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
+from weft.plan.parallel.model import model_of
+from weft.plan.parallel.tasks import lanes_for
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.here import gain_of
+from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Rejected
@@ -47,6 +54,7 @@ TICKS = "\0ticks"
 
 
 ALONE = Sharing()
+GAIN = 1.2  # how many times as fast threads must be expected to be, to be used unasked
 
 
 class Run(Protocol):
@@ -93,6 +101,7 @@ def start(
     `sharing`: how the work is shared out. `choices`: how the program is optimised. `showing`: the events of matches
     are kept for its results. `limits`: what it may take.
     """
+    sharing = counted(sharing, program, choices)
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
@@ -109,8 +118,8 @@ def start(
             raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        chosen = _shared_out(program, sharing.strategy or AUTO, choices, sharing.lanes or MANY_LANES)
-        return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.lanes)
+        chosen = _shared_out(program, sharing.strategy or AUTO, choices, sharing.number or MANY_LANES)
+        return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.number)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
     if engine == "meaning":
@@ -126,8 +135,29 @@ def start(
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if asked else ()
+    threads = sharing.threads_here
     guard = limits.guard(chosen.queries)
-    return LocalRun(chosen, source, lanes, sharing.threads_here, program, choices, guard)
+    settled = asked or threads == 1 or not limits.is_none
+    lanes_for = None if settled else partial(_lanes_that_pay, program, choices, threads)
+    return LocalRun(chosen, source, lanes, threads, program, choices, guard, lanes_for)
+
+
+def _lanes_that_pay(
+    program: Program, choices: Choices, threads: int, measured: Statistics
+) -> tuple[Plan, tuple[Lane, ...]] | None:
+    """Lanes for so many threads, where they can be expected to be faster than one thread."""
+    if choices.statistics is not None:
+        measured = measured.over(choices.statistics)
+    program = choices._replace(statistics=measured).applied(program)
+    if gain_of(program.queries, feeders(program.queries), Costs(known_of(program, measured)), threads) < GAIN:
+        return None
+    found = plan(program, strategy=AUTO, lanes=threads, statistics=measured)
+    return found, found.lanes_for(threads)
+
+
+def counted(sharing: Sharing, program: Program, choices: Choices) -> Sharing:
+    """The same with as many lanes as the program's rates ask for, where that is wanted."""
+    return sharing.counted(lambda: lanes_for(choices.applied(program), model_of(), choices.statistics))
 
 
 def _reads_fields(program: Program) -> bool:
@@ -176,6 +206,7 @@ def match_on_spark(
     from weft.runtime.spark.frames import match_files, match_frame
 
     check_input(options.get("schema") or frame, program, None, time, type)
+    options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     on_spark = match_frame if paths_of(frame) is None else match_files
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, choices.applied(program), time=time, type=type, **options)
@@ -194,6 +225,7 @@ def continuous(
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
     from weft.runtime.spark.run import ContinuousRun, RunOptions
 
+    options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
     written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
     check_folders(written, [uri.removeprefix("file://") for _, uri in sources])

@@ -14,10 +14,14 @@ from weft.algebra.text.program import to_text
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
+from weft.optimizer.cost import Costs, known_of
 from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
+from weft.plan.parallel.model import Model
+from weft.plan.parallel.tasks import rates_lines
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import sharing_lines
+from weft.plan.placement import placement_lines
 from weft.plan.planner import plan
 from weft.plan.text import plan_dot, plan_text, tables_text
 from weft.source import SourceText
@@ -32,15 +36,26 @@ Shared = tuple[str | None, int]
 
 @deep
 def show(
-    program: Program, stage: str, form: str, choices: Choices = DEFAULT, sharing: Shared = (None, MANY_LANES)
+    program: Program,
+    stage: str,
+    form: str,
+    choices: Choices = DEFAULT,
+    sharing: Shared = (None, MANY_LANES),
+    rates: Model | None = None,
+    nodes: int | None = None,
 ) -> str:
-    """The program at a stage, in a format; `sharing` is a strategy and a number of lanes."""
+    """The program at a stage, in a format; `sharing` is a strategy and a number of lanes, `rates` a model to show.
+
+    With `nodes` the plan says where operators would run on so many.
+    """
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
     if form not in FORMATS:
         raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
     if stage == "plan":
-        return _show_plan(program, form, choices, sharing)
+        return _show_plan(program, form, choices, sharing, rates, nodes)
+    if rates is not None or nodes is not None:
+        raise UsageError("rates and nodes are shown with the plan: use --stage plan")
     return _SHOW[stage](program, form, choices)
 
 
@@ -68,13 +83,20 @@ def _show_optimized(program: Program, form: str, choices: Choices) -> str:
     return _show_trees(found.program.queries, form)
 
 
-def _show_plan(program: Program, form: str, choices: Choices, sharing: Shared) -> str:
+def _show_plan(
+    program: Program, form: str, choices: Choices, sharing: Shared, rates: Model | None, nodes: int | None
+) -> str:
     optimized = choices.applied(program)
     chosen = plan(optimized, statistics=choices.statistics)
     if form == "dot":
         return plan_dot(chosen)
     if form == "text":
-        return plan_text(chosen, sharing_lines(optimized, sharing[0] or AUTO, sharing[1], choices.statistics))
+        shared = list(sharing_lines(optimized, sharing[0] or AUTO, sharing[1], choices.statistics))
+        if rates is not None:
+            shared += rates_lines(optimized, rates, choices.statistics)
+        if nodes is not None:
+            shared += placement_lines(optimized, Costs(known_of(optimized, choices.statistics)), nodes)
+        return plan_text(chosen, shared)
     return json.dumps(to_json(chosen), indent=2)
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.harness import some
 from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_strategies_equal_meaning import REFUSED, bounded, eased_program
+from tests.property.test_strategies_equal_meaning import DEALT, REFUSED, bounded, eased_program
 from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_in, reasons_in
 from tests.spark.test_streaming import outcome, read_stream, write_files
 from tests.strategies_composite import composite_streams
@@ -24,6 +24,7 @@ import weft
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.partitioning import by_slice
+from weft.runtime.automaton import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,8 +86,9 @@ def test_shares_of_matches_in_batch_and_stream() -> None:
         program = weft.compile(f"SELECT * WHERE {pattern} {condition} WITHIN 6 MILLISECONDS")
         return program, [{**event, "ts": at // 2, "k": "u"} for at, event in enumerate(events)]
 
-    counted = check(st.tuples(patterns, conditions, streams).map(case), ("rank", "match"))
-    assert min(counted["rank"], counted["match"]) > 0
+    with patch.object(dealt, "BLOCK", 3):
+        counted = check(st.tuples(patterns, conditions, streams).map(case), ("rank", "match", *DEALT))
+    assert min(counted[strategy] for strategy in ("rank", "match", *DEALT)) > 0
 
 
 def test_mixed_programs_in_batch_and_stream() -> None:

@@ -138,7 +138,7 @@ def test_families_are_placed_by_what_they_cost() -> None:
     text = f'topology "t" {EXTERNALS} {queries}'
     placed = plan(weft.compile(text, language="step"), strategy="query").lanes[0].split
     assert isinstance(placed, ByQuery)
-    assert sorted(map(sorted, placed.placed(2))) == [[0, 1], [2, 3]]
+    assert sorted(placed.dealt((0, 1, 2, 3), 2)) == [(0, 1), (2, 3)]
     assert len(placed.dealt((0, 1, 2, 3), 9)) <= 4
 
 
@@ -159,3 +159,37 @@ def test_what_is_wrong_with_a_request_is_said() -> None:
         weft.detect([], "SELECT * WHERE A", lanes=0)
     with pytest.raises(UsageError, match="engine='local'"):
         weft.detect([], "SELECT * WHERE A", engine="meaning", lanes=2)
+
+
+def test_a_family_that_is_too_heavy_is_cut() -> None:
+    rules = "define X() from B() as b and last A() as a within 9 from b; " + "; ".join(
+        f"define Y{type_}() from {type_}() as t and each X() as x within 20 from t" for type_ in "ABC"
+    )
+    program = weft.compile(rules + ";", language="tesla")
+    chosen = plan(program, strategy="query")
+    lanes = chosen.lanes_for(3)
+    assert sorted(lane.queries for lane in lanes) == [(0, 1), (0, 2), (0, 3)]
+    assert [lane.mute for lane in lanes] == [frozenset(), {0}, {0}]
+    assert [lane.queries for lane in chosen.lanes_for(1)] == [(0, 1, 2, 3)]
+    events = [event("ABC"[n * n % 7 % 3], n) for n in range(60)]
+    found = list(weft.detect(events, program, strategy="query", lanes=3))
+    assert found == list(weft.detect(events, program, engine="meaning"))
+    assert {match.query for match in found} == {"X", "YA", "YB", "YC"}
+    counts = weft.count(events, program, strategy="query", lanes=3)
+    assert counts == weft.count(events, program, engine="meaning")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE (A AS a ; B AS b)+ FILTER a[x] < b[x] WITHIN 9 MILLISECONDS",
+        "SELECT * WHERE A AS a ; (B AS b OR C AS b) FILTER a[x] < b[x] WITHIN 9 MILLISECONDS",
+        "SELECT * WHERE A AS a ; A AS b FILTER a[x] < b[x] WITHIN 9 MILLISECONDS",
+        "SELECT * WHERE A AS a ; B AS b FILTER a[x] < b[x] WITHIN 9 EVENTS",
+        "SELECT * WHERE A AS a : B AS b FILTER a[x] < b[x] WITHIN 9 MILLISECONDS",
+    ],
+)
+def test_maximal_matches_are_for_flat_patterns(text: str) -> None:
+    program = weft.compile(text)
+    assert "not every choice" in refusal(program, "match:mcee")
+    assert plan(program, strategy="match:es").lanes[0].split.strategy == "match"

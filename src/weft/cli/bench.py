@@ -24,6 +24,8 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
     nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: share the rules over so many threads.")] = None,
+    strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None,
+    lanes: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only so many lanes.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
 ) -> None:
     """Run benchmarks; each ratio is against a baseline measured in the same run.
@@ -35,6 +37,8 @@ def bench(
         weft bench core --scale 0.1 --json
 
         weft bench next --nodes
+
+        weft bench scale --strategy slice --lanes 8
     """
     found = discover(Path(folder))
     for name in names or ():
@@ -44,9 +48,8 @@ def bench(
     for name in names or list(found):
         typer.echo(f"running {name} …", err=True)
         work = _load(found[name]).run
-        fresh = [
-            {"benchmark": name, **row} for row in work(scale, **_accepted(name, work, nodes=nodes, threads=threads))
-        ]
+        given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes)
+        fresh = [{"benchmark": name, **row} for row in work(scale, **given)]
         rows += fresh
         if as_json:
             for row in fresh:

@@ -29,6 +29,11 @@ def explain(
     statistics: options.StatisticsFile = None,
     strategy: options.Strategy = None,
     lanes: options.Lanes = None,
+    rates: Annotated[bool, typer.Option("--rates", help="Show rates and tasks of each component.")] = False,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="By which tasks are told: `step2012`, or a file.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Place operators on so many nodes, as NEXT does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what becomes of a program.
@@ -42,6 +47,8 @@ def explain(
 
         weft explain fire.ceql --stage plan --lanes 4
 
+        weft explain spikes.step --rates
+
     `optimized` shows every rewrite with the cost before and after it, what was left as written and why, and where
     each rate is from:
 
@@ -53,4 +60,5 @@ def explain(
     compiled, _ = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
     form = "json" if as_json else output_format
     how: dict[str, Any] = {"optimize": optimize, "statistics": statistics, "strategy": strategy, "lanes": lanes}
+    how |= {"rates": rates, "model": model, "nodes": nodes}
     typer.echo(explain_program(compiled, stage=stage, format=form, **how))

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from weft import engines, inputs
 from weft.algebra.query import Program
-from weft.api import PROGRAM_SUFFIXES, together
+from weft.api import PROGRAM_SUFFIXES, choices, together
 from weft.cli import options
 from weft.cli.render import compile_all, compiling_told, progress, show_stats, write_rejects
 from weft.connectors.files import find_files, write_matches, write_to_sinks
@@ -131,9 +131,9 @@ def match(
     output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
     check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
-    sharing = Sharing(strategy, lanes, threads)
+    how: dict[str, Any] = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
     limits = options.limits_of(budget, None if shed is None else Shed(share=shed))
-    run = engines.start(given, program, engine, **names, sharing=sharing, showing=output.typed, limits=limits)
+    run = engines.start(given, program, engine, **names, **how, showing=output.typed, limits=limits)
     compiled = clock.perf_counter() - started
     with compiling_told(), progress("matching", lambda: run.counters, shown=show_progress and not output.is_progress):
         output.write(run)

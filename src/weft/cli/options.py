@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
@@ -37,7 +38,23 @@ Strategy = Annotated[
         "--strategy", metavar="NAME", help="How work is shared out: key, slice, replicate, query, rank, match or one."
     ),
 ]
-Lanes = Annotated[int | None, typer.Option("--lanes", min=1, metavar="N", help="Into how many shares work is split.")]
+
+
+def lane_count(text: str) -> LaneCount:
+    """A number of lanes, or `auto`."""
+    if text == "auto":
+        return "auto"
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise typer.BadParameter("it is a number, at least 1, or `auto`")
+    return int(text)
+
+
+Lanes = Annotated[
+    Any,  # LaneCount, which the command line's library has no kind for
+    typer.Option(
+        "--lanes", parser=lane_count, metavar="N", help="Into how many shares work is split; `auto`: as rates ask for."
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="N", help="How many lanes work at once in this process.")
 ]

@@ -156,9 +156,9 @@ class Plan:
         lanes: list[Lane] = []
         for group in self.lanes:
             dealt = group.split.dealt(group.queries, wanted)
-            for share, queries in enumerate(dealt):
+            for share, (queries, mute) in enumerate(zip(dealt, group.split.muted(dealt), strict=True)):
                 types = group.types if queries == group.queries else self.types_of(queries)
-                lanes.append(Lane(len(lanes), queries, group.split, share, len(dealt), types))
+                lanes.append(Lane(len(lanes), queries, group.split, share, len(dealt), types, mute))
         return tuple(lanes)
 
     def types_of(self, numbers: Collection[int]) -> frozenset[str] | None:

@@ -6,12 +6,13 @@ node has to do already. With reuse, an operator that runs somewhere is not place
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, CompositeQuery, Source
+from weft.algebra.query import Program
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.cost import Costs
 
@@ -31,6 +32,7 @@ class Placement:
     policy: Policy
     costs: Costs
     node_of: list[int] = field(default_factory=list)
+    operators: list[Composite] = field(default_factory=list)
     loads: list[float] = field(default_factory=list)
     _known: dict[str, int] = field(default_factory=dict)  # numbers of operators by canonical pattern
 
@@ -55,6 +57,7 @@ class Placement:
         self._load(node, self.costs.profile(pattern).work, inputs)
         number = len(self.node_of)
         self.node_of.append(node)
+        self.operators.append(pattern)
         if text:
             self._known[text] = number
         return number
@@ -83,3 +86,17 @@ def place(patterns: Iterable[Composite], costs: Costs, nodes: int, policy: Polic
     for pattern in patterns:
         placement.deploy(pattern)
     return placement
+
+
+def placement_lines(program: Program, costs: Costs, nodes: int, policy: Policy = "reuse") -> Iterator[str]:
+    """Where the operators of a program's composite queries would run, for people."""
+    patterns = [query.pattern for query in program.queries if isinstance(query, CompositeQuery)]
+    found = place(patterns, costs, nodes, policy)
+    yield f"  nodes     {len(found.operators)} operators on {nodes} nodes, each where it adds least"
+    for node, load in enumerate(found.loads):
+        own = [operator for operator, at in zip(found.operators, found.node_of, strict=True) if at == node]
+        names = [f"{type(operator).__name__} of {', '.join(operator.variables)}" for operator in own]
+        yield f"            {node}: load {load:,.1f}" + (f"; {'; '.join(names)}" if names else "")
+    others = [query.name for query in program.queries if not isinstance(query, CompositeQuery)]
+    if others:
+        yield f"            {', '.join(others)}: no operators to place one by one"

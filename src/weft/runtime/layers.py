@@ -79,6 +79,7 @@ class LayerRun:
         for kind, run, numbers in runs_of(layer, self._keys, lane):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
         self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
+        self.mute = frozenset[int]() if lane is None else lane.mute
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
         self.clock = EARLIEST  # further events end then or later
         self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
@@ -249,7 +250,8 @@ class LayerRun:
 
     def _must_tell(self, kind: str) -> bool:
         """Whether it is not enough to count the matches of a run."""
-        return any(number in self._readers or number in self.silent for number in self.numbers[kind])
+        hidden = self.silent | self.mute
+        return any(number in self._readers or number in hidden for number in self.numbers[kind])
 
     def _told(self, kind: str, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
         """Matches in input positions; others see them as events."""
@@ -263,10 +265,20 @@ class LayerRun:
                 if number in numbers:
                     rows = self._rows(kind, batch, numbers.index(number))
                     self._define(number, batch.take(rows), told.take(rows), readers)
-            if self.silent and told.codes is not None:
-                heard = np.array([number not in self.silent for number in numbers])
-                told = told.take(np.flatnonzero(heard[told.codes]))
-            yield told
+            heard = self._heard(kind, told)
+            if heard is not None:
+                yield heard
+
+    def _heard(self, kind: str, told: MatchBatch) -> MatchBatch | None:
+        """Of some matches those that are told here, and not in another layer or lane."""
+        numbers, hidden = self.numbers[kind], self.silent | self.mute
+        if not hidden:
+            return told
+        if told.codes is not None:
+            heard = np.array([number not in hidden for number in numbers])
+            return told.take(np.flatnonzero(heard[told.codes]))
+        names = {query.name for query, number in zip(self.runs[kind].queries, numbers, strict=True) if number in hidden}
+        return None if told.query in names else told
 
     def _rows(self, kind: str, found: MatchBatch, place: int) -> Int64s:
         """The matches of a query."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -16,13 +17,14 @@ from weft.optimizer.pipeline import AS_WRITTEN, Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
-from weft.runtime.adapting import Adapting
+from weft.runtime.adapting import ENOUGH, Adapting
 from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.lanes.crew import Crew
 from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
+from weft.runtime.measuring import Measure
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.kept import KeptEvents
@@ -30,8 +32,11 @@ from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.threads import ALONE, Threads
 from weft.runtime.writing.match_rows import Finish, to_record_batches
+from weft.statistics import Statistics
 
 ROUND = 1 << 21  # events that lanes share out at a time
+MANY = 1 << 17  # events from which on it is asked whether lanes pay
+LanesFor = Callable[[Statistics], tuple[Plan, tuple[Lane, ...]] | None]
 
 
 class Events(Protocol):
@@ -54,6 +59,7 @@ class LocalRun:
     """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes.
 
     `written` is the program as it was before it was optimised by the `choices`: one matcher may change its form.
+    `lanes_for` says whether a long input is better shared out, by statistics of its first events.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class LocalRun:
         written: Program | None = None,
         choices: Choices = AS_WRITTEN,
         guard: Guard | None = None,
+        lanes_for: LanesFor | None = None,
     ) -> None:
         self.counters: dict[str, int] = {}
         self._watch = Stopwatch()
@@ -74,6 +81,7 @@ class LocalRun:
         self._lanes = tuple(lanes)
         self._threads = threads
         self._written, self._choices = written, choices
+        self._lanes_for = lanes_for
         self._adapting: Adapting | None = None
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
@@ -92,11 +100,12 @@ class LocalRun:
 
     def rows(self, finish: Finish | None = None) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA, or what is made of them."""
+        batches = self._looked_at()
         matcher, keys = self._matcher(), EventKeys(self._source.reading.key)
         threads = Threads(self._threads) if self._lanes else ALONE
         held: list[MatchBatch] = []
         found = 0
-        for batch in self._watch.around("read", self._batches()):
+        for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
             batch = self._guard.events(batch)
             self._kept.add(batch)
@@ -130,9 +139,32 @@ class LocalRun:
             self._adapting.watch(self._written, range(len(self._written.queries)))
         return matcher
 
-    def _batches(self) -> Iterator[EventBatch]:
+    def _looked_at(self) -> Iterable[EventBatch]:
+        """The events; the first ones decide whether there are lanes, if that was left open and there are many."""
+        if self._lanes_for is None or self._source.safe is not None:
+            return self._source
+        events, first, count = iter(self._source), list[EventBatch](), 0
+        while count < MANY and (batch := next(events, None)) is not None:
+            first.append(batch)
+            count += len(batch)
+        if count >= MANY:
+            found = self._lanes_for(self._measured(first))
+            if found is not None:
+                self._plan, self._lanes = found
+        self._lanes_for = None
+        return chain(first, events)
+
+    def _measured(self, batches: Iterable[EventBatch]) -> Statistics:
+        measure, left = Measure(self._plan.program), ENOUGH
+        for batch in batches:
+            if left > 0:
+                measure.look(blocks.slice(batch, 0, min(left, len(batch))))
+                left -= len(batch)
+        return measure.statistics()
+
+    def _batches(self, source: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """The events; for lanes many at a time, so that each has something to do."""
-        batches = rounds(self._source, ROUND) if self._lanes and self._source.safe is None else iter(self._source)
+        batches = rounds(source, ROUND) if self._lanes and self._source.safe is None else iter(source)
         for batch in batches:
             if self._adapting is not None:
                 self._adapting.look(batch)
@@ -147,7 +179,10 @@ class LocalRun:
         if self._source.longest is not None:
             matcher.expect(self._source.longest)
         changing = self._adapting is not None and self._adapting.is_changing
-        if len(batch) and len(self._order) == 1 and not self._lanes and not changing:
+        if isinstance(matcher, Crew):
+            for some, time in matcher.waves(batch):
+                yield list(self._guard.matches(iter(some))), _until(matcher, time)
+        elif len(batch) and len(self._order) == 1 and not changing:
             for piece in self._guard.matches(matcher.push(batch)):
                 yield [piece], _until(matcher, int(piece.ends[-1]))
             yield [], _until(matcher, int(batch.ends[-1]))
@@ -160,9 +195,10 @@ class LocalRun:
 
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
+        batches = self._looked_at()
         matcher = self._matcher()
         totals = Counter(dict.fromkeys(self._order, 0))
-        for batch in self._watch.around("read", self._batches()):
+        for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
             batch = self._guard.events(batch)
             if self._source.longest is not None:

@@ -166,6 +166,11 @@ class Matcher:
         return min([time, *(self._layer_of[number].certain(number) for number in feeders)])
 
     @property
+    def tells_several(self) -> bool:
+        """Whether there are matches of more than one query, which come one query after the other."""
+        return sum(len(layer.told) for layer in self.layers) > 1
+
+    @property
     def looks_back(self) -> bool:
         """Whether it matters how long events are: they may open partitions that ended before they came."""
         return any(isinstance(run, SituationRun) and run.looks_back for run in self.runs)

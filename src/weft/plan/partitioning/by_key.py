@@ -11,10 +11,16 @@ from weft.plan.partitioning.splits import Family, Key, Refused, Split, Strategy
 
 @dataclass(frozen=True)
 class ByKey(Split):
-    """An event goes to the lane of its key; one without the key to none. Every lane tells all that it finds."""
+    """An event goes to the lane of its key; one without the key to none. Every lane tells all that it finds.
+
+    Keys, known by their hashes, have the lanes in which they are `placed`, and others a bucket; the first `own` lanes
+    have no bucket. Which keys are so heavy is known when events have come.
+    """
 
     strategy: ClassVar[Strategy] = "key"
     key: Key
+    own: int = 0
+    placed: tuple[tuple[int, int], ...] = ()
 
 
 def by_key(family: Family) -> ByKey | Refused:

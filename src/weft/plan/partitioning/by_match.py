@@ -10,20 +10,32 @@ from typing import ClassVar
 
 from weft.algebra.query import Consume
 from weft.plan.partitioning.by_rank import listing
+from weft.plan.partitioning.dealing import DEALINGS, Dealing, is_flat
 from weft.plan.partitioning.splits import Family, Refused, Split, Strategy
 
 BLOCK = 1000  # candidates that are dealt at once
+_WAYS: dict[Dealing, str] = {
+    "round robin": f"blocks of {BLOCK} candidates by turns",
+    "two choices": f"blocks of {BLOCK} candidates, each to the less loaded of two lanes",
+    "exact search": f"blocks of {BLOCK} candidates, each to the least loaded lane",
+    "maximal": "candidates by how many events of each variable they have",
+}
 
 
 @dataclass(frozen=True)
 class ByMatch(Split):
-    """An event goes to all lanes; candidates, which are matches but for the conditions, are dealt out by turns."""
+    """An event goes to all lanes; candidates, which are matches but for the conditions, are dealt out in blocks.
+
+    As maximal matches have them (DCORE 4.2), they are dealt out by configurations instead: how many events there are
+    of each run of one variable. All candidates of one configuration are one lane's.
+    """
 
     strategy: ClassVar[Strategy] = "match"
     copies: ClassVar[bool] = True
+    dealing: Dealing = "round robin"
 
 
-def by_match(family: Family) -> ByMatch | Refused:
+def by_match(family: Family, dealing: str = "rr") -> ByMatch | Refused:
     """Candidates, where there are conditions over several events to test."""
     lists = listing(family)
     if isinstance(lists, Refused):
@@ -33,4 +45,10 @@ def by_match(family: Family) -> ByMatch | Refused:
         return Refused(f"{query.name} has no condition over several events to test")
     if query.consume is not Consume.NONE:
         return Refused(f"{query.name} consumes its matches, and a lane does not know whether others keep one")
-    return ByMatch(f"by match: blocks of {BLOCK} candidates by turns")
+    way = DEALINGS[dealing]
+    if way == "maximal" and not is_flat(query):
+        return Refused(
+            f"{query.name} is no sequence of events and of repeated events with different neighbours and a window of "
+            "time, so that not every choice of a maximal match's events is a match"
+        )
+    return ByMatch(f"by match: {_WAYS[way]}", way)

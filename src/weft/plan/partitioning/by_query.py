@@ -2,52 +2,107 @@
 
 A lane is a node of NEXT's, and a family goes where it adds least: the rates of types that the lane does not read yet,
 the work of operators that it does not run yet, and what the lane has to do already. So families with operators in
-common come together, and one operator runs in two lanes where together they would be too much for one.
+common come together, and one operator runs in two lanes where together they would be too much for one. A family that
+is too much for a lane is cut where its queries feed each other: those that feed then run in several lanes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from weft.optimizer.cost import Costs
 from weft.plan.partitioning.splits import Family, Split, Strategy
 from weft.plan.partitioning.work import Work, total_of, work_of
 
+TOO_HEAVY = 1.5  # times its fair share: then a family is cut
+MOST_CUT = 200  # queries of a family of which it is found out where they can be cut
+
+
+class Part(NamedTuple):
+    """Queries that can run without the others of the program, by number, and what they cost."""
+
+    queries: tuple[int, ...]
+    work: Work
+
 
 @dataclass(frozen=True)
 class ByQuery(Split):
-    """Families with what they cost. Each lane has all events that its queries read, and tells all that it finds."""
+    """Families, each as one part and as the parts that it can be cut into.
+
+    Each lane has all events that its queries read, and tells all that it finds, but for queries that it runs for the
+    sake of those that they feed, and that a lane before it tells.
+    """
 
     strategy: ClassVar[Strategy] = "query"
     copies: ClassVar[bool] = True
-    families: tuple[tuple[int, ...], ...]
-    works: tuple[Work, ...]
+    families: tuple[Part, ...]
+    cuts: tuple[tuple[Part, ...], ...]
 
     def __hash__(self) -> int:
-        return hash(self.families)
+        return hash(tuple(family.queries for family in self.families))
 
     def dealt(self, queries: tuple[int, ...], wanted: int) -> list[tuple[int, ...]]:
         """The queries of each lane; lanes without any are left out."""
-        lanes = [[self.families[place] for place in own] for own in self.placed(wanted)]
-        return [tuple(sorted(number for family in lane for number in family)) for lane in lanes if lane]
+        lanes = [{number for part in own for number in part.queries} for own in self.placed(wanted)]
+        return [tuple(sorted(lane)) for lane in lanes if lane]
 
-    def placed(self, lanes: int) -> list[list[int]]:
-        """The places of the families of each lane: the heaviest first, each where it adds least."""
-        held: list[list[int]] = [[] for _ in range(lanes)]
-        order = sorted(range(len(self.works)), key=lambda place: (-self.works[place].total, place))
-        for place in order:
-            adding = [self._added(place, own) for own in held]
-            held[adding.index(min(adding))].append(place)
+    def muted(self, dealt: Sequence[tuple[int, ...]]) -> list[frozenset[int]]:
+        """What a lane before it tells already."""
+        return [frozenset(own) & frozenset().union(*dealt[:place]) for place, own in enumerate(dealt)]
+
+    def placed(self, lanes: int) -> list[list[Part]]:
+        """The parts of each lane: the heaviest first, each where it adds least."""
+        held: list[list[Part]] = [[] for _ in range(lanes)]
+        there = [Work() for _ in range(lanes)]
+        totals = [0.0] * lanes
+        for part in sorted(self.parts(lanes), key=lambda part: (-part.work.total, part.queries)):
+            joint = [total + part.work.beyond(own) for total, own in zip(totals, there, strict=True)]
+            lane = joint.index(min(joint))
+            held[lane].append(part)
+            there[lane].add(part.work)
+            totals[lane] = joint[lane]
         return held
 
-    def _added(self, place: int, own: list[int]) -> float:
-        """What a family costs on a lane: what it brings, and all that is there."""
-        there = [self.works[other] for other in own]
-        return total_of([*there, self.works[place]])
+    def parts(self, lanes: int) -> list[Part]:
+        """What is placed: families, and the parts of those that are too much for one of so many lanes."""
+        fair = total_of(family.work for family in self.families) / lanes
+        return [
+            part
+            for family, cut in zip(self.families, self.cuts, strict=True)
+            for part in (cut if family.work.total > TOO_HEAVY * fair else (family,))
+        ]
 
 
 def by_query(families: list[Family], costs: Costs) -> ByQuery:
-    """A placement is always possible; it gains nothing for one family."""
-    works = tuple(work_of(family, costs) for family in families)
-    return ByQuery("families of queries placed on lanes", tuple(family.numbers for family in families), works)
+    """A placement is always possible; it gains nothing for one family that cannot be cut."""
+    whole = tuple(Part(family.numbers, work_of(family, costs)) for family in families)
+    cuts = tuple(tuple(_parts(family, costs)) for family in families)
+    return ByQuery("families of queries placed on lanes", whole, cuts)
+
+
+def _parts(family: Family, costs: Costs) -> list[Part]:
+    """The queries that feed no others, each with all that feed it, directly or not."""
+    if len(family.queries) == 1 or len(family.queries) > MOST_CUT:
+        return [Part(family.numbers, work_of(family, costs))]
+    fed_by = dict(zip(family.numbers, family.fed_by, strict=True))
+    needed = {frozenset(_needed(number, fed_by)) for number in family.numbers}
+    largest = [own for own in needed if not any(own < other for other in needed)]
+    return [_part(family, numbers, costs) for numbers in sorted(map(sorted, largest))]
+
+
+def _needed(number: int, fed_by: dict[int, tuple[int, ...]]) -> set[int]:
+    """A query and all that feed it."""
+    found, waiting = {number}, [number]
+    while waiting:
+        makers = set(fed_by[waiting.pop()]) - found
+        found |= makers
+        waiting += makers
+    return found
+
+
+def _part(family: Family, numbers: list[int], costs: Costs) -> Part:
+    places = [place for place, number in enumerate(family.numbers) if number in numbers]
+    queries, fed_by = (tuple(family.queries[at] for at in places), tuple(family.fed_by[at] for at in places))
+    return Part(tuple(numbers), work_of(Family(tuple(numbers), queries, fed_by), costs))

@@ -15,6 +15,7 @@ from weft.plan.partitioning.by_match import by_match
 from weft.plan.partitioning.by_query import ByQuery, by_query
 from weft.plan.partitioning.by_rank import by_rank
 from weft.plan.partitioning.by_slice import by_slice, joined
+from weft.plan.partitioning.dealing import DEALINGS
 from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.one import One, one
 from weft.plan.partitioning.replicated import replicated
@@ -47,14 +48,14 @@ def share_out(
 
     Without a strategy they are split by key, or not at all; `auto` is the one with which lanes have least to do.
     """
-    if strategy not in (None, AUTO, *STRATEGIES):
+    if strategy not in (None, AUTO, *STRATEGIES, *(f"match:{dealing}" for dealing in DEALINGS)):
         raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(str(strategy), (*STRATEGIES, AUTO))}")
     families = families_of(queries, fed_by)
     match strategy:
         case None:
             chosen = [(family, _by_default(family)) for family in families]
         case "auto":
-            chosen = _best(families, costs(), lanes)
+            chosen = best_of(families, costs(), lanes)
         case "query":
             placed = by_query(families, costs())
             chosen = [(family, placed) for family in families]
@@ -67,7 +68,7 @@ def share_out(
     return tuple(_lanes(split, sorted(numbers), queries, fed_by) for (split, _), numbers in found.items())
 
 
-def _best(families: Sequence[Family], costs: Costs, lanes: int) -> list[tuple[Family, Split]]:
+def best_of(families: Sequence[Family], costs: Costs, lanes: int) -> list[tuple[Family, Split]]:
     """For each family the way with which lanes have least to do; those that stay whole are placed beside each other.
 
     So are those that all lanes would have to copy events for, if there are enough of them to give every lane one.
@@ -113,7 +114,8 @@ def _by_default(family: Family) -> Split:
 
 
 def _as_asked(family: Family, strategy: str) -> Split:
-    split = SPLITS[strategy](family)
+    name, _, dealing = strategy.partition(":")
+    split = by_match(family, dealing) if dealing else SPLITS[name](family)
     if isinstance(split, Refused):
         raise UsageError(f"the strategy {strategy!r} is not possible for {family.names}: {split.reason}")
     return split

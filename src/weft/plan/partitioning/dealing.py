@@ -12,41 +12,45 @@ from math import sqrt
 from random import Random
 from typing import Literal
 
-from weft.algebra.patterns import Bind, Event, Pattern, Repeat, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Repeat, Where
 from weft.algebra.patterns import Sequence as Follows
 from weft.algebra.query import Query
 
-Dealing = Literal["round robin", "two choices", "exact search"]
+Dealing = Literal["round robin", "two choices", "exact search", "maximal"]
+DEALINGS: dict[str, Dealing] = {"rr": "round robin", "potc": "two choices", "es": "exact search", "mcee": "maximal"}
 Groups = tuple[tuple[int, ...], ...]  # positions of a match, by runs of one variable
 
 
 @dataclass
 class Dealer:
-    """Deals out candidates one after the other. A load is the sum of the sizes that a worker was dealt."""
+    """Deals out candidates one after the other. A load is the sum of the sizes that a worker was dealt.
+
+    What it does next follows from `loads` and `dealt` alone.
+    """
 
     workers: int
     dealing: Dealing = "round robin"
     seed: int = 0
+    dealt: int = 0
     loads: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
         self.loads = [0.0] * self.workers
-        self._dealt = 0
-        self._random = Random(self.seed)
 
     def deal(self, size: float = 1.0) -> int:
         """The worker that has the next candidate."""
         worker = self._choice()
-        self._dealt += 1
+        self.dealt += 1
         self.loads[worker] += size
         return worker
 
     def _choice(self) -> int:
         if self.dealing == "round robin":
-            return self._dealt % self.workers
+            return self.dealt % self.workers
         some: Iterable[int] = range(self.workers)
         if self.dealing == "two choices":
-            some = [self._random.randrange(self.workers) for _ in range(2)]
+            dice = Random(self.seed * 1_000_003 + self.dealt)
+            some = [dice.randrange(self.workers) for _ in range(2)]
         return min(some, key=lambda worker: (self.loads[worker], worker))
 
 
@@ -78,6 +82,8 @@ def _parts(pattern: Pattern) -> Iterator[Pattern]:
         case Follows(left, right):
             yield from _parts(left)
             yield from _parts(right)
+        case Where(pattern=inner) | Correlate(pattern=inner):  # conditions over several events are tested on candidates
+            yield from _parts(inner)
         case _:
             yield pattern
 

@@ -49,6 +49,8 @@ def load_of(split: Split, family: Family, work: Work, lanes: int) -> float:
             return reading - own + (total - (reading - own)) / lanes
         case "rank":
             return total + output / lanes + reading * COPIED * (lanes > 1)
+        case "match":  # every lane lists the candidates; what testing them takes is not known
+            return total + output + reading * COPIED * (lanes > 1)
     return total + output
 
 

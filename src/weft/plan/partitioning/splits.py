@@ -6,6 +6,7 @@ its matches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -58,6 +59,10 @@ class Split(Node):
         """The queries of each lane, when so many lanes are wanted: all of them, as a rule."""
         return [queries] * self.lanes(wanted)
 
+    def muted(self, dealt: Sequence[tuple[int, ...]]) -> list[frozenset[int]]:
+        """The queries of each lane whose matches another lane tells: none, as a rule."""
+        return [frozenset()] * len(dealt)
+
     def rewritten(self, query: AnyQuery) -> AnyQuery:
         """The query as lanes run it."""
         return query
@@ -74,7 +79,8 @@ class Refused:
 class Lane(Node):
     """Lane `share` of `shares` of some queries; `id` is a number of its own among all lanes of a plan.
 
-    Of the input it is given events of `types` (None: of all), as far as its split does not give them to others.
+    Of the input it is given events of `types` (None: of all), as far as its split does not give them to others. What
+    the queries in `mute` find is seen by others here, and told by another lane.
     """
 
     id: int
@@ -83,3 +89,4 @@ class Lane(Node):
     share: int
     shares: int
     types: frozenset[str] | None = None
+    mute: frozenset[int] = frozenset()

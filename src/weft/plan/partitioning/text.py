@@ -9,11 +9,11 @@ from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import Program
 from weft.optimizer.cost import Costs, known_of
 from weft.plan.operators import Lanes
-from weft.plan.partitioning.by_query import ByQuery
-from weft.plan.partitioning.choice import CHOSEN, SPLITS, families_of, share_out
+from weft.plan.partitioning.by_query import ByQuery, by_query
+from weft.plan.partitioning.choice import SPLITS, families_of, share_out
 from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.one import one
-from weft.plan.partitioning.splits import Family, Refused
+from weft.plan.partitioning.splits import STRATEGIES, Family, Refused
 from weft.plan.partitioning.work import total_of, work_of
 from weft.statistics import Statistics
 
@@ -58,8 +58,8 @@ def _loads(group: Lanes, families: Sequence[Family], costs: Costs, lanes: int) -
     works = [work_of(family, costs) for family in families]
     if isinstance(group.split, ByQuery):
         split = group.split
-        held = [total_of(split.works[place] for place in own) for own in split.placed(lanes) if own]
-        whole = total_of(split.works)
+        held = [total_of(part.work for part in own) for own in split.placed(lanes) if own]
+        whole = total_of(family.work for family in split.families)
         return f"load of {len(held)} lanes: " + ", ".join(f"{load / whole:.2f}" for load in sorted(held, reverse=True))
     count = group.split.lanes(lanes)
     load = sum(load_of(group.split, family, work, count) for family, work in zip(families, works, strict=True))
@@ -69,15 +69,28 @@ def _loads(group: Lanes, families: Sequence[Family], costs: Costs, lanes: int) -
 
 def _others(group: Lanes, family: Family, costs: Costs, lanes: int) -> str:
     """The strategies that were not taken, with the load of their lanes or the reason against them."""
-    work = work_of(family, costs)
-    whole = load_of(one(family), family, work, 1)
-    told = []
-    for strategy in CHOSEN:
+    told: list[tuple[list[str], str]] = []  # strategies, and a load or what stands against them
+    for strategy in STRATEGIES:
         if strategy in (group.split.strategy, "one"):
             continue
-        split = SPLITS[strategy](family)
-        if isinstance(split, Refused):
-            told.append(f"no {strategy} ({split.reason})")
+        words = _load_text(strategy, family, costs, lanes)
+        if told and told[-1][1] == words and words.startswith("("):
+            told[-1][0].append(strategy)
         else:
-            told.append(f"{strategy} {load_of(split, family, work, lanes) / whole:.2f}")
-    return "; ".join(told)
+            told.append(([strategy], words))
+    no = {True: "no ", False: ""}
+    return "; ".join(f"{no[words.startswith('(')]}{', '.join(names)} {words}" for names, words in told)
+
+
+def _load_text(strategy: str, family: Family, costs: Costs, lanes: int) -> str:
+    """The load of the busiest lane as a part of all work, or in brackets the reason why there are no such lanes."""
+    if strategy == "query":
+        placed = by_query([family], costs)
+        if len(placed.parts(lanes)) < 2:
+            return "(nothing to place apart)" if len(family.queries) < 2 else "(its queries all need each other)"
+        loads = [total_of(part.work for part in own) for own in placed.placed(lanes)]
+        return f"{max(loads) / total_of(part.work for part in placed.families):.2f}"
+    split, work = SPLITS[strategy](family), work_of(family, costs)
+    if isinstance(split, Refused):
+        return f"({split.reason})"
+    return f"{load_of(split, family, work, lanes) / load_of(one(family), family, work, 1):.2f}"

@@ -29,6 +29,16 @@ class Work:
         """All of it: each event is looked at once, besides."""
         return sum(self.operators.values()) + sum(self.sources.values())
 
+    def add(self, other: Work) -> None:
+        """Do something more in the same place: an operator, and a type that is read, counts once."""
+        self.operators.update(other.operators)
+        self.sources.update(other.sources)
+
+    def beyond(self, there: Work) -> float:
+        """What it adds where something is done already."""
+        pairs = (self.operators, there.operators), (self.sources, there.sources)
+        return sum(cost for own, known in pairs for name, cost in own.items() if name not in known)
+
 
 def work_of(family: Family, costs: Costs) -> Work:
     """What the queries of a family cost together."""
@@ -60,9 +70,7 @@ def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
 
 def total_of(works: Iterable[Work]) -> float:
     """What all of it costs in one place: an operator, and a type that is read, counts once."""
-    operators: dict[str, float] = {}
-    sources: dict[str, float] = {}
+    whole = Work()
     for work in works:
-        operators |= work.operators
-        sources |= work.sources
-    return Work(operators, sources).total
+        whole.add(work)
+    return whole.total

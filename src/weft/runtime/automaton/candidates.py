@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.refine import refine
-from weft.plan.partitioning.by_match import BLOCK
+from weft.plan.partitioning.dealing import Dealer
 from weft.runtime.automaton.conditions import ConditionTables
+from weft.runtime.automaton.dealt import Hand
 from weft.runtime.automaton.found import Found, empty_output
 from weft.runtime.automaton.selection import taken
 from weft.runtime.automaton.shares import RankShare
@@ -23,10 +24,10 @@ _ROW = "candidates/"
 class Candidates:
     """Tests the candidates of one lane; what conditions read of past events is kept here."""
 
-    def __init__(self, conditions: ConditionTables, share: int, shares: int) -> None:
+    def __init__(self, conditions: ConditionTables, share: int, dealer: Dealer) -> None:
         self._conditions = conditions
-        self._share, self._shares = share, shares
-        self._filled = 0  # candidates dealt so far
+        self._share = share
+        self._hand = Hand(dealer)
         self._positions = np.empty(0, np.int64)
         self._values = np.empty(0, np.int64)
         self._room = 64
@@ -44,9 +45,7 @@ class Candidates:
     def refined(self, pieces: Iterator[Found]) -> Iterator[Found]:
         """The candidates of this lane's blocks that satisfy the conditions."""
         for piece in pieces:
-            numbers = self._filled + np.arange(len(piece.events))
-            self._filled += len(piece.events)
-            own = np.flatnonzero(numbers // BLOCK % self._shares == self._share)
+            own = np.flatnonzero(self._hand.dealt(piece) == self._share)
             if len(own):
                 mine = piece if len(own) == len(piece.events) else taken(piece, own)
                 kept = np.flatnonzero(self._tested(mine))
@@ -91,13 +90,13 @@ class Candidates:
 
     def pages(self) -> dict[str, bytes]:
         """As pages of the state."""
-        filled = np.array([self._filled], np.int64)
-        parts = {"filled": filled, "positions": self._positions, "values": self._values}
-        return {_ROW + name: part.tobytes() for name, part in parts.items()}
+        parts = {"positions": self._positions, "values": self._values}
+        hand = {_ROW + "hand": self._hand.page()}
+        return hand | {_ROW + name: part.tobytes() for name, part in parts.items()}
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
-        filled, self._positions, self._values = (
-            np.frombuffer(pages[_ROW + name], np.int64).copy() for name in ("filled", "positions", "values")
+        self._positions, self._values = (
+            np.frombuffer(pages[_ROW + name], np.int64).copy() for name in ("positions", "values")
         )
-        self._filled = int(filled[0])
+        self._hand.load(pages[_ROW + "hand"])

@@ -15,6 +15,7 @@ from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp
 from weft.plan.partitioning.by_match import ByMatch
 from weft.plan.partitioning.by_rank import ByRank
+from weft.plan.partitioning.dealing import Dealer
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.candidates import Candidates
@@ -58,7 +59,7 @@ class QueryRun:
         self.run = AutomatonRun(query, op.automaton, share, tests=not isinstance(split, ByMatch))
         self.candidates: Candidates | None = None
         if lane is not None and isinstance(split, ByMatch):
-            self.candidates = Candidates(self.run.conditions, lane.share, lane.shares)
+            self.candidates = Candidates(self.run.conditions, lane.share, Dealer(lane.shares, split.dealing, seed=1))
         self._counts = lane is None or lane.share == 0 or not isinstance(split, ByRank | ByMatch)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)

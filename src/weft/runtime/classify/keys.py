@@ -8,7 +8,7 @@ two different keys are confused is about a million million times 2**20 / 2**96, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
 
@@ -143,8 +143,15 @@ class KeyCoder:
         return coder
 
 
-def lane_of(batch: EventBatch, partition: Partition, lanes: int) -> Slots:
-    """Which of so many lanes each event belongs to by its key; -1 without one.
+def lane_of(
+    batch: EventBatch, partition: Partition, lanes: int, own: int = 0, placed: Sequence[tuple[int, int]] = ()
+) -> Slots:
+    """Which of so many lanes each event belongs to by its key; -1 without one. For `own` and `placed` see `ByKey`."""
+    return lanes_of(*lane_hashes(batch, partition), lanes, own, placed)
+
+
+def lane_hashes(batch: EventBatch, partition: Partition) -> tuple[Has, Hashes]:
+    """Whether each event has a key, and a hash that decides about its lane.
 
     Numbers with the same whole part share a lane: an event that a rule defines may hand a key on as a whole number,
     or as a float, and must stay in the lane of the events it is made of.
@@ -152,8 +159,17 @@ def lane_of(batch: EventBatch, partition: Partition, lanes: int) -> Slots:
     names = {name for part in partition for name in part}
     coarse = {name: _cut_off(column) for name, column in batch.columns.items() if name in names}
     has, first, _ = key_hashes(replace(batch, columns=coarse), partition)
-    found = np.empty(len(batch), np.int32)
-    hashing.lanes_of_hashes(has, first, lanes, found)
+    return has, first
+
+
+def lanes_of(has: Has, first: Hashes, lanes: int, own: int, placed: Sequence[tuple[int, int]]) -> Slots:
+    """The lane of each hash: the one that it is placed in, or a bucket behind the first `own` lanes; -1 without one."""
+    found = np.empty(len(has), np.int32)
+    hashing.lanes_of_hashes(has, first, lanes - own, found)
+    if own:
+        found[found >= 0] += own
+    for key, lane in placed:
+        found[(first == np.uint64(key)) & (has != 0)] = lane
     return found
 
 

@@ -17,11 +17,17 @@ from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.lanes.heavy import suited
 from weft.runtime.lanes.routing import shares
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
+from weft.runtime.running import EARLIEST
 
 PUSHED = 65536  # events given to the kernels at a time
+WAVE = 1 << 20  # matches of a lane that are found before others are waited for
+AHEAD = 1 << 22  # matches of a lane that may wait for those of others
+
+Given = TypeVar("Given")
 Out = TypeVar("Out")
 
 
@@ -36,24 +42,32 @@ class Crew:
         self._pool: ThreadPoolExecutor | None = None
 
     def gather(self, batch: EventBatch) -> None:
-        """Make the matchers, if there are none yet: the first events say how long slices are."""
+        """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
         if not self.members:
-            self.lanes = tuple(_sized(lane, batch) for lane in self.lanes)
+            self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
             self.members = [Matcher(self._plan, lane) for lane in self.lanes]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that a batch makes certain, lane by lane."""
+        return (match for found, _ in self.waves(batch) for match in found)
+
+    def waves(self, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
+        """The same some at a time, lane by lane, and a time: those that end before it are complete with them.
+
+        A lane that is far ahead of others waits, so that there may be more matches than fit into memory.
+        """
         if not len(batch):
             return
         self.gather(batch)
         time = int(batch.ends[-1])
-
-        def work(member: Matcher, own: EventBatch) -> list[MatchBatch]:
-            found = [match for piece in pieces(own) for match in member.push(piece)]
-            return [*found, *member.advance(time)]  # a lane that sees no event knows how far time has come, too
-
-        for found in self._each(work, list(shares(batch, self.lanes))):
-            yield from found
+        given = zip(self.members, shares(batch, self.lanes), strict=True)
+        flows = [Flow(member, own, time) for member, own in given]
+        bound = EARLIEST
+        while not all(flow.is_done for flow in flows):
+            at_work = [flow for flow in flows if not flow.is_done and (flow.end <= bound or flow.ahead < AHEAD)]
+            self._work(Flow.pull, at_work)
+            bound = min((flow.end for flow in flows if not flow.is_done), default=time)
+            yield [match for flow in flows for match in flow.taken(bound)], bound
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
@@ -70,7 +84,8 @@ class Crew:
                 totals.update(found.counts)
             return totals
 
-        return dict(sum(self._each(work, list(shares(batch, self.lanes))), Counter[str]()))
+        given = list(zip(self.members, shares(batch, self.lanes), strict=True))
+        return dict(sum(self._work(lambda pair: work(*pair), given), Counter[str]()))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
@@ -78,19 +93,19 @@ class Crew:
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
-        found = self._each(lambda member, _: member.finish(), [None] * len(self.members))
+        found = self._work(Matcher.finish, self.members)
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
         return [match for own in found for match in own]
 
-    def _each(self, work: Callable[..., Out], given: Sequence[object]) -> list[Out]:
-        """What comes out of each lane's work, in lanes' order."""
-        if self._threads == 1:
-            return [work(member, own) for member, own in zip(self.members, given, strict=True)]
+    def _work(self, work: Callable[[Given], Out], given: Sequence[Given]) -> list[Out]:
+        """What comes out of the work of several lanes, in their order."""
+        if self._threads == 1 or len(given) == 1:
+            return list(map(work, given))
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, "weft-lane")
-        return list(self._pool.map(work, self.members, given))
+        return list(self._pool.map(work, given))
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
@@ -124,6 +139,48 @@ class Crew:
         for member in self.members:
             totals.update(member.counters)
         return dict(totals)
+
+
+class Flow:
+    """The matches of one lane that a batch makes certain, as they are wanted. Those of one query come by their ends."""
+
+    def __init__(self, member: Matcher, own: EventBatch, time: int) -> None:
+        self.is_done = False
+        self.end = EARLIEST  # further ones end then or later, while there may be some
+        self._found = self._all(member, own, time)
+        self._most = None if member.tells_several else WAVE
+        self._fresh: list[MatchBatch] = []
+        self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
+
+    @staticmethod
+    def _all(member: Matcher, own: EventBatch, time: int) -> Iterator[MatchBatch]:
+        for piece in pieces(own):
+            yield from member.push(piece)
+        yield from member.advance(time)  # a lane that sees no event knows how far time has come, too
+
+    def pull(self) -> None:
+        """Find some more."""
+        left = self._most
+        for batch in self._found:
+            self._fresh.append(batch)
+            if left is not None and len(batch):
+                self.end = max(self.end, int(batch.ends[-1]))
+                left -= len(batch)
+                if left <= 0:
+                    return
+        self.is_done = True
+
+    def taken(self, bound: int) -> list[MatchBatch]:
+        """What was found since it was asked last; those that end before the bound may go out."""
+        fresh, self._fresh = self._fresh, []
+        self._waiting += [(int(batch.ends[-1]), len(batch)) for batch in fresh if len(batch)]
+        self._waiting = [(end, count) for end, count in self._waiting if end >= bound]
+        return fresh
+
+    @property
+    def ahead(self) -> int:
+        """How many matches wait for those of other lanes."""
+        return sum(count for _, count in self._waiting)
 
 
 def _sized(lane: Lane, batch: EventBatch) -> Lane:

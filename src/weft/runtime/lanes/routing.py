@@ -33,8 +33,8 @@ def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
 def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch]:
     """The events of all lanes of one split."""
     match split:
-        case ByKey(key=key):
-            yield from _split(events, lane_of(events, key, count), count)
+        case ByKey(key=key, own=own, placed=placed):
+            yield from _split(events, lane_of(events, key, count, own, placed), count)
         case BySlice(unit="time"):
             yield from (_chosen(events, seen(events.ends, split, share, count)) for share in range(count))
         case Replicated():

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from weft.errors import UsageError
+
+LaneCount = int | Literal["auto"] | None  # `auto`: as many as the program's rates ask for
 
 THREADS = "WEFT_THREADS"  # how many threads are used where nothing else is said
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """`strategy`: one of STRATEGIES. `lanes`: how many. `threads`: how many lanes work at once in this process."""
+    """`strategy`: one of STRATEGIES. `lanes`: how many, or `auto`. `threads`: how many work at once in this process."""
 
     strategy: str | None = None
-    lanes: int | None = None
+    lanes: LaneCount = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.lanes is not None and self.lanes < 1:
+        if isinstance(self.lanes, str) and self.lanes != "auto":
+            raise UsageError(f"`lanes` is a number, or 'auto', not {self.lanes!r}")
+        if isinstance(self.lanes, int) and self.lanes < 1:
             raise UsageError(f"there must be at least one lane, not {self.lanes}")
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"there must be at least one thread, not {self.threads}")
@@ -29,10 +35,20 @@ class Sharing:
         """Whether anything is said."""
         return self.strategy is not None or self.lanes is not None or self.threads is not None
 
+    def counted(self, automatic: Callable[[], int]) -> Sharing:
+        """The same with a number of lanes where it was left to the rates."""
+        return replace(self, lanes=automatic()) if self.lanes == "auto" else self
+
+    @property
+    def number(self) -> int | None:
+        """How many lanes there are to be, if it is said; `counted` knows what `auto` is."""
+        assert not isinstance(self.lanes, str)
+        return self.lanes
+
     @property
     def lanes_here(self) -> int:
         """How many lanes there are in this process."""
-        return self.lanes or self.threads_here
+        return self.number or self.threads_here
 
     @property
     def threads_here(self) -> int:

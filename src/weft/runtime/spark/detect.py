@@ -26,7 +26,7 @@ from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema, spark_columns
 from weft.runtime.spark.failures import own_error
 from weft.runtime.spark.file_schema import schema_of_files
-from weft.runtime.spark.files import Files, file_runs
+from weft.runtime.spark.files import Files, file_runs, suited_to, suited_to_files
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
@@ -107,7 +107,7 @@ class SparkRun:
 
     def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
         session = self._session()
-        job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
+        job = self._suited(job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape))
         try:
             output = match_lanes(self._runs(session, job), job, counting=counting).toArrow()
         except PythonException as error:
@@ -115,6 +115,15 @@ class SparkRun:
         output = output.cast(output_schema(shape))
         self._note(output, "event" if shape is None else "rejected")
         return job, output
+
+    def _suited(self, job: Job) -> Job:
+        """The job with lanes for heavy keys, as the first events show them; a frame would be computed twice for it."""
+        if isinstance(self._events, DataFrame):
+            return job
+        if isinstance(self._events, Files):
+            return suited_to_files(job, self._events)
+        first = next(self._chunks(job.reading.time_unit), None)
+        return job if first is None else suited_to(job, first[1])
 
     def _runs(self, session: SparkSession, job: Job) -> DataFrame:
         if isinstance(self._events, Files):

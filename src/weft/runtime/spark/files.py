@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 
@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import InputError
+from weft.runtime import blocks
 from weft.runtime.events import STREAM
+from weft.runtime.lanes.heavy import suited
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import with_defaults
@@ -55,6 +57,23 @@ def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     count = max(1, len(tasks))
     work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
     return mapped(session.range(0, count, 1, count), work, RUN_DDL)
+
+
+def suited_to_files(job: Job, files: Files) -> Job:
+    """The job with lanes for heavy keys, as the first events of the first file show them."""
+    for path, form, defaults in files.paths if job.has_keys else ():
+        for piece in pieces_of(path, form, job.reading, defaults):
+            for chunk in read(piece, files.readers, job):
+                return suited_to(job, chunk)
+    return job
+
+
+def suited_to(job: Job, chunk: Chunk) -> Job:
+    """The job with lanes for heavy keys, as a chunk of the input shows them."""
+    if not job.has_keys:
+        return job
+    events = EventSource(partial(_only, chunk), job.reading)
+    return replace(job, lanes=suited(job.lanes, blocks.concat(list(events))))
 
 
 def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str]) -> list[Piece]:

@@ -18,7 +18,7 @@ from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.file_schema import schema_of_files
-from weft.runtime.spark.files import Files, file_runs
+from weft.runtime.spark.files import Files, file_runs, suited_to_files
 from weft.runtime.spark.job import job_of
 from weft.runtime.spark.noticing import noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
@@ -136,6 +136,7 @@ def match_files(
         lanes or cores(session),
         shape=shape,
     )
+    job = suited_to_files(job, files)
     output = noticed(match_lanes(file_runs(session, files, job), job), program, rejects=rejects, of_frame=False)
     return _counted(output, shape, None, rejects=rejects, rows=rows)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weft.plan.operators import Plan
+from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
@@ -46,6 +47,11 @@ class Job:
     def finds(self) -> tuple[object, ...]:
         """What the state of a lane is for: queries, and what ids are made of."""
         return self.plan.queries, self.reading.key
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether keys are shared out to several lanes."""
+        return any(isinstance(lane.split, ByKey) and lane.shares > 1 for lane in self.lanes)
 
     def lane_named(self, lane_id: int) -> Lane:
         """The lane that Spark knows by this id."""

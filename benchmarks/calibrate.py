@@ -1,0 +1,163 @@
+"""Constants of the rate and parallelism model (Step, chapter 6) for this machine: each kind of component alone.
+
+Lanes run one after the other, and the busiest one says which rate so many tasks take; to these points the forms of the
+document are fitted, and the law of replication behind them; the one that is nearest is kept. The model is written to
+the cache folder, where `--lanes auto` and `weft explain --rates` find it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.measure import Row, cpu_seconds, row
+from benchmarks.scale import STEP, LaneWork, work_per_lane
+
+import weft
+from weft.plan.parallel.model import ONE_TASK, USUAL_WINDOW, Form, Model, model_file
+from weft.plan.parallel.rates import Kind
+from weft.plan.planner import plan
+from weft.runtime.lanes.routing import shares
+from weft.runtime.reading.order import read_events
+
+LANES = (1, 2, 4, 8, 16)
+WINDOWS = (100, 1000, 5000)
+KEYED = "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 400 EVENTS"
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """A kind of component, a program that is almost nothing else, and the strategy that shares it out."""
+
+    kind: Kind
+    strategy: str
+    text: str
+    language: str = "step"
+
+
+CASES = (
+    Kinds("exception", "replicate", STEP + "Q(*): !B/b[b.x > 2000] ; A/a"),
+    Kinds("conjunction", "replicate", STEP + "Q(*): A/a ,[dur < 250 && a.x > b.x + 900] B/b"),
+    Kinds("greedy next", "replicate", STEP + f"Q(*): A/a ;[dur < {USUAL_WINDOW} && a.x < b.x] B/b"),
+    Kinds("any next", "replicate", STEP + "Q(*): A/a ;?[dur < 100 && a.x > b.x + 950] B/b"),
+    Kinds("any iteration", "replicate", STEP + "Q(*): A/a +?[dur < 10 && prev(a.x) > a.x + 700 && len < 5]"),
+    Kinds("automaton", "slice", "SELECT * WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 100 EVENTS", "ceql"),
+    Kinds("situation", "slice", "pattern P sequence(A a, B b) where a.x = b.x context fixed 100", "epn"),
+    Kinds("rules", "slice", "define X() from A() as a and each B(x > a.x + 990) as b within 100 from a", "tesla"),
+)
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """Measure, fit, write the model, and say what it is; `scale` multiplies the number of events."""
+    events = _events(max(4_000, int(100_000 * scale)))
+    fitted = {case.kind: _fitted(case, events) for case in CASES}
+    forms: dict[Kind, Form] = {kind: form for kind, (form, _) in fitted.items()}
+    forms["greedy next"] = _with_windows(forms["greedy next"], events)
+    dealt, copied = _sending(events)
+    forms["source"] = _straight(1 / dealt)
+    forms["projection"] = _straight(_projected(events))
+    forms["greedy iteration"] = ONE_TASK
+    fits = {kind: error for kind, (_, error) in fitted.items()}
+    made = datetime.now(UTC).strftime("%Y-%m-%d")
+    model = Model("calibrated", forms, dealt / copied, cores=os.cpu_count() or 1, date=made, fits=fits)
+    model.write(model_file())
+    rows = [
+        row(f"{kind}, {form.shape}", form.one_task_takes(1.0) / 1e6, "M events/s for one task", *_error(kind, fits))
+        for kind, form in forms.items()
+        if kind != "greedy iteration"
+    ]
+    return [*rows, row("an event dealt, against one copied", model.ratio, "times")]
+
+
+def _error(kind: str, fits: dict[Kind, float]) -> tuple[str, float | None, str]:
+    known = {str(name): error for name, error in fits.items()}
+    return ("points, off by", known[kind], "< 0.3") if kind in known else ("", None, "")
+
+
+def _events(count: int) -> pa.Table:
+    dice = np.random.default_rng(5)
+    types = np.array(["A", "B"])[dice.integers(0, 2, count)]
+    numbers = {"x": dice.integers(0, 1000, count), "k": dice.integers(0, 1000, count)}
+    return pa.table({"type": types, "ts": np.arange(count), **numbers})
+
+
+def _fitted(case: Kinds, events: pa.Table) -> tuple[Form, float]:
+    """The form that is nearest to what was measured, and how far it is from the points."""
+    chosen = plan(weft.compile(case.text, language=case.language), strategy=case.strategy)
+    work_per_lane(chosen, events.slice(0, 2_000), 2)
+    seconds = [_busiest(lambda lanes=lanes: work_per_lane(chosen, events, lanes)) for lanes in LANES]
+    rates = [len(events) / busy for busy in seconds]
+    found = [_linear(rates), _exponential(rates)]
+    if case.strategy == "replicate":
+        found.append(_replication(seconds, events))
+    off = [(_off(form, rates), place) for place, form in enumerate(found)]
+    error, place = min(off)
+    return replace(found[place], capacity=rates[0]), error
+
+
+def _busiest(work: Callable[[], list[LaneWork]]) -> float:
+    return max(min(max(lane.seconds for lane in work()) for _ in range(2)), 1e-6)
+
+
+def _linear(rates: Sequence[float]) -> Form:
+    a, b = np.polyfit(rates, LANES, 1)
+    return Form("linear", max(float(a), 1e-12), float(b))
+
+
+def _exponential(rates: Sequence[float]) -> Form:
+    b, a = np.polyfit(rates, np.log(LANES), 1)
+    return Form("exponential", math.exp(a), max(float(b), 1e-12))
+
+
+def _replication(seconds: Sequence[float], events: pa.Table) -> Form:
+    """Half of the events go to all lanes, half are shared out."""
+    half, span = len(events) / 2, len(events) / 1e3
+    known = np.array([[half + half / lanes, half * half / lanes / span] for lanes in LANES])
+    a, b = np.linalg.lstsq(known, np.array(seconds), rcond=None)[0]
+    return Form("replication", max(float(a), 1e-12), max(float(b), 0.0))
+
+
+def _off(form: Form, rates: Sequence[float]) -> float:
+    """How far the numbers of tasks are from those that were measured: the mean, as a part of them."""
+    told = [form.tasks(rate, 1.0, replicated=rate / 2 if form.shape == "replication" else 0.0) for rate in rates]
+    return float(np.mean([min(abs(one - lanes) / lanes, 9.0) for one, lanes in zip(told, LANES, strict=True)]))
+
+
+def _with_windows(form: Form, events: pa.Table) -> Form:
+    """What a larger window costs: a straight line through seconds per event."""
+    costs = []
+    for window in WINDOWS:
+        program = weft.compile(STEP + f"Q(*): A/a ;[dur < {window} && a.x < b.x] B/b", language="step")
+        costs.append(cpu_seconds(lambda program=program: weft.count(events, program), repeats=2) / len(events))
+    wa, wb = np.polyfit(WINDOWS, costs, 1)
+    return replace(form, wa=max(float(wa), 0.0), wb=max(float(wb), 1e-12))
+
+
+def _sending(events: pa.Table) -> tuple[float, float]:
+    """Seconds to deal an event to one of eight lanes, and to give a copy to each of them, by lane."""
+    found = []
+    for strategy, text, language in (("key", KEYED, "ceql"), ("replicate", CASES[2].text, "step")):
+        chosen = plan(weft.compile(text, language=language), strategy=strategy)
+        (batch, *_) = read_events(events, columns=chosen.columns)
+        lanes = chosen.lanes_for(8)
+        found.append(cpu_seconds(lambda b=batch, own=lanes: list(shares(b, own))) / len(batch))
+    return found[0], max(found[1] / 8, 1e-12)
+
+
+def _projected(events: pa.Table) -> float:
+    """How many matches a second become rows."""
+    program = weft.compile(STEP + "Q(*): A/a | B/b", language="step")
+    start = time.process_time()
+    rows = sum(len(rows) for rows in weft.detect(events, program)._run.rows())
+    return rows / max(time.process_time() - start, 1e-6)
+
+
+def _straight(rate: float) -> Form:
+    """So many a second for each task."""
+    return Form("linear", 1 / rate, 0.0, rate)

@@ -1,0 +1,67 @@
+"""Step's parallel curves (7.3 to 7.4): each operator by replication, the work of each lane measured by itself.
+
+Effective throughput counts an event once, however many lanes have a copy; total throughput counts every copy. Time is
+that of the busiest lane. For two lanes the time of two threads on the wall stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.measure import Row, row
+from benchmarks.scale import work_per_lane
+from benchmarks.threads import on_the_wall
+
+import weft
+from weft.plan.planner import plan
+from weft.runtime import blocks
+from weft.runtime.reading.order import read_events
+
+LANES = (1, 2, 4, 8, 16)
+HEAD = 'topology "t" external A(x: int) < "A" [1.0] external B(x: int) < "B" [1.0] '
+CASES = (
+    ("greedy next, window 100", "A/a ;[dur < 100 && a.x > b.x + 900] B/b", 1.0, "log-like"),
+    ("greedy next, window 1000", "A/a ;[dur < 1000 && a.x > b.x + 990] B/b", 1.0, "log-like, slower"),
+    ("any next, window 50", "A/a ;?[dur < 50 && a.x > b.x + 900] B/b", 1.0, "log-like"),
+    ("any next, window 100", "A/a ;?[dur < 100 && a.x > b.x + 900] B/b", 1.0, "slower than window 50"),
+    ("exception", "!B/b[b.x > 2000] ; A/a", 1.0, "linear"),
+    ("conjunction, window 250", "A/a ,[dur < 250 && a.x > b.x + 900] B/b", 1.0, "log-like, then falling"),
+    ("any iteration, length < 5", "A/a +?[dur < 10 && prev(a.x) > a.x + 700 && len < 5]", 1.0, "flat"),
+    ("replication 1:1", "A/a ;?[dur < 100 && a.x > b.x + 950] B/b", 1.0, "total linear, effective log-like"),
+    ("replication 1:4", "A/a ;?[dur < 100 && a.x > b.x + 950] B/b", 4.0, "both nearly linear"),
+)
+
+
+def parallel(count: int) -> Iterator[Row]:
+    """A row for each operator and number of lanes."""
+    for name, pattern, ratio, shape in CASES:
+        yield from _curve(name, pattern, ratio, shape, count)
+
+
+def _curve(name: str, pattern: str, ratio: float, shape: str, count: int) -> Iterator[Row]:
+    head = HEAD.replace('"A" [1.0]', f'"A" [{ratio}]')
+    chosen = plan(weft.compile(f"{head}Q(*): {pattern}", language="step"), strategy="replicate")
+    table = _events(count, ratio)
+    work_per_lane(chosen, table.slice(0, 2_000), 2)
+    alone = 0.0
+    for lanes in LANES:
+        found = work_per_lane(chosen, table, lanes)
+        busiest = max(max(lane.seconds for lane in found), 1e-6)
+        effective, copies = count / busiest, sum(lane.events for lane in found) / busiest
+        alone = alone or effective
+        case = f"{name}, {lanes} lanes, total {copies / 1e6:.3g} M/s"
+        expected = shape if lanes == LANES[-1] else ""
+        yield row(case, effective / 1e6, "M events/s, effective", "one lane", effective / alone, expected)
+    batch = blocks.concat(list(read_events(table, columns=chosen.columns)))
+    first, rest = blocks.slice(batch, 0, 2_000), blocks.slice(batch, 2_000, len(batch) - 2_000)
+    one, two = (min(on_the_wall(chosen, threads, first, rest) for _ in range(2)) for threads in (1, 2))
+    yield row(f"{name}, two threads", count / two / 1e6, "M events/s on the wall", "one thread", one / two)
+
+
+def _events(count: int, ratio: float) -> pa.Table:
+    """Events one tick apart, so many A for each B."""
+    dice = np.random.default_rng(11)
+    kinds = np.where(dice.random(count) < ratio / (1 + ratio), "A", "B")
+    return pa.table({"type": kinds, "ts": np.arange(count), "x": dice.integers(0, 1000, count)})
