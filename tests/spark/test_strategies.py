@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -133,3 +134,13 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     found = outcome(frame, tmp_path, availableNow=True)
     last = max(int(event["ts"]) for event in EVENTS)
     assert sorted(row.id for row in found) == sorted(match.id for match in wanted if match.end < last)
+
+
+@pytest.mark.spark
+def test_heavy_keys_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    program = weft.compile("SELECT * WHERE A AS a ; B AS b PARTITION BY [x] WITHIN 8 MILLISECONDS")
+    events = [{**event, "x": 1 if at % 3 else at} for at, event in enumerate(EVENTS)]
+    wanted = list(weft.detect(events, program, engine="meaning"))
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
+    for source in (events, iter(events), tmp_path / "events.jsonl"):
+        assert list(weft.detect(source, program, engine="spark", strategy="key", lanes=3)) == wanted

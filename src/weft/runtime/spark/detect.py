@@ -107,34 +107,32 @@ class SparkRun:
 
     def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
         session = self._session()
-        job = self._suited(job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape))
+        job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
         try:
-            output = match_lanes(self._runs(session, job), job, counting=counting).toArrow()
+            output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
         except PythonException as error:
             raise own_error(error) from None
         output = output.cast(output_schema(shape))
         self._note(output, "event" if shape is None else "rejected")
         return job, output
 
-    def _suited(self, job: Job) -> Job:
-        """The job with lanes for heavy keys, as the first events show them; a frame would be computed twice for it."""
-        if isinstance(self._events, DataFrame):
-            return job
-        if isinstance(self._events, Files):
-            return suited_to_files(job, self._events)
-        first = next(self._chunks(job.reading.time_unit), None)
-        return job if first is None else suited_to(job, first[1])
+    def _runs(self, session: SparkSession, job: Job) -> tuple[DataFrame, Job]:
+        """The runs of the input; the job has lanes for heavy keys then, as the first events show them.
 
-    def _runs(self, session: SparkSession, job: Job) -> DataFrame:
+        A frame would be computed twice for that.
+        """
         if isinstance(self._events, Files):
-            return file_runs(session, self._events, job)
+            job = suited_to_files(job, self._events)
+            return file_runs(session, self._events, job), job
         if isinstance(self._events, DataFrame):
             if self._events.isStreaming:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
-            return run_frame(self._events, job)
-        chunks = enumerate(self._chunks(job.reading.time_unit))
-        runs = [pack_chunk(_source(chunk, job), Place(source, part, 0), job) for part, (source, chunk) in chunks]
-        return session.createDataFrame(pa.Table.from_batches(runs, RUN_SCHEMA))
+            return run_frame(self._events, job), job
+        chunks = list(self._chunks(job.reading.time_unit))
+        job = suited_to(job, chunks[0][1]) if chunks else job
+        places = [Place(source, part, 0) for part, (source, _) in enumerate(chunks)]
+        runs = [pack_chunk(_source(chunk, job), at, job) for at, (_, chunk) in zip(places, chunks, strict=True)]
+        return session.createDataFrame(pa.Table.from_batches(runs, RUN_SCHEMA)), job
 
     def _chunks(self, time_unit: str) -> Iterator[tuple[int, Chunk]]:
         """The rows of data in this process, each piece with the number of its source."""
