@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo web test soak lint mutants format bench wheel clean chaos fuzz
+.PHONY: help setup demo web pages test soak lint mutants format bench wheel clean chaos fuzz
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -27,6 +27,9 @@ demo: $(READY) ## find card fraud and a fire on an embedded Spark
 
 web: $(READY) ## open the workbench with the examples, in a browser on this machine
 	@$(BIN)/weft web examples
+
+pages: $(READY) ## fifty pages of the workbench open at once, in a real browser
+	@WEFT_PAGES=50 $(BIN)/python -m pytest -q tests/workbench/test_journeys.py -k pages
 
 test: $(READY) ## run all tests, in two processes
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup

@@ -126,6 +126,8 @@ def test_a_plan_tells_rates_work_and_how_it_is_shared_out() -> None:
     assert "1/s?" in found  # assumed
     assert re.search(r"strategy \w+, load of each of 8 lanes: 0\.\d+", found)
     assert re.search(r"100/s, work [\d.]+/s", found)
+    chain = text.replace("WHERE a.x = b.x", "WHERE FILTER(a.x = b.x)")
+    assert {"A", "100/s", "B", "1/s?"} <= set(texts(shown(weft.compile(chain, language="eql"))[1]))
 
 
 def test_a_mistake_does_not_take_the_colours_away() -> None:

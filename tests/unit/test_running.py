@@ -72,7 +72,8 @@ def test_what_an_operator_did_since_is_the_difference_or_all_if_it_began_anew() 
     ("language", "text"),
     [
         ("ceql", "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 100 EVENTS"),
-        ("eql", "SELECT a.x FROM A a ; B b WHERE a.x = b.x"),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE a.x < b.y"),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE FILTER(a.x = b.x)"),
         ("tesla", "define X(x: int) from B() and each A() within 5 min from B where x = A.x"),
         ("epn", "pattern P sequence(A a, B b) context fixed 1 hours"),
     ],
@@ -81,8 +82,9 @@ def test_what_an_operator_did_since_is_the_difference_or_all_if_it_began_anew() 
 def test_operators_of_every_kind_say_what_they_received_and_emitted(language: str, text: str) -> None:
     live = LiveProgram()
     live.deploy(weft.compile(text, language))
-    found = live.push([{"type": "AB"[n % 2], "ts": n, "x": 1} for n in range(6)])
-    (operator,) = live.operators()
+    found = live.push([{"type": "BA"[n % 2], "ts": n, "x": 1, "y": 2} for n in range(6)])
+    *sources, operator = live.operators()
+    assert [(source.received, source.emitted) for source in sources] == [(6, 3)] * len(sources)  # operators of joins
     assert (operator.received, operator.emitted) == (6, len(found))
     assert operator.waiting > 0
     assert live.state_bytes > 0

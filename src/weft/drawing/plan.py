@@ -113,8 +113,10 @@ class Sketch:
             self.boxes.append(_box(lines, kind, is_shared=graph.uses[number] > 1))
             self.arrows += [Arrow(first + place, first + number) for place in node.inputs]
         for number, node in enumerate(graph.nodes):
-            if isinstance(node.pattern, Source) and node.pattern.type in self._defined:
-                self.arrows.append(Arrow(self._type(node.pattern.type), first + number))
+            found = [part for part in node.pattern.walk() if isinstance(part, Source)]
+            alone = isinstance(node.pattern, Source)  # a box for events of the input; a chain finds its events itself
+            types = [part.type for part in found if node.chain is not None or (alone and part.type in self._defined)]
+            self.arrows += [Arrow(self._type(type_), first + number) for type_ in dict.fromkeys(types)]
         for output in graph.outputs:
             self.arrows.append(Arrow(first + output.node, self._query(output.query)))
 

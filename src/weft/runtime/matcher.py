@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import Program
@@ -30,7 +30,6 @@ from weft.tree import deep
 NOTHING = Plan(Program("", ()), (), (), (), frozenset())
 NO_NAMES: Mapping[str, str] = {}
 KINDS = {"regular": "automata", "situations": "situations", "graph": "joins", "rules": "rules"}  # of runs, in words
-FEW = 3  # queries that are named where there are many
 
 
 class Matcher:
@@ -197,16 +196,12 @@ class Matcher:
         return dict(totals)
 
     def operators(self) -> list[OperatorStanding]:
-        """How operators stand that run together: what they received and emitted since they began, and what waits."""
+        """How operators stand: what they received and emitted since they began, and what waits."""
         return [
-            OperatorStanding(
-                f"{KINDS[kind]} {number}: {_listed([query.name for query in run.queries])}",
-                layer.received[kind],
-                layer.emitted[kind],
-                run.waiting,
-            )
+            standing
             for number, layer in enumerate(self.layers)
             for kind, run in layer.runs.items()
+            for standing in run.standings(f"{KINDS[kind]} {number}", layer.received[kind], layer.emitted[kind])
         ]
 
     @property
@@ -275,8 +270,3 @@ class Matcher:
         layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return ", ".join(names[:FEW]) + more

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
+from weft.runtime.triggers import OperatorStanding
 
 AnyPage = TypeVar("AnyPage", bytes, bytes | None)
 EARLIEST = -(1 << 63)
+FEW = 3  # queries that are named where there are many
 
 
 class Run(ABC):
@@ -61,6 +63,12 @@ class Run(ABC):
     def waiting(self) -> int:
         """How much is kept that may still become part of a match; one thing kept may stand for many partial matches."""
         return 0
+
+    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+        """How its operators stand, given what all of them received and emitted; those that work as one are one."""
+        names = [query.name for query in self.queries]
+        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+        return [OperatorStanding(f"{where}: {', '.join(names[:FEW])}{more}", received, emitted, self.waiting)]
 
     def sweep(self) -> None:  # noqa: B027 # most have nothing to do
         """Give up state that can no longer matter, if it is worth the work."""

@@ -221,6 +221,8 @@ class Workbench:
 
     def _run_here(self, name: str) -> InProcess:
         run = self._here.get(name)
+        if run is None and any(entry.name == name for entry in registry.entries()):
+            raise UsageError(f"{name} runs on Spark, with its queries in its checkpoint: stop it, and start another")
         if run is None:
             raise UsageError(f"no program called {name!r} runs here")
         return run

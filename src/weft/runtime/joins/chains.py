@@ -39,6 +39,11 @@ class ChainOperator(Operator):
         self._bits: Int64s = NOTHING
         self._found: Int64s = np.empty(64 * (self.waits + 1), np.int64)
 
+    @property
+    def waiting(self) -> int:
+        """How many beginnings of chains wait for their next event."""
+        return int(self.state[chain.USED] - self.state[chain.SPARE])
+
     def read(self, predicates: Predicates) -> None:
         """Share what is known of a batch with all that look at it."""
         self._classifier = Classifier([self.predicates], predicates)

@@ -71,6 +71,7 @@ class Operator:
         self.control = np.zeros(joining.CONTROL, np.int64)
         self.out: Int64s = np.empty(64, np.int64)
         self.safe = BEGINNING
+        self.emitted = 0  # occurrences that it ever gave out here
         self.stores: list[Store] = []
         self.tests = self.key = NOTHING  # of the stores
         self.view = view_of(number, node)
@@ -78,6 +79,12 @@ class Operator:
 
     feeds_itself = False
     repeats = False  # whether the same occurrence can come out twice
+
+    @property
+    def waiting(self) -> int:
+        """How many occurrences wait for others."""
+        places = (store.table.reshape(-1, buckets.PLACE) for store in self.stores)
+        return sum(int((place[:, buckets.TAIL] - place[:, buckets.HEAD]).sum()) for place in places)
 
     def cursor(self, side: int) -> int:
         """Where its control block has how much of an input it took."""

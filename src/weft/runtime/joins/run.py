@@ -12,8 +12,9 @@ import pyarrow as pa
 from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
 from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
-from weft.kernels.joins import occurrences
+from weft.kernels.joins import joining, occurrences
 from weft.plan.graph import Graph, GraphOutput
+from weft.plan.graph_text import node_text
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -31,6 +32,7 @@ from weft.runtime.machine.code import Code
 from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.running import Run
 from weft.runtime.state.paging import Paging
+from weft.runtime.triggers import OperatorStanding
 
 PIECE = 1 << 16  # matches reported at a time
 MOST_ROWS = 1 << 18  # made at a time, if that can be helped
@@ -130,8 +132,20 @@ class GraphRun(Run):
 
     @property
     def waiting(self) -> int:
-        """The occurrences that are kept."""
-        return self.arena.row_count
+        """The occurrences that operators keep."""
+        return sum(operator.waiting for operator in self.operators)
+
+    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+        """Of each operator: what its inputs emitted is what it received; those without inputs look at all events."""
+        return [
+            OperatorStanding(
+                f"{where}.{number}: {node_text(self.graph, number)}",
+                sum(self.operators[place].emitted for place in operator.inputs) if operator.inputs else received,
+                operator.emitted,
+                operator.waiting,
+            )
+            for number, operator in enumerate(self.operators)
+        ]
 
     def retire(self, places: Collection[int], position: int) -> None:
         """From now on tell of these queries only matches with an event before this position: others tell the rest."""
@@ -270,7 +284,9 @@ class GraphRun(Run):
     def _advance(self, clock: int) -> None:
         self.running.clock = clock
         for operator in self.operators:
+            before = int(operator.control[joining.OUT])
             operator.advance(self.running)
+            operator.emitted += int(operator.control[joining.OUT]) - before
 
     # -- matches out ----------------------------------------------------------------------------
 

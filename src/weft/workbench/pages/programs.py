@@ -63,7 +63,9 @@ class _Programs:
         search = ui.input(placeholder="search").props('dense outlined clearable data-testid="search"')
         search.visible = len(files) > 20
         listed = table(["path"], [{"path": path} for path in files], "path", "programs", 20)
-        listed.props("hide-header").on("rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"])))
+        listed.props("hide-header wrap-cells").style("word-break: break-word").on(
+            "rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"]))
+        )
         search.bind_value_to(listed, "filter")
 
     async def _plan(self, source: Source) -> None:
