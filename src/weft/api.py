@@ -124,7 +124,8 @@ def match(
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
     and no query. For `order`, `key`, `optimize` and `statistics` see `detect`. Options: `rows=True` gives what
     `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream
-    without a watermark, how many ticks later than its successors an event may come. Matches are events for another
+    without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may
+    change to a cheaper form of its queries between two triggers. Matches are events for another
     program: their type is the query.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """

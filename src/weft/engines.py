@@ -200,7 +200,14 @@ def check_input(events: Any, program: Program, chosen: Plan | None, time: str, t
 
 
 def match_on_spark(
-    frame: Any, program: Program, *, time: str, type: str, choices: Choices = DEFAULT, **options: Any
+    frame: Any,
+    program: Program,
+    *,
+    time: str,
+    type: str,
+    choices: Choices = DEFAULT,
+    adapt: bool = False,
+    **options: Any,
 ) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.frames import match_files, match_frame
@@ -208,6 +215,12 @@ def match_on_spark(
     check_input(options.get("schema") or frame, program, None, time, type)
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     on_spark = match_frame if paths_of(frame) is None else match_files
+    if adapt:
+        if on_spark is match_files:
+            raise UsageError(
+                "`adapt` is for streams: files are matched as a whole; weft run --adapt reads them as a stream"
+            )
+        options["adapts"] = _adapts(program, choices)
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, choices.applied(program), time=time, type=type, **options)
 
@@ -220,16 +233,31 @@ def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
 
 
 def continuous(
-    program: Program, sources: Sequence[tuple[str, str]], *, choices: Choices = DEFAULT, **options: Any
+    program: Program,
+    sources: Sequence[tuple[str, str]],
+    *,
+    choices: Choices = DEFAULT,
+    adapt: bool = False,
+    **options: Any,
 ) -> ContinuousRun:
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
     from weft.runtime.spark.run import ContinuousRun, RunOptions
 
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
+    options["adapts"] = _adapts(program, choices) if adapt else None
+    if adapt and not options.get("limits", NO_LIMITS).is_none:
+        raise UsageError("--adapt does not go together with budgets and shedding: leave one of them out")
     run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
     written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
     check_folders(written, [uri.removeprefix("file://") for _, uri in sources])
     return run
+
+
+def _adapts(program: Program, choices: Choices) -> tuple[Program, Choices]:
+    """What lanes need to know to change the form of queries."""
+    if not choices.optimize:
+        raise UsageError("a program that runs as it was written does not change its form: leave out adapt, or optimize")
+    return program, choices
 
 
 def is_spark_frame(events: Any) -> bool:

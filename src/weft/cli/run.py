@@ -39,6 +39,9 @@ Sources = Annotated[
 Sink = Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")]
 Checkpoint = Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")]
 Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")]
+Adapt = Annotated[
+    bool, typer.Option("--adapt", help="Change to a cheaper form of queries when the rates of events change.")
+]
 IdleAfter = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
@@ -96,6 +99,7 @@ def run(
     statistics: options.StatisticsFile = None,
     budget: options.Budgets = None,
     shed_above: ShedAbove = None,
+    adapt: Adapt = False,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -135,6 +139,7 @@ def run(
         format=output_format,
         choices=choices(optimize, statistics),
         limits=options.limits_of(budget, shed_of(shed_above)),
+        adapt=adapt,
     )
     about = {
         "programs": [*(programs or ()), *(queries or ())],

@@ -104,6 +104,10 @@ class Adapting:
         """The number of the form of a query that runs now."""
         return next((new for new, old in self._before.items() if old == number), number)
 
+    def pass_by(self, events: int) -> None:
+        """So many events came that are not looked at."""
+        self._seen += events
+
     def look(self, batch: EventBatch) -> None:
         """Take note of events that come now, before the matcher sees them."""
         self._seen += len(batch)

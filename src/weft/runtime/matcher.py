@@ -224,7 +224,7 @@ class Matcher:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        own = {"format": self._fingerprint(), "events": json.dumps([self._events, self._last, self._position]).encode()}
+        own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
         pages = self._store.changes(own.items(), ())
         for layer in self.layers:
             pages.update(pages_under(f"layer/{layer.number}/", layer.snapshot()))
@@ -234,7 +234,7 @@ class Matcher:
     def restore(cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None) -> Matcher:
         """A matcher that goes on where the one stood whose pages these are."""
         matcher = cls(plan, lane)
-        if pages.get("format") != matcher._fingerprint():
+        if pages.get("format") != matcher.fingerprint:
             raise UsageError(FOREIGN)
         matcher._load(pages)
         return matcher
@@ -252,21 +252,26 @@ class Matcher:
 
     @classmethod
     @deep
-    def rebuilt(cls, structure: Plain, pages: Mapping[str, bytes], names: Mapping[str, str] = NO_NAMES) -> Matcher:
+    def rebuilt(
+        cls, structure: Plain, pages: Mapping[str, bytes], names: Mapping[str, str] = NO_NAMES, lane: Lane | None = None
+    ) -> Matcher:
         """A matcher that goes on where the one stood that had this structure and these pages.
 
-        Queries get other names, by `names`.
+        Queries get other names, by `names`; `lane` is the one that it works for.
         """
         if structure.get("format") != FORMAT:
             raise UsageError(FOREIGN)
         matcher = cls(NOTHING)
+        matcher.lane = lane
         for layer in structure["layers"]:
-            matcher._put(layer_run_from_plain(layer, names))
+            matcher._put(layer_run_from_plain(layer, names, lane))
         matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
         matcher._load(pages)
         return matcher
 
-    def _fingerprint(self) -> bytes:
+    @property
+    def fingerprint(self) -> bytes:
+        """What runs here, as a short text: pages of other queries are not for it."""
         layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -31,7 +31,8 @@ class Standing:
     """A lane after a trigger.
 
     `held` events wait for the watermark; the oldest event that a later match may tell of came `behind` events ago (0:
-    nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known.
+    nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
+    often its queries have changed their form.
     """
 
     lane: int
@@ -41,6 +42,7 @@ class Standing:
     state_bytes: int
     lag: int | None = None
     operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
+    changes: int = 0
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Standing:
@@ -91,9 +93,16 @@ class Trigger:
         """How much waits to become part of a match, in all lanes."""
         return sum(lane.waiting for lane in self.lanes)
 
+    @property
+    def changes(self) -> int:
+        """How often queries have changed their form, in all lanes, since the stream began."""
+        return sum(lane.changes for lane in self.lanes)
+
     def to_json(self) -> dict[str, object]:
         """As plain data, with what follows from it."""
         more = {name: getattr(self, name) for name in ("state_bytes", "held", "behind", "lag", "waiting")}
+        if self.changes:
+            more["changes"] = self.changes
         return {**asdict(self), **more}
 
     def __str__(self) -> str:
@@ -108,5 +117,6 @@ class Trigger:
             f"lag {self.lag if self.lag is not None else '-'}",
             f"{self.held:,} held",
             f"state {self.state_bytes:,} bytes",
+            *([f"{self.changes:,} changes of form"] if self.changes else []),
         ]
         return f"trigger {self.number}: {', '.join(parts)}"

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
+from weft.optimizer.pipeline import Choices
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
@@ -39,6 +40,7 @@ def match_frame(
     key: tuple[str, ...] = (),
     strategy: str | None = None,
     lanes: int | None = None,
+    adapts: tuple[Program, Choices] | None = None,
     delay: int | None = None,
     rejects: bool = False,
     rows: bool = False,
@@ -48,7 +50,7 @@ def match_frame(
     """The matches of a program in a DataFrame, as rows of its shape.
 
     `strategy`: how the work is shared out (see docs/distribution.md). `lanes`: to how many tasks; as many as cores
-    unless it is said.
+    unless it is said. `adapts`: see `Job`; for streams only.
     `delay`: how many ticks an event of a stream may come after later ones, if the frame has no watermark.
     `rejects`: also give the events that took no part, as rows with the `reason` and the event in two more columns.
     They are counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first
@@ -69,8 +71,10 @@ def match_frame(
     selects = any(len(shown) < len(columns) for _, shown in shape.variables)
     origin = Origin(program, time, type, order, key) if selects else None
     if about.streaming:
-        job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape)
+        job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
         return _shown(match_stream(frame, job, about.schema, delay), shape, origin, rejects=rejects, rows=rows)
+    if adapts is not None:
+        raise UsageError("`adapt` is for streams: a whole input runs in one form")
     if delay is not None:
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
     job = job_of(chosen, reading, lanes or about.cores, shape=shape)

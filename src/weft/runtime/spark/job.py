@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from weft.algebra.query import Program
+from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_slice import usual
@@ -21,7 +23,8 @@ class Job:
     """A plan, its lanes and how events are read; sent to the tasks by value.
 
     `streaming`: events may turn out to be late. `empty`: match nothing, to measure the rest. `shape`: that of results;
-    None: rows of MATCH_SCHEMA. `limits`: what it may take.
+    None: rows of MATCH_SCHEMA. `limits`: what it may take. `adapts`: the program as it was written, and how it was
+    rewritten, if lanes may change its form while they run.
     """
 
     plan: Plan
@@ -31,6 +34,7 @@ class Job:
     empty: bool = False
     shape: Shape | None = None
     limits: Limits = NO_LIMITS
+    adapts: tuple[Program, Choices] | None = None
 
     @cached_property
     def query_names(self) -> list[str]:
@@ -73,6 +77,7 @@ def job_of(
     streaming: bool = False,
     empty: bool = False,
     shape: Shape | None = None,
+    adapts: tuple[Program, Choices] | None = None,
 ) -> Job:
     """The job of a plan, with so many lanes for queries that can be split.
 
@@ -83,4 +88,4 @@ def job_of(
     shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
-    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape)
+    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape, adapts=adapts)

@@ -16,6 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
+from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
@@ -66,6 +67,7 @@ class RunOptions:
     delay: int = 0
     strategy: str | None = None
     lanes: int | None = None
+    adapts: tuple[Program, Choices] | None = None  # see `Job`
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
     idle_after: float | None = None
@@ -189,7 +191,7 @@ class ContinuousRun:
         kept = self._agree(chosen, self.options.lanes or cores(session))
         shape = self._shape(session, reading)
         self._sink.expect(shape, reading.time_unit)
-        job = job_of(chosen, reading, kept, streaming=True, shape=shape)
+        job = job_of(chosen, reading, kept, streaming=True, shape=shape, adapts=options.adapts)
         options.limits.guard(chosen.queries)  # what is wrong with them shows now
         check_split(job, options.limits)
         return replace(job, reading=replace(job.reading, batch_size=1 << 18), limits=options.limits), session

@@ -82,6 +82,7 @@ def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
         total("$.events").alias("events"),
         total("$.standing.held").alias("held"),
         total("$.standing.state_bytes").alias("state_bytes"),
+        total("$.standing.changes").alias("changes"),
     )
 
 

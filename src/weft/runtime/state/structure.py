@@ -10,6 +10,7 @@ from typing import Any
 from weft.algebra.query import AnyQuery
 from weft.plan.layers import layer_of
 from weft.plan.operators import Layer
+from weft.plan.partitioning.splits import Lane
 from weft.plan.stored import layer_from_plain, layer_to_plain, queries_of, silent_of
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.layers import GRAPH, Added, LayerRun
@@ -29,10 +30,10 @@ def layer_run_to_plain(layer: LayerRun) -> Plain:
     }
 
 
-def layer_run_from_plain(plain: Plain, names: Mapping[str, str]) -> LayerRun:
-    """The layer, without its state; its queries get other names, by `names`."""
+def layer_run_from_plain(plain: Plain, names: Mapping[str, str], lane: Lane | None = None) -> LayerRun:
+    """The layer, without its state; its queries get other names, by `names`, and work for the lane."""
     since, position = plain["beginning"]
-    run = LayerRun(_named(layer_from_plain(plain["layer"]), names), since, position, None, plain["number"])
+    run = LayerRun(_named(layer_from_plain(plain["layer"]), names), since, position, lane, plain["number"])
     for part in plain["changes"]:
         if isinstance(part, list):
             run.remove(part)

@@ -17,6 +17,7 @@ from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
@@ -63,6 +64,7 @@ class Head:
     stamp: str = ""  # made new at every trigger
     lanes: int = 0  # how many there were when the stream began
     shared: str = ""  # how the work was shared out then
+    form: str | None = None  # that of the queries, where it has changed since
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -73,7 +75,9 @@ _remembered: OrderedDict[str, LaneState] = OrderedDict()
 class LaneState:
     """A lane's sequencer and matcher."""
 
-    def __init__(self, job: Job, head: Head, sequencer: Sequencer, matcher: Matcher) -> None:
+    def __init__(
+        self, job: Job, head: Head, sequencer: Sequencer, matcher: Matcher, changing: Changing | None = None
+    ) -> None:
         self.job = job
         self.head = head
         self.sequencer = sequencer
@@ -81,6 +85,7 @@ class LaneState:
         self._reported: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard)
+        self._changing = changing
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
 
@@ -90,7 +95,9 @@ class LaneState:
         lane = job.lane_named(lane_id)
         stored = pages.get(HEAD)
         if stored is None:
-            return cls(job, Head(lanes=len(job.lanes), shared=job.shared), Sequencer(), Matcher(job.plan, lane))
+            matcher = Matcher(job.plan, lane)
+            watching = Changing(job, lane, matcher) if job.adapts else None
+            return cls(job, Head(lanes=len(job.lanes), shared=job.shared), Sequencer(), matcher, watching)
         head = _head(stored)
         if head.lanes not in (0, len(job.lanes)):
             raise UsageError(
@@ -108,10 +115,10 @@ class LaneState:
             return remembered
         everything = dict(pages.items())
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
-        matcher = Matcher.restore(job.plan, kept, lane)  # before all else: it knows pages of another layout
+        matcher, watching = restored(job, lane, kept, head.form)  # before all else: it knows pages of another layout
         runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
-        state = cls(job, head, Sequencer(head.released, held), matcher)
+        state = cls(job, head, Sequencer(head.released, held), matcher, watching)
         state.results.load(kept)
         state._sizes = {name: len(page) for name, page in everything.items()}
         return state
@@ -173,7 +180,10 @@ class LaneState:
             return
         ended = watermark == END_OF_TIME
         released = self.sequencer.release(None if ended else watermark)
-        for events in pieces(released if self.guard is None else self.guard.events(released)):
+        kept = released if self.guard is None else self.guard.events(released)
+        for number, events in enumerate(pieces(kept)):
+            if self._changing is not None:
+                self._changing.look(events, first=number == 0)
             if not self.job.empty:
                 yield from map(self._output, self.results.push(events))
         yield from self._guarded()
@@ -217,6 +227,10 @@ class LaneState:
                 self._remove(pages, MATCHER + name)
             else:
                 self._put(pages, MATCHER + name, page)
+        if self._changing is not None and self._changing.changes:
+            head.form = self._changing.saved()
+            for name in gone_layers(self.matcher, list(self._sizes), MATCHER):
+                self._remove(pages, name)
         head.released = self.sequencer.released
         head.stamp = uuid.uuid4().hex
         self._put(pages, HEAD, json.dumps(asdict(head)).encode())
@@ -254,6 +268,7 @@ class LaneState:
             if latest is None or head.watermark is None or head.watermark == END_OF_TIME
             else max(0, latest - head.watermark),
             "operators": did,
+            "changes": 0 if self._changing is None else self._changing.changes,
         }
         return self._output(counters_as_output({"standing": standing}))
 

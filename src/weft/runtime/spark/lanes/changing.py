@@ -1,0 +1,82 @@
+"""A lane of a stream whose queries may change their form at the beginning of a trigger, and go on with it later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weft.errors import UsageError
+from weft.optimizer.pipeline import DEFAULT
+from weft.plan.partitioning.splits import Lane
+from weft.runtime.adapting import Adapting
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
+from weft.runtime.spark.job import Job
+from weft.runtime.state.pages import FOREIGN
+from weft.stored import Plain
+
+ALLOWED = ("key", "slice", "query", "one")  # strategies whose lanes tell a match by its events, whatever its form
+
+
+class Changing:
+    """Watches the events of a lane's matcher. Lanes change on their own, each by the rates of its events."""
+
+    def __init__(self, job: Job, lane: Lane, matcher: Matcher, saved: Plain = None) -> None:
+        self._matcher = matcher
+        written, choices = job.adapts or (None, DEFAULT)
+        self._adapting = Adapting(matcher, choices)
+        self._numbers: list[int] = list(lane.queries) if saved is None else saved["numbers"]
+        self._base = str(Matcher(job.plan, lane).fingerprint) if saved is None else saved["base"]
+        if written is not None and lane.split.strategy in ALLOWED:
+            own = replace(written, queries=tuple(written.queries[number] for number in lane.queries))
+            self._adapting.watch(own, self._numbers)
+        if saved is not None:
+            self._adapting.resume(saved["adapting"])
+        if written is None:
+            self._adapting.stop()
+
+    @property
+    def changes(self) -> int:
+        """How often the form has changed since the stream began."""
+        return self._adapting.changes
+
+    def look(self, batch: EventBatch, *, first: bool) -> None:
+        """Take note of events before the matcher sees them: by the `first` of a trigger the form may change."""
+        if not first:
+            self._adapting.pass_by(len(batch))
+            return
+        self._adapting.look(batch)
+        self._numbers = [self._adapting.renumbered(number) for number in self._numbers]
+
+    def saved(self) -> str | None:
+        """What `restored` needs besides the pages of the matcher; None: its form is that of the plan."""
+        if not self.changes:
+            return None
+        return json.dumps(
+            {
+                "base": self._base,
+                "numbers": self._numbers,
+                "adapting": self._adapting.saved(),
+                "matcher": self._matcher.structure(),
+            }
+        )
+
+
+def restored(job: Job, lane: Lane, pages: Mapping[str, bytes], saved: str | None) -> tuple[Matcher, Changing | None]:
+    """The matcher of a lane as its pages have it, and who watches it."""
+    if saved is None:
+        matcher = Matcher.restore(job.plan, pages, lane)
+        return matcher, Changing(job, lane, matcher) if job.adapts else None
+    form = json.loads(saved)
+    if form["base"] != str(Matcher(job.plan, lane).fingerprint):
+        raise UsageError(FOREIGN)
+    matcher = Matcher.rebuilt(form["matcher"], pages, lane=lane)
+    return matcher, Changing(job, lane, matcher, form)
+
+
+def gone_layers(matcher: Matcher, names: list[str], prefix: str) -> list[str]:
+    """The names of pages that belong to layers which are there no more."""
+    present = {layer.number for layer in matcher.layers}
+    layered = [name for name in names if name.startswith(f"{prefix}layer/")]
+    return [name for name in layered if int(name.removeprefix(f"{prefix}layer/").split("/")[0]) not in present]

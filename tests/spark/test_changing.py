@@ -1,0 +1,146 @@
+"""Streams on Spark that change the form of their queries between triggers lose no match and repeat none, whenever lanes
+are restarted; the pieces are put together in this process."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.harness import some
+from tests.property.test_adapting import max_variable, streams
+from tests.spark.pipeline import Stream, cut, matches_in
+from tests.strategies_chains import RATES, chain_texts
+
+import weft
+from weft.algebra.query import Program
+from weft.api import detect
+from weft.errors import ProgramError, UsageError
+from weft.languages import compile_text
+from weft.optimizer.pipeline import Choices
+from weft.plan.planner import plan
+from weft.runtime import adapting
+from weft.runtime.reading.order import Reading
+from weft.runtime.spark.job import Job, job_of
+from weft.runtime.state.pages import FOREIGN
+
+pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
+SEEN: Counter[str] = Counter()
+SOON = {"FIRST_LOOK": 1, "ENOUGH": 1, "GAIN": 1.0001}
+Events = list[dict[str, object]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def report() -> Iterator[None]:
+    """Say how often forms changed, and refuse a run in which none did."""
+    yield
+    print(f"\nchanges: {dict(SEEN)}")
+    assert not SEEN["streams"] or (SEEN["changed"] and SEEN["with matches"]), dict(SEEN)
+
+
+def job_for(program: Program, choices: Choices, strategy: str | None, lanes: int, *, adapts: bool = True) -> Job:
+    chosen = plan(choices.applied(program), strategy=strategy, lanes=lanes)
+    return job_of(
+        chosen,
+        Reading(time_unit=program.time_unit),
+        lanes,
+        streaming=True,
+        adapts=(program, choices) if adapts else None,
+    )
+
+
+def changes_in(stream: Stream) -> int:
+    """How often the form changed, as the lanes keep it."""
+    forms = [json.loads(pages["head"])["form"] for pages in stream.pages.values() if "head" in pages]
+    return sum(json.loads(form)["adapting"]["changes"] for form in forms if form is not None)
+
+
+def run(job: Job, triggers: list[Events], forget: list[bool]) -> Stream:
+    stream = Stream(job, delay=0)
+    for number, (part, restarts) in enumerate(zip(triggers, forget, strict=True)):
+        stream.trigger([part])
+        if restarts or number == len(triggers) // 2:
+            stream.forget()
+    stream.end()
+    return stream
+
+
+# What has other operands than single events is no operator of its own, so that its brackets matter.
+BRACKETS = st.tuples(
+    st.sampled_from(["({0} v0 ; ({1} v1 | {3} w1)) ; {2} v2", "{0} v0 ; (({1} v1 | {3} w1) ; {2} v2)"]),
+    st.permutations("ABCD"),
+).map(lambda drawn: f"SELECT * FROM {drawn[0].format(*drawn[1])}")
+
+
+@some(40)
+@given(
+    st.one_of(BRACKETS, BRACKETS, chain_texts(3, 3)),
+    RATES,
+    streams(),
+    st.sampled_from([None, None, "slice", "one"]),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_changes_lose_and_repeat_nothing(
+    text: str, rates: dict[str, float], events: Events, strategy: str | None, lanes: int, rng: random.Random
+) -> None:
+    bounded = f"{text}{', ' if 'WHERE' in text else ' WHERE '}(v0, v{max_variable(text)}) OCCURS WITHIN 20"
+    try:
+        program = replace(compile_text(bounded, language="eql")[0], inputs=())
+        job = job_for(program, Choices(True, weft.Statistics(rates)), strategy, lanes)
+    except (ProgramError, UsageError):  # a strategy that is none for this query
+        return
+    meant = Counter(match.id for match in detect(events, program, engine="meaning", rejects=[]))
+    triggers = cut(events, (rng.randint(0, len(events)) for _ in range(6)))
+    with patch.multiple(adapting, **SOON):
+        stream = run(job, triggers, [rng.random() < 0.5 for _ in triggers])
+    SEEN["streams"] += 1
+    SEEN["changed"] += bool(changes_in(stream))
+    SEEN["with matches"] += bool(changes_in(stream) and meant)
+    assert Counter(match.id for match in matches_in(stream.table())) == meant
+
+
+QUERY = "SELECT * FROM A a ; (B b ; C c) WHERE (a, c) OCCURS WITHIN 40"
+EVENTS: Events = [{"type": "AAAABC"[n % 6], "ts": n} for n in range(240)]
+KNOWN = Choices(True, weft.Statistics({"A": 1, "B": 100, "C": 1}))
+
+
+def test_a_changed_stream_goes_on_in_its_form_and_forgets_the_old_one() -> None:
+    program = weft.compile(QUERY, "eql")
+    meant = sorted(match.id for match in detect(EVENTS, program, engine="meaning"))
+    job = job_for(program, KNOWN, None, 1)
+    stream = Stream(job, delay=0)
+    pages: set[str] = set()
+    with patch.multiple(adapting, **SOON):
+        for part in cut(EVENTS, range(30, 240, 30)):
+            stream.trigger([part])
+            stream.forget()
+            pages |= stream.pages[job.lanes[0].id].keys()
+    assert changes_in(stream)
+    # It goes on without `adapt` in the form that it had.
+    stream.job = job_for(program, KNOWN, None, 1, adapts=False)
+    stream.trigger([[]])
+    stream.forget()
+    stream.end()
+    assert sorted(match.id for match in matches_in(stream.table())) == meant
+    layers = {name.split("/")[2] for name in pages if name.startswith("matcher/layer/")}
+    left = {name.split("/")[2] for name in stream.pages[job.lanes[0].id] if name.startswith("matcher/layer/")}
+    assert len(left) == 1 < len(layers) or len(layers) == 1, (left, layers)
+
+
+def test_a_changed_stream_of_another_program_is_refused() -> None:
+    stream = Stream(job_for(weft.compile(QUERY, "eql"), KNOWN, None, 1), delay=0)
+    with patch.multiple(adapting, **SOON):
+        for part in cut(EVENTS[:120], range(30, 120, 30)):
+            stream.trigger([part])
+    stream.forget()
+    stream.job = job_for(weft.compile(QUERY.replace("40", "41"), "eql"), KNOWN, None, 1)
+    with pytest.raises(UsageError) as error:
+        stream.trigger([EVENTS[120:]])
+    assert str(error.value) == FOREIGN or "another program" in str(error.value)
