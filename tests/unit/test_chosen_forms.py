@@ -103,6 +103,47 @@ def test_equal_queries_written_differently_share_their_operators(one: str, other
     assert len(outputs) == 1, (outputs, nodes)
 
 
+def test_a_shared_operator_counts_once() -> None:
+    program = weft.compile("SELECT * FROM A a ; B b", "eql")
+    both = replace(program, queries=(program.queries[0], replace(program.queries[0], name="r")))
+    shown = json.loads(weft.explain(both, "optimized", "json", statistics=Statistics({"A": 10, "B": 1})))
+    assert [query["cost"]["after"] for query in shown["queries"]] == [20, 20]
+    assert shown["cost"] == {"before": 20, "after": 20}
+    text = weft.explain(both, "optimized", statistics=Statistics({"A": 10, "B": 1}))
+    assert "all together, shared operators once: 20 as written, 20 as they run" in text
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("eql", "SELECT * FROM A a ; (B b ; C c) WHERE FILTER(b.x < c.x)"),
+        (
+            "ceql",
+            "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x > 3] AND a[x] < b[x] AND a[k] = b[k] WITHIN 9 EVENTS",
+        ),
+        ("tesla", "define X() from C() and each A() within 9 min from C and last B() within 9 min from C"),
+        ("epn", "pattern P sequence(A a, B b, C c) where a.k = b.k"),
+        ("step", 'topology "T"\nexternal A(x: int) < "a" [5.0]\nexternal B(x: int) < "b" [2.0]\nQ(*): A , B'),
+    ],
+)
+def test_the_shape_of_the_report_is_the_same_for_all_languages(language: str, text: str) -> None:
+    known = Statistics({"A": 50, "B": 20, "C": 10})
+    shown = json.loads(weft.explain(weft.compile(text, language), "optimized", "json", statistics=known))
+    assert {"queries", "statistics"} <= shown.keys()
+    assert shown["statistics"]["rates"]["A"] == {"value": 50, "origin": "declared"}
+    (query,) = shown["queries"]
+    assert {"name", "cost", "rewrites", "left_alone", "pattern"} <= query.keys()
+    assert query["cost"].keys() == {"before", "after"}
+    assert query["cost"]["after"] <= query["cost"]["before"]
+    assert isinstance(query["pattern"], str)
+    for rewrite in query["rewrites"]:
+        assert rewrite.keys() == {"rule", "before", "after", "cost"}
+        assert all(isinstance(cost, int | float) for cost in rewrite["cost"].values())
+        assert rewrite["before"] != rewrite["after"]
+    assert all({"reason", "span"} <= refusal.keys() for refusal in query["left_alone"])
+    assert query["rewrites"] or query["left_alone"]
+
+
 def test_others_see_what_a_rule_defines_in_the_order_of_its_look_backs() -> None:
     text = """
     define X(v: int) from T() and each A() within 9 from T and each B() within 9 from T where v = 10 * A.v + B.v

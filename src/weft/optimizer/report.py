@@ -11,9 +11,9 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import Situation
 from weft.algebra.text.composites import in_one_line
 from weft.algebra.text.program import to_text
-from weft.optimizer.cost.model import costs_of
+from weft.optimizer.cost.model import cost_of, costs_of
 from weft.optimizer.cost.profiles import Profile
-from weft.optimizer.trace import QueryTrace, Trace
+from weft.optimizer.trace import QueryTrace, Rewrite, Trace
 from weft.source import SourceText, Span
 from weft.statistics import DEFAULT_RATE, Statistics
 from weft.tree import Node
@@ -25,6 +25,7 @@ def trace_json(trace: Trace) -> Json:
     """A trace as JSON values."""
     return {
         "queries": [_query_json(one, trace) for one in trace.queries],
+        "cost": dict(zip(("before", "after"), _together(trace), strict=True)),
         "statistics": statistics_json(trace),
         "remarks": [*_assumed(trace), *trace.remarks],
     }
@@ -64,7 +65,7 @@ def _query_json(one: QueryTrace, trace: Trace) -> Json:
                 "rule": rewrite.rule,
                 "before": shown(rewrite.before),
                 "after": shown(rewrite.after),
-                "cost": {"before": rewrite.cost_before, "after": rewrite.cost_after},
+                "cost": _rewrite_cost(rewrite, one),
             }
             for rewrite in one.rewrites
         ],
@@ -81,6 +82,28 @@ def _query_json(one: QueryTrace, trace: Trace) -> Json:
             {"pattern": shown(pattern), **profile._asdict()} for pattern, profile in _operators(one, trace.statistics)
         ],
     }
+
+
+def _rewrite_cost(rewrite: Rewrite, one: QueryTrace) -> Json:
+    """What a rewrite changed; a rule that always pays, and is not counted, leaves the cost of the query."""
+    if rewrite.cost_before is None or rewrite.cost_after is None:
+        return {"before": one.cost_before, "after": one.cost_before}
+    return {"before": rewrite.cost_before, "after": rewrite.cost_after}
+
+
+def _together(trace: Trace) -> tuple[float, float]:
+    """What all queries cost, as written and as they run: an operator that several share counts once."""
+    totals = []
+    for written in (True, False):
+        queries = [one.written if written else one.query for one in trace.queries]
+        patterns = [query.pattern for query in queries if isinstance(query, CompositeQuery)]
+        others = sum(
+            one.cost_before if written else one.cost_after
+            for one in trace.queries
+            if not isinstance(one.query, CompositeQuery)
+        )
+        totals.append(others + cost_of(patterns, trace.statistics))
+    return totals[0], totals[1]
 
 
 def shown(node: Node) -> str:
@@ -135,6 +158,9 @@ def _cost_lines(trace: Trace) -> Iterator[str]:
         for pattern, profile in _operators(one, trace.statistics):
             if not isinstance(pattern, Source):
                 yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
+    before, after = _together(trace)
+    if len(trace.queries) > 1:
+        yield f"  all together, shared operators once: {before:,.6g} as written, {after:,.6g} as they run"
 
 
 def refusal_lines(trace: Trace) -> Iterator[str]:
