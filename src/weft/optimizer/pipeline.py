@@ -172,6 +172,8 @@ def _rule(query: Rule, costs: Costs, free: bool) -> QueryTrace:
 
 def _saves(query: Rule, order: Sequence[str], cost: float, costs: Costs) -> bool:
     """Whether an order is worth it. Rules that differ in constants only should not differ in their order, too."""
+    if all(name == step.variable for name, step in zip(order, query.lookbacks, strict=True)):
+        return False
     after = order_lookbacks(query, order)
     return isinstance(after, Rule) and cost > WORTH * _cost(after, costs)
 

@@ -64,11 +64,11 @@ def _goes(rule: Rule, order: Sequence[str], free: bool) -> bool:
 
 def lookings(rule: Rule, statistics: Statistics) -> tuple[float, dict[str, Looking]]:
     """How often a rule is tried in a second, and what each look-back does then."""
-    types = {step.variable: step.events.type for step in rule.steps}
+    types = {step.variable: step.events.type for step in rule.steps}  # as statistics call them
 
     def fraction(step: Terminator | LookBack, tests: Sequence[Predicate]) -> float:
         found = 1.0
-        for test in tests:
+        for test in tests if statistics.selectivity else ():
             named = test.transform(
                 lambda node: (
                     Attribute(node.name, step.variable)
