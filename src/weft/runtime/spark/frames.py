@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -21,10 +21,10 @@ from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.file_schema import schema_of_files
 from weft.runtime.spark.files import Files, file_runs, suited_to_files
 from weft.runtime.spark.job import job_of
-from weft.runtime.spark.noticing import noticed
+from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.session import cores, spark_session
-from weft.runtime.spark.streaming import match_stream, observed
+from weft.runtime.spark.streaming import match_stream
 
 TYPE = "type"  # the column of types unless another is named
 USUAL_LANES = 2  # where a session must not be asked how many tasks run at a time
@@ -81,7 +81,8 @@ def match_frame(
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    return _counted(noticed(output, program, rejects=rejects), shape, origin, rejects=rejects, rows=rows)
+    counted, counts = noticed(output, program, rejects=rejects)
+    return _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
 
 
 class _About(NamedTuple):
@@ -141,8 +142,9 @@ def match_files(
         shape=shape,
     )
     job = suited_to_files(job, files)
-    output = noticed(match_lanes(file_runs(session, files, job), job), program, rejects=rejects, of_frame=False)
-    return _counted(output, shape, None, rejects=rejects, rows=rows)
+    output = match_lanes(file_runs(session, files, job), job)
+    counted, counts = noticed(output, program, rejects=rejects, of_frame=False)
+    return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows), counts)
 
 
 def check_lanes(lanes: int | None) -> None:
@@ -151,10 +153,8 @@ def check_lanes(lanes: int | None) -> None:
         raise UsageError(f"there must be at least one lane, not {lanes}")
 
 
-def _counted(output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool) -> DataFrame:
-    """What is shown of a batch, which carries the counts of matches and of events that could not be read."""
-    counts = Observation()
-    shown = _shown(observed(output, counts), shape, origin, rejects=rejects, rows=rows)
+def _with_counts(shown: DataFrame, counts: Counts) -> DataFrame:
+    """A batch carries the counts of matches and of events that could not be read."""
     shown.counts = counts
     return shown
 

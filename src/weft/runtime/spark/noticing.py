@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from weft.algebra.query import Program
 from weft.errors import DataWarning, RejectedWarning, callers_level
 from weft.runtime.census import SEEN, doubts_of, is_census, tied_doubt, types_of
+from weft.runtime.spark.streaming import COUNTED, observed
 
 _PREFIX = "weft_doubts_"
 _WATCHED = "_weft_actions_watched"
@@ -44,10 +45,23 @@ class Noticed:
     rejects: bool  # whether they are given to the user anyway
 
 
-def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True) -> DataFrame:
-    """The same rows; what they say besides matches is told after the first action that works them out.
+class Counts:
+    """How many matches, late and unreadable events a batch had; known after its first action."""
 
-    `of_frame`: events come from a frame, whose partitions have no order of their own.
+    def __init__(self, found: Observation) -> None:
+        self._found = found
+
+    @property
+    def get(self) -> dict[str, Any]:
+        """The numbers by name; waits for the first action."""
+        return {name: value for name, value in self._found.get.items() if name in COUNTED}
+
+
+def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True) -> tuple[DataFrame, Counts]:
+    """The same rows, counted; what they say besides matches is told after the first action that works them out.
+
+    `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
+    have no order of their own.
     """
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
     counters = F.from_json(told, "map<string,bigint>")
@@ -57,12 +71,10 @@ def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: boo
     def total(counter: str) -> Column:
         return F.coalesce(F.sum(F.try_element_at(counters, F.lit(counter))), F.lit(0))
 
-    frame = output.observe(
+    frame = observed(
+        output,
         item.found,
-        F.count("query").alias("matches"),
-        total("events").alias("events"),
         (total("tied") if of_frame else F.count_if(F.lit(False))).alias("tied"),
-        F.count("reason").alias("rejected"),
         F.min("reason").alias("reason"),
         F.min(told).alias("one"),
         F.max(told).alias("other"),
@@ -71,7 +83,7 @@ def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: boo
     _pending.append(item)
     del _pending[:-_MOST_PENDING]
     watch_actions(frame)
-    return frame
+    return frame, Counts(item.found)
 
 
 def watch_actions(frame: DataFrame) -> None:
@@ -119,8 +131,9 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
 
 def _tell(item: Noticed, *, limited: bool) -> None:
     values = item.found.get
-    if values["rejected"] and not item.rejects:
-        count = f"{values['rejected']:,} event{'s' * (values['rejected'] > 1)}"
+    unread = values["unreadable"]
+    if unread and not item.rejects:
+        count = f"{unread:,} event{'s' * (unread > 1)}"
         message = f"{count} could not be read; one of the reasons: {values['reason']} (rejects=True gives them)"
         warnings.warn(message, RejectedWarning, stacklevel=callers_level())
     counts: dict[str, int] = {}

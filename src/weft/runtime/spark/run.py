@@ -33,7 +33,7 @@ from weft.runtime.spark.file_schema import columns_of_run
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
 from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
@@ -188,6 +188,7 @@ class ContinuousRun:
             options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
         )
         session = session or spark_session()
+        start_workers(session)
         kept = self._agree(chosen, self.options.lanes or cores(session))
         shape = self._shape(session, reading)
         self._sink.expect(shape, reading.time_unit)

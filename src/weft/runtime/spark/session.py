@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,6 +33,8 @@ EMBEDDED_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.python.daemon.module": "weft.runtime.spark.daemon",
+    # It is a variable of the environment of some workers, and Spark keeps a parent for each environment: one is enough.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     # The JVM only moves blocks, so quick compilation is enough: it halves the CPU time until the first match. Spark
     # matches regular expressions over whole plans, which on a busy machine (before they are compiled) needs much stack.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss16m",
@@ -85,6 +88,20 @@ def own_python(session: SparkSession) -> Iterator[None]:
         yield
     finally:
         context.pythonExec = given
+
+
+def start_workers(session: SparkSession) -> None:
+    """Have the parent of the Python workers started, which loads the kernels, while the caller plans what to do."""
+
+    def nothing(batches: Iterator[object]) -> Iterator[object]:
+        return batches
+
+    def start() -> None:
+        # Who needs a worker later says why there is none.
+        with suppress(Exception), own_python(session):
+            session.range(0, 1, 1, 1).mapInArrow(nothing, "id long").collect()
+
+    threading.Thread(target=start, name="weft-workers", daemon=True).start()
 
 
 def _silence(session: SparkSession) -> None:

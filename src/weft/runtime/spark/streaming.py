@@ -19,6 +19,7 @@ from weft.runtime.spark.session import own_python
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
+COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes")
 _observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
@@ -62,10 +63,11 @@ def with_watermark(output: DataFrame, job: Job) -> DataFrame:
     return output.select(*columns)
 
 
-def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
+def observed(output: DataFrame, counts: Observation | None = None, *more: Column) -> DataFrame:
     """The same rows, counted: in `counts`, else in a stream's progress as `weft` (`weft_2` …) of `observedMetrics`.
 
-    Besides matches, late and unreadable events: those taken, those that wait for the watermark, and the bytes of state.
+    Besides matches, late and unreadable events: those taken, those that wait for the watermark, and the bytes of state;
+    and `more`.
     """
     number = next(_observed)
     late = F.col("reason").startswith("late: ")
@@ -83,6 +85,7 @@ def observed(output: DataFrame, counts: Observation | None = None) -> DataFrame:
         total("$.standing.held").alias("held"),
         total("$.standing.state_bytes").alias("state_bytes"),
         total("$.standing.changes").alias("changes"),
+        *more,
     )
 
 
