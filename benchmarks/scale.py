@@ -1,29 +1,38 @@
 """Beyond this machine: lanes one after the other, the work of each measured, and what that says of as many machines.
 
 For each strategy a workload of some language without a key (`key` apart). The time of N machines is that of routing,
-which is shared out too, and of the busiest lane; speed-up is against one lane. For one and two lanes the prediction is
-put beside measured time of one and two threads, which means little while other programs run.
+which is shared out too, of sending the busiest lane its events, and of its work; speed-up is against one lane. For one
+and two lanes the prediction is put beside measured time of one and two threads, which means little while other programs
+run. For eight lanes the events of a lane stand beside what the cost column of the strategies says.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from benchmarks.measure import Row, row
 
 import weft
 from weft.algebra.query import Program
+from weft.errors import UsageError
 from weft.plan.operators import Plan
+from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.by_slice import BySlice
+from weft.plan.partitioning.replicated import Replicated
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.lanes.crew import Crew, pieces
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
+from weft.runtime.spark.lanes.wire import narrow, pack_events
 
 LANES = (1, 2, 4, 8, 16, 32, 64)
+BANDWIDTH = 1e9  # bytes a second between machines
 STEP = 'topology "t" external A(x: int) < "A" [1.0] external B(x: int) < "B" [1.0] '
 
 
@@ -60,6 +69,18 @@ WORKLOADS = (
     Workload("slice", "step", STEP + "Q(*): A/a ;?[dur < 200 && a.x > b.x + 950] B/b", 50_000, 1.7),
     Workload("replicate", "step", STEP + "Q(*): A/a ;?[dur < 200 && a.x > b.x + 950] B/b", 50_000, 1.5),
     Workload(
+        "slice", "eql", "SELECT a.x FROM A a ; B b WHERE FILTER(a.x > b.x + 950), (a, b) OCCURS WITHIN 200", 50_000, 1.7
+    ),
+    Workload("slice", "epn", "pattern P all(A a, B b) where a.x > b.x + 990 context fixed 200", 50_000, 1.7),
+    Workload("rank", "ceql", "SELECT * FROM S WHERE A AS a ; A AS b ; B AS c WITHIN 100 EVENTS", 10_000, 1.7),
+    Workload(
+        "match",
+        "ceql",
+        "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] * 2 > b[x] + 1990 WITHIN 50 EVENTS",
+        50_000,
+        1.0,
+    ),
+    Workload(
         "query",
         "step",
         STEP + " ".join(f"Q{n}(*): A/a ;?[dur < 60 && a.x > b.x + {900 + n}] B/b" for n in range(16)),
@@ -71,35 +92,71 @@ WORKLOADS = (
 
 @dataclass(frozen=True)
 class LaneWork:
-    """What one lane was given, how long it was busy, and what it found."""
+    """What one lane was given, how long it was busy, and what it found; `bytes` is what it is sent."""
 
     events: int
     seconds: float
     matches: int
+    bytes: int = 0
 
 
-def run(scale: float = 1.0) -> list[Row]:
-    """All cases; `scale` multiplies the number of events."""
-    return [found for workload in WORKLOADS for found in _rows(workload, scale)]
+def run(scale: float = 1.0, strategy: str | None = None, lanes: int | None = None) -> list[Row]:
+    """All cases, or those of a strategy and a number of lanes; `scale` multiplies the number of events."""
+    chosen = [workload for workload in WORKLOADS if strategy in (None, workload.strategy)]
+    if not chosen:
+        raise UsageError(f"no workload for the strategy {strategy!r}")
+    return [found for workload in chosen for found in _rows(workload, scale, LANES[1:] if lanes is None else (lanes,))]
 
 
-def _rows(workload: Workload, scale: float) -> list[Row]:
+def _rows(workload: Workload, scale: float, numbers: Sequence[int]) -> list[Row]:
     program = weft.compile(workload.text, language=workload.language)
     chosen = plan(program, strategy=workload.strategy)
     table = _table(workload, max(2_000, int(workload.events * scale)))
     name = f"{workload.strategy} ({workload.language})"
-    work_per_lane(chosen, table.slice(0, 2_000), 2)
+    for few in (1, 2):  # kernels are compiled, and caches filled
+        work_per_lane(chosen, table.slice(0, 2_000), few)
     alone = work_per_lane(chosen, table, 1)
     rows = []
-    for lanes in LANES[1:]:
+    one = _predicted(alone)
+    for lanes in numbers:
         found = work_per_lane(chosen, table, lanes)
         assert sum(lane.matches for lane in found) == sum(lane.matches for lane in alone), name
-        busiest = max(lane.seconds for lane in found)
         copied = sum(lane.events for lane in found) / max(sum(lane.events for lane in alone), 1)
+        sent = sum(lane.bytes for lane in found) / 1e6
         goal = f">= {workload.goal}" if lanes == 2 else ""
-        case = f"{name}, {lanes} lanes: events given out {copied:.2f} times"
-        rows.append(row(case, busiest, "s, busiest lane", "one lane", alone[0].seconds / busiest, goal))
+        case = f"{name}, {lanes} lanes: events given out {copied:.2f} times, {sent:.1f} MB"
+        seconds = _predicted(found)
+        rows.append(row(case, seconds, "s, predicted", "one lane", one / seconds, goal))
+        if lanes == 8:
+            rows.append(_beside_costs(name, chosen, table, found))
     return [*rows, _measured(name, program, table, workload)]
+
+
+def _predicted(lanes: Sequence[LaneWork]) -> float:
+    """The time of as many machines: each is sent its events, and works; the slowest counts."""
+    return max(lane.seconds + lane.bytes / BANDWIDTH for lane in lanes)
+
+
+def _beside_costs(name: str, chosen: Plan, table: pa.Table, found: Sequence[LaneWork]) -> Row:
+    """The events of the busiest lane, against what the strategy's cost column says of them."""
+    (group,) = chosen.lanes
+    count, lanes = len(table), len(found)
+    match group.split:
+        case BySlice() as split:
+            values = (0, count - 1)  # events are one tick apart
+            sized = split.sized(*values, lanes)
+            expected = count * (1 + (split.back + split.ahead) / sized.size) / lanes
+        case Replicated() as split:
+            own = sum(pc.sum(pc.equal(table["type"], type_)).as_py() for type_ in split.shared)
+            expected = count - own + own / lanes
+        case ByKey():
+            expected = count / lanes
+        case _:
+            expected = float(count)
+    busiest = max(lane.events for lane in found)
+    return row(
+        f"{name}, events of one of {lanes} lanes", busiest, "events", "cost column", busiest / expected, "0.85..1.15"
+    )
 
 
 def work_per_lane(chosen: Plan, table: pa.Table, lanes: int) -> list[LaneWork]:
@@ -112,7 +169,8 @@ def work_per_lane(chosen: Plan, table: pa.Table, lanes: int) -> list[LaneWork]:
         start = time.process_time()
         matches = sum(len(match) for piece in pieces(own) for match in member.push(piece))
         matches += sum(map(len, member.finish()))
-        found.append(LaneWork(member.counters["events"], time.process_time() - start, matches))
+        busy = time.process_time() - start
+        found.append(LaneWork(member.counters["events"], busy, matches, len(pack_events(narrow(own)))))
     return found
 
 

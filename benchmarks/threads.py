@@ -11,14 +11,14 @@ from benchmarks.measure import Row, row
 from weft.plan.operators import Plan
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.crew import Crew, pieces
-from weft.runtime.lanes.routing import shares
+from weft.runtime.lanes.routing import routes
 
 REPEATS = 2
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Seconds of one pass over events: giving them to lanes, and each lane's own; and how many matches there were."""
+    """Seconds of one pass over events: what is done for all lanes, and each lane's own; and the number of matches."""
 
     routing: float
     lanes: tuple[float, ...]
@@ -35,11 +35,11 @@ def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: Event
     crew = Crew(chosen, chosen.lanes_for(lanes), 1)
     list(crew.push(first))
     start = time.process_time()
-    given = list(shares(rest, crew.lanes))
+    given = routes(rest, crew.lanes)
     routing, seconds, matches = time.process_time() - start, [], 0
-    for member, own in zip(crew.members, given, strict=True):
+    for member, route in zip(crew.members, given, strict=True):
         start = time.process_time()
-        matches += sum(len(found) for piece in pieces(own) for found in member.push(piece))
+        matches += sum(len(found) for piece in pieces(route()) for found in member.push(piece))
         seconds.append(time.process_time() - start)
     return Pass(routing, tuple(seconds), matches)
 

@@ -18,7 +18,7 @@ from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.heavy import suited
-from weft.runtime.lanes.routing import shares
+from weft.runtime.lanes.routing import Route, routes
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
@@ -60,8 +60,8 @@ class Crew:
             return
         self.gather(batch)
         time = int(batch.ends[-1])
-        given = zip(self.members, shares(batch, self.lanes), strict=True)
-        flows = [Flow(member, own, time) for member, own in given]
+        given = zip(self.members, routes(batch, self.lanes), strict=True)
+        flows = [Flow(member, route, time) for member, route in given]
         bound = EARLIEST
         while not all(flow.is_done for flow in flows):
             at_work = [flow for flow in flows if not flow.is_done and (flow.end <= bound or flow.ahead < AHEAD)]
@@ -76,15 +76,15 @@ class Crew:
         self.gather(batch)
         time = int(batch.ends[-1])
 
-        def work(member: Matcher, own: EventBatch) -> Counter[str]:
+        def work(member: Matcher, route: Route) -> Counter[str]:
             totals: Counter[str] = Counter()
-            for piece in pieces(own):
+            for piece in pieces(route()):
                 totals.update(member.count(piece))
             for found in member.advance(time):
                 totals.update(found.counts)
             return totals
 
-        given = list(zip(self.members, shares(batch, self.lanes), strict=True))
+        given = list(zip(self.members, routes(batch, self.lanes), strict=True))
         return dict(sum(self._work(lambda pair: work(*pair), given), Counter[str]()))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
@@ -144,17 +144,17 @@ class Crew:
 class Flow:
     """The matches of one lane that a batch makes certain, as they are wanted. Those of one query come by their ends."""
 
-    def __init__(self, member: Matcher, own: EventBatch, time: int) -> None:
+    def __init__(self, member: Matcher, route: Route, time: int) -> None:
         self.is_done = False
         self.end = EARLIEST  # further ones end then or later, while there may be some
-        self._found = self._all(member, own, time)
+        self._found = self._all(member, route, time)
         self._most = None if member.tells_several else WAVE
         self._fresh: list[MatchBatch] = []
         self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
 
     @staticmethod
-    def _all(member: Matcher, own: EventBatch, time: int) -> Iterator[MatchBatch]:
-        for piece in pieces(own):
+    def _all(member: Matcher, route: Route, time: int) -> Iterator[MatchBatch]:
+        for piece in pieces(route()):
             yield from member.push(piece)
         yield from member.advance(time)  # a lane that sees no event knows how far time has come, too
 

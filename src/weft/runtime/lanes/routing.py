@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -22,6 +23,7 @@ from weft.runtime.lanes.slices import seen
 
 Numbers = npt.NDArray[np.signedinteger]
 Mask = npt.NDArray[np.bool_]
+Route = Callable[[], EventBatch]
 
 
 def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
@@ -30,18 +32,39 @@ def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
         yield from _routed(relevant(events, types), split, len(list(group)))
 
 
+def routes(events: EventBatch, lanes: Sequence[Lane]) -> list[Route]:
+    """The same, each to be worked out by whoever works for the lane; only keys are looked at for all lanes at once."""
+    found: list[Route] = []
+    for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
+        count = len(list(group))
+        if isinstance(split, ByKey):
+            found += [partial(_itself, share) for share in _routed(relevant(events, types), split, count)]
+        else:
+            found += [partial(_share, events, split, types, share, count) for share in range(count)]
+    return found
+
+
+def _itself(events: EventBatch) -> EventBatch:
+    return events
+
+
+def _share(events: EventBatch, split: Split, types: frozenset[str] | None, share: int, count: int) -> EventBatch:
+    """The events of one lane of a split."""
+    match split:
+        case BySlice(unit="time"):
+            return relevant(_chosen(events, seen(events.ends, split, share, count)), types)
+        case Replicated():
+            return _marked(relevant(events, types), split, share, count)
+    return relevant(events, types)
+
+
 def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch]:
     """The events of all lanes of one split."""
     match split:
         case ByKey(key=key, own=own, placed=placed):
             yield from _split(events, lane_of(events, key, count, own, placed), count)
-        case BySlice(unit="time"):
-            yield from (_chosen(events, seen(events.ends, split, share, count)) for share in range(count))
-        case Replicated():
-            yield from (_marked(events, split, share, count) for share in range(count))
         case _:
-            for _ in range(count):
-                yield events
+            yield from (_share(events, split, None, share, count) for share in range(count))
 
 
 def _marked(events: EventBatch, split: Replicated, share: int, shares: int) -> EventBatch:
