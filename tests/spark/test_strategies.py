@@ -119,7 +119,7 @@ def test_another_way_to_share_out_is_refused_by_what_a_stream_has_kept() -> None
     stream.trigger([EVENTS[:40]])
     stream.job = replace(job_for(program, 2, strategy="one", streaming=True), lanes=stream.job.lanes)
     stream.job = replace(stream.job, lanes=tuple(replace(lane, share=1 - lane.share) for lane in stream.job.lanes))
-    with pytest.raises(UsageError, match="another strategy, which cannot change"):
+    with pytest.raises(UsageError, match="shared out in another way"):
         stream.trigger([EVENTS[40:]])
 
 
