@@ -85,7 +85,8 @@ def test_a_new_query_may_ask_for_an_order_that_the_old_one_did_not() -> None:
     running = weft.live(optimize=False)
     running.deploy(f"{EXTERNALS} U(*): A/a | B/b", None, "step")
     running.deploy(f"{EXTERNALS} Q(*): C/c ; (A/a | B/b)", None, "step")
-    found = told(running.push([event("C", 1), event("B", 5), event("A", 5), event("D", 9)]))
+    longer = {"type": "B", "start": 4, "end": 5, "x": 1}
+    found = told(running.push([event("C", 1), longer, event("A", 5), event("D", 9)]))
     assert found == [("Q", (0, 1)), ("U", (1,)), ("U", (2,))]
 
 
