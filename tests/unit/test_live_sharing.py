@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.machine.code import Code
 from weft.runtime.reading.order import read_events
+from weft.runtime.state import paging
 
 THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN {} msec"
 EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")
@@ -100,6 +103,36 @@ def test_rows_and_events_that_are_there_have_nothing_where_more_is_kept() -> Non
     assert [memory.slots[begin : begin + 3].tolist() for begin in begins] == [[0, 0, -1], [1, 1, -1]]
     assert memory.values[: 2 * memory.width].reshape(2, -1)[:, 1].tolist() == [5, 6]
     assert (memory.values[: 2 * memory.width].reshape(2, -1)[:, 2] == tagged.MISSING).all()
+
+
+def test_what_was_saved_before_a_change_of_the_graph_is_saved_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "ITEMS", 2)
+    running = weft.live(optimize=False)
+    running.deploy("SELECT c.x FROM C c ; C d WHERE c.x < d.x", "gone", "eql")
+    running.deploy("SELECT a.x FROM A a ; B b ; C c WHERE FILTER(a.x <= c.x)", "old", "eql")
+    running.push([event("AB"[ts % 2], ts, 9 - ts) for ts in range(8)])
+    running.save(tmp_path / "saved")
+    running.deploy("SELECT a.x FROM A a ; B b ; D d WHERE FILTER(a.y = d.y)", "new", "eql")
+    running.remove("gone")
+    running.push([event("C", 8, 2), {**event("A", 9, 9), "y": 1}, event("B", 10)])
+    running.save(tmp_path / "saved")
+    again = weft.LiveProgram.load(tmp_path / "saved", optimize=False)
+    found = told(again.push([event("C", 11, 5), {**event("D", 12), "y": 1}, event("C", 13)]))
+    assert found == [("new", (9, 10, 12)), ("old", (4, 5, 11)), ("old", (6, 7, 11))]
+
+
+def test_keys_are_kept_for_those_who_are_there() -> None:
+    running = weft.live(optimize=False)
+    running.deploy("SELECT a.x FROM A a ; B b WHERE FILTER(a.x = b.x)", "one", "eql")
+    running.deploy("SELECT a.x FROM A a ; C c WHERE FILTER(a.x = c.x)", "two", "eql")
+    running.deploy("SELECT a.x FROM A a ; B b WHERE FILTER(a.x = b.x)", "again", "eql")
+    users = [shared.users for graph in graphs(running) for shared in graph._keys._shared.values()]
+    assert [len(own) for own in users] == [len(graph.chains) for graph in graphs(running)]
+    running.remove("one", "again")
+    (graph,) = graphs(running)
+    assert [shared.users for shared in graph._keys._shared.values()] == [graph.chains]
 
 
 def test_queries_with_nothing_in_common_run_apart() -> None:

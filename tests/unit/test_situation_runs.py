@@ -6,13 +6,15 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from tests.driving import event_batches
+from tests.driving import event_batches, run
 from tests.harness import event
 
 import weft
+from weft.algebra.meaning import matches
 from weft.errors import InputError
 from weft.languages import compile_text
 from weft.plan.planner import plan
+from weft.runtime.classify import layer_keys
 from weft.runtime.matcher import Matcher
 
 
@@ -84,3 +86,15 @@ def test_sets_of_absences_have_ids_of_their_own(engine: str) -> None:
     ids = [match.id for match in weft.detect(events, weft.compile(network, language="epn"), engine=engine)]
     assert len(ids) == 6
     assert len(set(ids)) == 6
+
+
+def test_a_key_that_was_seen_is_remembered_for_later_absences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layer_keys, "LEAST_SLOTS", 0)
+    program = weft.compile("pattern Q absence(A a) context fixed 4 by k", language="epn")
+    events = [event("B", 1, k=1), event("B", 5, k=2), event("B", 6, k=3), event("A", 9, k=2), event("B", 13, k=4)]
+    chosen = plan(program)
+    found = run(chosen, event_batches([[one] for one in events], chosen))
+    assert sorted((at, end) for part in found for at, end in zip(part.starts, part.ends, strict=True)) == sorted(
+        (match.start, match.end) for match in matches(program, events)
+    )
+    assert sum(map(len, found)) == 10  # each key from its first window on, without the one that has an A
