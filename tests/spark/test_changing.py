@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -21,6 +22,7 @@ from tests.strategies_chains import RATES, chain_texts
 import weft
 from weft.algebra.query import Program
 from weft.api import detect
+from weft.engines import continuous
 from weft.errors import ProgramError, UsageError
 from weft.languages import compile_text
 from weft.optimizer.pipeline import Choices
@@ -144,3 +146,14 @@ def test_a_changed_stream_of_another_program_is_refused() -> None:
     with pytest.raises(UsageError) as error:
         stream.trigger([EVENTS[120:]])
     assert str(error.value) == FOREIGN or "another program" in str(error.value)
+
+
+def test_what_cannot_change_its_form_is_refused(tmp_path: Path) -> None:
+    program = weft.compile(QUERY, "eql")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "e.jsonl").write_text('{"type": "A", "ts": 1}\n')
+    with pytest.raises(UsageError, match="`adapt` is for streams"):
+        weft.match(tmp_path / "in" / "e.jsonl", program, adapt=True)
+    where = {"sink": str(tmp_path / "out"), "checkpoint": str(tmp_path / "state")}
+    with pytest.raises(UsageError, match="as it was written"):
+        continuous(program, [("x", str(tmp_path / "in"))], choices=Choices(optimize=False), adapt=True, **where)
