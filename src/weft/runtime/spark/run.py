@@ -37,7 +37,7 @@ from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
-from weft.runtime.spark.streaming import match_run_stream
+from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.triggers import Trigger
@@ -123,7 +123,7 @@ class ContinuousRun:
         )
         runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
         lateness = Lateness(options.delay, self._program.time_unit, len(self._folders))
-        matches = match_run_stream(runs, job, lateness)
+        matches = packed_run_stream(runs, job, lateness)
         trigger: dict[str, Any] = (
             {"processingTime": options.every} if options.until == "stopped" else {"availableNow": True}
         )
@@ -191,8 +191,8 @@ class ContinuousRun:
         start_workers(session)
         kept = self._agree(chosen, self.options.lanes or cores(session))
         shape = self._shape(session, reading)
-        self._sink.expect(shape, reading.time_unit)
         job = job_of(chosen, reading, kept, streaming=True, shape=shape, adapts=options.adapts)
+        self._sink.expect(shape, reading.time_unit, len(job.lanes))
         options.limits.guard(chosen.queries)  # what is wrong with them shows now
         check_split(job, options.limits)
         return replace(job, reading=replace(job.reading, batch_size=1 << 18), limits=options.limits), session

@@ -21,7 +21,11 @@ STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreP
 STREAMING_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A row of ours is many of others': batches of them are bounded by bytes, not by their number.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 26),
 }
+# Without memory the JVM would go on with some of its threads gone, in silence: it ends instead.
+_ALWAYS = "-Xss16m -XX:+ExitOnOutOfMemoryError"
 EMBEDDED_SETTINGS = {
     "spark.app.name": "weft",
     "spark.ui.enabled": "false",
@@ -37,12 +41,12 @@ EMBEDDED_SETTINGS = {
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     # The JVM only moves blocks, so quick compilation is enough: it halves the CPU time until the first match. Spark
     # matches regular expressions over whole plans, which on a busy machine (before they are compiled) needs much stack.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss16m",
+    "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 {_ALWAYS}",
     **STREAMING_SETTINGS,
 }
 
 # For sessions that live long, or whose rows pass through the JVM: all of Java's optimisations.
-LASTING_SETTINGS = {"spark.driver.extraJavaOptions": "-Xss16m"}
+LASTING_SETTINGS = {"spark.driver.extraJavaOptions": _ALWAYS}
 
 
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:

@@ -1,31 +1,46 @@
-"""Matches and rejects of a stream as files, one of each for a trigger: written again, it is the same file."""
+"""Matches and rejects of a stream as files, for each trigger: written again, they are the same files.
+
+A trigger with few matches gives one file, in match order; one with many several, written by the tasks.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from weft.errors import UsageError
-from weft.runtime.results.shape import MATCH_SCHEMA, Shape
-from weft.runtime.spark.lanes.collected import in_match_order
+from weft.runtime.results.shape import Shape
+from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.schema import output_schema
+from weft.runtime.spark.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
 from weft.runtime.triggers import Standing, Trigger
-from weft.runtime.writing.match_lines import json_lines
+
+COLLECTED = 1 << 26  # bytes of matches of one trigger, and as many of rejects, that the driver takes
+PIECE = 1 << 26  # bytes of matches in a file that a task writes
 
 
 class FileSink:
     """A folder of matches and one of rejects. A file appears under its name only when it is whole."""
 
-    def __init__(self, folder: str, rejects: str | None, form: str, query_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        rejects: str | None,
+        form: str,
+        query_names: Sequence[str],
+        *,
+        collected: int = COLLECTED,
+        piece: int = PIECE,
+    ) -> None:
         path = folder.removeprefix("file://")
         if "://" in path:
             raise UsageError(f"the sink {folder} is not a folder, and nothing else can be written yet")
@@ -36,10 +51,11 @@ class FileSink:
         self._lanes: dict[int, Standing] = {}
         self._matches = Path(path)
         self._rejects = Path(rejects) if rejects else self._matches / "rejects"
-        self._form = form
         self._names = list(query_names)
-        self._shape: Shape | None = None
-        self._time_unit = "ms"
+        self._is_first = True
+        absolute = str(self._matches.absolute()), str(self._rejects.absolute())
+        self._work = SinkWork(*absolute, form, tuple(query_names), None, "ms", collected, piece)
+        self._collected = collected
         try:
             self._matches.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -50,25 +66,30 @@ class FileSink:
         """Where the matches go."""
         return self._matches
 
-    def expect(self, shape: Shape | None, time_unit: str) -> None:
-        """What the columns of matches are; None: those of MATCH_SCHEMA."""
-        self._shape, self._time_unit = shape, time_unit
+    def expect(self, shape: Shape | None, time_unit: str, lanes: int) -> None:
+        """What the columns of matches are (None: those of MATCH_SCHEMA), and how many tasks there are."""
+        self._work = replace(self._work, shape=shape, time_unit=time_unit, most=self._collected // max(1, lanes))
+        self._is_first = True
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the output of one trigger."""
+        """Write the output of one trigger, which is packed: few matches here, in one file, and many in the tasks."""
         started = time.perf_counter()
-        own, told = (MATCH_SCHEMA, "event") if self._shape is None else (self._shape.schema, "rejected")
-        output = frame.toArrow().cast(output_schema(self._shape))
-        matches = output.filter(pc.is_valid(output["query"])).select(own.names).cast(own)
-        names = ["id", "start", "end", "reason"]
-        rejects = output.filter(pc.is_valid(output["reason"])).select([*names, told]).rename_columns([*names, "event"])
-        if len(matches):
-            self._write_matches(in_match_order(matches, self._names, self._time_unit), batch)
-        if len(rejects):
-            _place(self._rejects / f"rejects-{batch:08d}.jsonl", _reject_lines(rejects))
-        counted = self._count(output, told, len(matches), rejects["reason"].to_pylist())
+        work = self._work
+        output = frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)).toArrow()
+        matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
+        told = [json.loads(text) for text in rest[work.told].to_pylist()]
+        parts = [one["part"] for one in told if "part" in one]
+        self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
+        self._place(self._rejects, f"rejects-{batch:08d}", "jsonl", rejects, parts, work.reject_file)
+        self._is_first = False
         by_query = Counter(dict.fromkeys(self._names, 0))
         by_query.update(matches["query"].to_pylist())
+        wrong = Counter(late=0, unreadable=0)
+        for reason in rejects["reason"].to_pylist():
+            wrong["late" if reason.startswith("late: ") else "unreadable"] += 1
+        for part in parts:
+            (by_query if part["name"].startswith("matches-") else wrong).update(part["counts"])
+        counted = self._count(told, by_query.total(), wrong)
         trigger = Trigger(
             number=batch,
             at=time.time(),
@@ -80,45 +101,34 @@ class FileSink:
         for watcher in self.watchers:
             watcher(trigger)
 
-    def _write_matches(self, matches: pa.Table, batch: int) -> None:
-        target = self._matches / f"matches-{batch:08d}.{self._form}"
-        if self._form == "jsonl":
-            _place(target, b"".join(json_lines(rows) for rows in matches.to_batches()))
-            return
-        buffer = pa.BufferOutputStream()
-        pq.write_table(matches, buffer)
-        _place(target, buffer.getvalue().to_pybytes())
+    def _place(
+        self,
+        folder: Path,
+        stem: str,
+        form: str,
+        rows: pa.Table,
+        parts: Sequence[dict[str, str]],
+        make: Callable[[pa.Table], bytes | memoryview],
+    ) -> None:
+        """Put the rows into a file, which appears under its name when it is whole, and give those of tasks theirs."""
+        own = None
+        if len(rows):
+            own = f"{stem}.{form}"
+            hidden = folder / f".{own}{UNFINISHED}"
+            write_whole(hidden, make(rows))
+            hidden.replace(folder / own)
+        own_parts = [part for part in parts if part["name"].startswith(stem)]
+        publish(folder, own_parts)
+        if own_parts or self._is_first:  # only the first trigger of a process can be one that another began
+            remove_leftovers(folder, stem, {own, *(part["name"] for part in own_parts)})
 
-    def _count(self, output: pa.Table, where: str, matches: int, reasons: list[str]) -> dict[str, int]:
-        """Add to the counters, which are in a column; the events, late and unreadable ones of this trigger."""
-        late = sum(reason.startswith("late: ") for reason in reasons)
-        counted = Counter(events=0, late=late, unreadable=len(reasons) - late)
-        others = output.filter(pc.and_(pc.is_null(output["query"]), pc.is_null(output["reason"])))
-        for text in others[where].to_pylist():
-            told = json.loads(text)
-            standing = told.pop("standing", None)
+    def _count(self, told: Sequence[dict[str, Any]], matches: int, wrong: Counter[str]) -> dict[str, int]:
+        """Add to the counters; the events, late and unreadable ones of this trigger."""
+        counted = Counter(events=0, **wrong)
+        for one in told:
+            standing = one.get("standing")
             if standing is not None:
                 self._lanes[standing["lane"]] = Standing.from_json(standing)
-            counted.update(told)
+            counted.update({name: number for name, number in one.items() if name not in ("standing", "part")})
         self.counters.update(matches=matches, **counted)
         return {name: counted[name] for name in ("events", "late", "unreadable")}
-
-
-def _place(target: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(target)
-
-
-def _reject_lines(rejects: pa.Table) -> bytes:
-    lines = []
-    for row in rejects.sort_by([("reason", "ascending"), ("end", "ascending"), ("id", "ascending")]).to_pylist():
-        event = None if row["event"] is None else json.loads(row["event"])
-        place = {} if row["id"] is None else {"place": row["id"]}
-        lines.append(json.dumps({**place, "reason": row["reason"], "event": event}, ensure_ascii=False) + "\n")
-    return "".join(lines).encode()

@@ -11,10 +11,10 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import run_frame
-from weft.runtime.spark.columns import output_columns, told
+from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
-from weft.runtime.spark.lanes.processor import LaneProcessor, unpack_output
+from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
 from weft.runtime.spark.session import own_python
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
@@ -37,18 +37,26 @@ def match_stream(frame: DataFrame, job: Job, schema: StructType, delay: int | No
 
 def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
     """Matches and rejects of a stream of runs."""
+    packed = packed_run_stream(runs, job, lateness)
+    with own_python(runs.sparkSession):
+        output = packed.mapInArrow(unpack_output, output_columns(job.shape))
+    return observed(with_watermark(output, job) if lateness.by_spark else output)
+
+
+def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
+    """The same, with many rows of the output packed into each."""
     column = packed_column(len(job.lanes))
     kind = StructType([StructField(column, BinaryType())])
     with own_python(runs.sparkSession):
-        packed = runs.groupBy("lane").transformWithState(
+        whole = told(runs.withColumn("first", F.coalesce("first", F.lit(NO_EVENTS))), RUN_COLUMNS)
+        packed = whole.groupBy("lane").transformWithStateInPandas(
             statefulProcessor=LaneProcessor(job, lateness, column, send_kernels(runs.sparkSession)),
             outputStructType=kind,
             outputMode="append",
             timeMode="EventTime" if lateness.by_spark else "None",
         )
-        output = told(packed, kind).mapInArrow(unpack_output, output_columns(job.shape))
-    watch_starts(output)
-    return observed(with_watermark(output, job) if lateness.by_spark else output)
+    watch_starts(packed)
+    return told(packed, kind)
 
 
 def with_watermark(output: DataFrame, job: Job) -> DataFrame:

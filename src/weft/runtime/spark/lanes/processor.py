@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from weft.runtime import blocks
@@ -17,6 +17,9 @@ from weft.runtime.spark.watermark import Lateness
 if TYPE_CHECKING:
     from weft.runtime.spark.lanes.runs import RunRow
     from weft.runtime.spark.lanes.state import LaneState
+
+PACKED = 1 << 24  # bytes of the output that go on together, about
+NO_EVENTS = -(1 << 63)  # the `first` of a run without events: pandas knows no integer that is missing
 
 
 class MapPages:
@@ -47,7 +50,8 @@ class MapPages:
 class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not checked
     """Takes a lane's runs trigger by trigger and gives the output, many rows packed into one, in a column of that name.
 
-    Spark calls its methods by their parameters' names.
+    Output goes on while it is found: a trigger may have more matches than fit into memory. Spark calls its methods by
+    their parameters' names, and takes frames of pandas one by one; rows it would collect first.
     """
 
     def __init__(self, job: Job, lateness: Lateness, column: str, kernels: str | None = None) -> None:
@@ -61,17 +65,17 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         self._handle = handle
         self._pages = MapPages(handle.getMapState("pages", "name string", "page binary"))
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """All rows of one trigger for this lane."""
         state = self._load(key[0])
-        taken = state.take([run_row(row) for row in rows], self._lateness)
+        taken = state.take([row for frame in rows for row in run_rows(key[0], frame)], self._lateness)
         if self._lateness.after_matching:
             # These matches were given out because the watermark passed them, so they are late by the one before.
             taken = iter(list(taken))
         self._follow_spark(state, timerValues)
         yield from self._finish(state, taken, key[0])
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Spark's watermark has passed what was waited for here."""
         state = self._load(key[0])
         self._follow_spark(state, timerValues)
@@ -94,14 +98,18 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         if self._lateness.by_spark:
             state.head.watermark = self._lateness.from_spark(timer_values.getCurrentWatermarkInMs())
 
-    def _finish(self, state: LaneState, rejects: Iterable[pa.RecordBatch], lane_id: int) -> Iterator[Row]:
-        output = list(chain(rejects, state.go_on()))
+    def _finish(self, state: LaneState, rejects: Iterable[pa.RecordBatch], lane_id: int) -> Iterator[pd.DataFrame]:
+        for batch in chain(rejects, state.go_on()):
+            yield from self._packed(batch)
         if self._lateness.by_spark:
             self._set_timer(state)
         state.store(self._pages)
-        output.append(state.report(lane_id))
-        for batch in output:
-            yield Row(**{self._column: blocks.packed_rows(batch)})
+        yield from self._packed(state.report(lane_id))
+
+    def _packed(self, batch: pa.RecordBatch) -> Iterator[pd.DataFrame]:
+        rows = max(1, len(batch) * PACKED // max(1, batch.nbytes))
+        for first in range(0, len(batch), rows):
+            yield pd.DataFrame({self._column: [blocks.packed_rows(batch.slice(first, rows))]})
 
     def _set_timer(self, state: LaneState) -> None:
         """Be called again when the watermark passes what is waited for, even if no more events come."""
@@ -116,11 +124,16 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         state.head.timer = timer
 
 
-def run_row(row: Row) -> RunRow:
-    """A row of Spark's as one of ours."""
+def run_rows(lane: int, frame: pd.DataFrame) -> Iterator[RunRow]:
+    """Rows of Spark's as ours."""
     from weft.runtime.spark.lanes.runs import RunRow
 
-    return RunRow(**row.asDict())
+    names = [name for name in frame.columns if name != "lane"]
+    for values in frame[names].itertuples(index=False, name=None):
+        given = dict(zip(names, values, strict=True))
+        numbers = {name: int(given[name]) for name in ("first", "source", "part", "chunk")}
+        first = None if numbers["first"] == NO_EVENTS else numbers["first"]
+        yield RunRow(**{**given, **numbers, "lane": lane, "first": first})
 
 
 def unpack_output(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
