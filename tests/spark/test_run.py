@@ -36,6 +36,9 @@ EVENTS: list[dict[str, object]] = [
 ]
 
 
+FAR = 10**15  # long after any clock
+
+
 def options(folder: Path, **more: object) -> RunOptions:
     return RunOptions(str(folder / "out"), str(folder / "checkpoint"), delay=10, lanes=2, files_per_trigger=1, **more)  # type: ignore
 
@@ -99,18 +102,22 @@ def test_a_run_stops_and_goes_on_and_ends(spark: SparkSession, tmp_path: Path) -
         pass
     first.stop()
     assert first.counters == {"events": 40, "matches": len(written(tmp_path)), "late": 0, "unreadable": 1}
-    write(tmp_path / "in", 1, [{"type": "B", "ts": 0, "k": "u", "x": 9}, *EVENTS[40:]])
+    late, ahead = {"type": "B", "ts": 0, "k": "u", "x": 9, "unread": 1}, {"type": "B", "ts": FAR, "k": "u"}
+    write(tmp_path / "in", 1, [late, ahead, *EVENTS[40:]])
     second = run_of(tmp_path, until="complete")
     second.start(spark)
     second.wait()
     assert sorted(written(tmp_path), key=repr) == as_json(local(api.compile(QUERY), EVENTS))
     assert second.counters["late"] == 1
-    rejects = [json.loads(path.read_text()) for path in sorted((tmp_path / "out" / "rejects").glob("*.jsonl"))]
+    files = sorted((tmp_path / "out" / "rejects").glob("*.jsonl"))
+    rejects = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     assert [(reject["event"], reject["reason"].partition(":")[0]) for reject in rejects] == [
         ({"type": "A", "k": "u"}, "no time"),
-        ({"type": "B", "ts": 0, "k": "u", "x": 9}, "late"),
+        (ahead, "ahead"),
+        (late, "late"),
     ]
-    assert rejects[0]["place"] == f"{tmp_path}/in/0.jsonl:41"
+    places = [f"{tmp_path}/in/0.jsonl:41", f"{tmp_path}/in/1.jsonl:2", f"{tmp_path}/in/1.jsonl:1"]
+    assert [reject["place"] for reject in rejects] == places
 
 
 RULES = """

@@ -20,7 +20,8 @@ from weft.algebra import meaning
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.runtime.matches import Match
-from weft.runtime.spark.source import FileStream, Folder, FolderReader, Part, Silence
+from weft.runtime.spark.file_log import FileLog, Folder
+from weft.runtime.spark.source import Bundle, FileStream, FolderReader, Part, Silence
 
 SOME = some(40)
 DELAY = 3
@@ -173,7 +174,7 @@ def test_silence_is_given_out_once_it_is_long_enough() -> None:
 
 def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
     folders = (Folder("S", str(tmp_path / "S"), {}), Folder("T", str(tmp_path / "T"), {}))
-    stream = FileStream(folders, {".csv": "csv"}, b"", str(tmp_path / "log"), idle_after=1e-9, tick=1000)
+    stream = FileStream(FileLog(str(tmp_path / "log"), folders, {".csv": "csv"}), b"", idle_after=1e-9, tick=1000)
     reader = FolderReader(stream)
     begin = reader.initialOffset()
     for folder in ("S", "T"):
@@ -181,8 +182,9 @@ def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
     (tmp_path / "T" / "a.csv").write_text("")
     latest = reader.latestOffset(begin, ReadAllAvailable())
     assert (latest["files"], latest["idle"][0] > 0, latest["idle"][1]) == (1, True, 0)
-    assert reader.partitions(begin, {**begin, "idle": [0, 2500]}) == [Part(0, 1, ticks=2)]
-    assert reader.partitions({**begin, "idle": [0, 2500]}, {**begin, "idle": [999, 3000]}) == [Part(0, 1, ticks=1)]
+    assert reader.partitions(begin, {**begin, "idle": [0, 2500]}) == [Bundle([Part(0, 1, ticks=2)])]
+    later = {**begin, "idle": [999, 3000]}
+    assert reader.partitions({**begin, "idle": [0, 2500]}, later) == [Bundle([Part(0, 1, ticks=1)])]
 
 
 def ends_in(stream: Stream) -> list[int]:

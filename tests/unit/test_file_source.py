@@ -8,17 +8,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
+from weft.errors import UsageError
 from weft.runtime.reading.order import Reading
 
 pytest.importorskip("pyspark")
-from weft.runtime.spark.source import FileStream, Folder, FolderReader, found_files
+from weft.runtime.spark.file_log import FileLog, Folder, found_files
+from weft.runtime.spark.source import SMALL, FileStream, FolderReader
 from weft.runtime.spark.streaming import lateness_of
 
 
-def stream_of(folder: Path, log: Path) -> FileStream:
-    return FileStream((Folder("s", str(folder), {}),), {".jsonl": "jsonl"}, b"", str(log))
+def stream_of(folder: Path, log: Path, **more: Any) -> FileStream:
+    return FileStream(log_of(folder, log), b"", **more)
+
+
+def log_of(folder: Path, log: Path, settle: float = 0) -> FileLog:
+    return FileLog(str(log), (Folder("s", str(folder), {}),), {".jsonl": "jsonl"}, settle)
 
 
 def test_a_file_that_grows_after_it_was_found_is_told_of_once(tmp_path: Path) -> None:
@@ -27,16 +34,82 @@ def test_a_file_that_grows_after_it_was_found_is_told_of_once(tmp_path: Path) ->
     stream = stream_of(folder, tmp_path / "log.jsonl")
     first = folder / "a.jsonl"
     first.write_text('{"type":"A","ts":1}\n')
-    (found,) = found_files(stream, look=True)
+    (found,) = found_files(stream.log, look=True)
     assert (found.path, found.grown) == (str(first), None)
     first.write_text(first.read_text() * 2)
     for _ in range(2):
-        _, changed = found_files(stream, look=True)
+        _, changed = found_files(stream.log, look=True)
         assert (changed.path, changed.grown) == (str(first), (20, 40))
     reader = FolderReader(stream)
     start = {"files": 1, "ended": 0, "idle": [0]}
-    (part,) = reader.partitions(start, {**start, "files": 2})
-    assert part.grown == (20, 40)
+    (bundle,) = reader.partitions(start, {**start, "files": 2})
+    assert bundle.parts[0].grown == (20, 40)
+
+
+def written(folder: Path, **sizes: int) -> None:
+    folder.mkdir(exist_ok=True)
+    for at, (name, size) in enumerate(sizes.items()):
+        (folder / f"{name}.jsonl").write_bytes(b" " * size)
+        os.utime(folder / f"{name}.jsonl", (1000 + at, 1000 + at))
+
+
+def test_a_file_that_is_replaced_by_one_of_its_size_is_told_of(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "in", tmp_path / "log.jsonl")
+    written(tmp_path / "in", a=20)
+    found_files(log, look=True)
+    assert len(found_files(log, look=True)) == 1
+    os.utime(tmp_path / "in" / "a.jsonl", (2000, 2000))
+    _, changed = found_files(log, look=True)
+    assert changed.grown == (20, 20)
+    assert len(found_files(log, look=True)) == 2
+
+
+def test_a_file_is_read_when_it_has_settled(tmp_path: Path) -> None:
+    written(tmp_path / "in", old=1)
+    (tmp_path / "in" / "new.jsonl").write_text("{}\n")
+    waiting = log_of(tmp_path / "in", tmp_path / "log.jsonl", settle=3600)
+    assert [os.path.basename(found.path) for found in found_files(waiting, look=True)] == ["old.jsonl"]
+    at_once = log_of(tmp_path / "in", tmp_path / "log.jsonl")
+    assert [os.path.basename(found.path) for found in found_files(at_once, look=True)] == ["old.jsonl", "new.jsonl"]
+
+
+def test_a_trigger_takes_so_many_files_and_bytes(tmp_path: Path) -> None:
+    written(tmp_path / "in", a=10, b=10, c=100, d=10, e=1)
+    reader = FolderReader(stream_of(tmp_path / "in", tmp_path / "log", files_per_trigger=2, bytes_per_trigger=50))
+    offset = {"files": 0, "ended": 0, "idle": [0], "now": 0}
+    taken = []
+    while (latest := reader.latestOffset(offset, ReadAllAvailable()))["files"] > offset["files"]:
+        assert latest["now"] > 0  # the clock by which events that are ahead are judged, also when it is tried again
+        offset = latest
+        taken.append(offset["files"])
+    assert taken == [2, 3, 5]  # one is taken however large it is
+    assert latest == offset  # nothing new, nothing to do
+
+
+def test_small_files_share_a_task(tmp_path: Path) -> None:
+    written(tmp_path / "in", a=10, b=10, c=SMALL, d=10, e=1)
+    reader = FolderReader(stream_of(tmp_path / "in", tmp_path / "log", tasks=4))
+    start = {"files": 0, "ended": 0, "idle": [0], "now": 0}
+    parts = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+    assert [[part.number for part in bundle.parts] for bundle in parts] == [[0, 1], [2], [3, 4]]
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe\n", b"{}\n", b'["a", 3]\n', b"[0]\n", b"null\n", b"[0, 1, 2\n"])
+def test_a_damaged_log_is_one_sentence(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "log").write_bytes(damage)
+    with pytest.raises(UsageError, match="the checkpoint is damaged"):
+        found_files(log_of(tmp_path / "in", tmp_path / "log"), look=True)
+
+
+def test_a_log_that_lost_files_is_one_sentence(tmp_path: Path) -> None:
+    written(tmp_path / "in", a=10, b=10)
+    reader = FolderReader(stream_of(tmp_path / "in", tmp_path / "log"))
+    start = {"files": 0, "ended": 0, "idle": [0], "now": 0}
+    latest = reader.latestOffset(start, ReadAllAvailable())
+    (tmp_path / "log").write_text((tmp_path / "log").read_text().splitlines()[0] + "\n")
+    with pytest.raises(UsageError, match="fewer files than were read"):
+        reader.partitions(start, latest)
 
 
 def test_a_log_without_sizes_is_still_read(tmp_path: Path) -> None:
@@ -45,7 +118,7 @@ def test_a_log_without_sizes_is_still_read(tmp_path: Path) -> None:
     (folder / "a.jsonl").write_text("{}\n")
     log = tmp_path / "log.jsonl"
     log.write_text(f'[0, "{folder / "a.jsonl"}"]\n')
-    assert [os.path.basename(found.path) for found in found_files(stream_of(folder, log), look=True)] == ["a.jsonl"]
+    assert [os.path.basename(found.path) for found in found_files(log_of(folder, log), look=True)] == ["a.jsonl"]
 
 
 def test_a_stream_without_a_watermark_is_warned_of() -> None:

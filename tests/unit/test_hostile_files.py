@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import weft
+from weft.connectors import csv_rows, json_lines
 
 QUERY = "SELECT a[n] WHERE A AS a"
 GOOD = b'{"type":"A","ts":1,"n":"x"}\n'
@@ -90,3 +91,55 @@ def test_damaged_parquet_is_one_message(tmp_path: Path) -> None:
             path.write_bytes(content)
             with suppress(weft.WeftError):
                 weft.count(str(path), QUERY, rejects=[])
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "read"),
+    [
+        ('A,1,"open\nA,2,b\nA,3,c\n', {2}, ["b", "c"]),
+        ('A,1,a\nA,2,"b\nb"\nA,3,"open\nA,4,d\n', {4}, ["a", "b\nb", "d"]),
+        ('A,1,a\nA,2,"open ""twice""\nA,3,c\n', {3}, ["a", "c"]),
+        ('A,1,a\nA,2,"', {3}, ["a"]),
+        ('A,1,"x\nA,2","y\nA,3,c\n', {2, 3}, ["c"]),
+        ('A,1,5" pipe\nA,2,"b"\nA,3,""\n', set(), ['5" pipe', "b", None]),
+    ],
+)
+def test_a_quote_that_is_never_closed_is_told_of(tmp_path: Path, text: str, wrong: set[int], read: list[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"type,ts,n\n{text}")
+    rejects: list[weft.Rejected] = []
+    assert [match.event.get("n") for match in weft.detect(str(path), QUERY, rejects=rejects)] == read
+    assert {(one.line, one.reason) for one in rejects} == {
+        (n, "a quote that opens here is never closed") for n in wrong
+    }
+
+
+def test_quotes_open_in_every_line_are_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("type,ts,n\n" + 'A,1,"x\n' + 'x","y\n' * 2_000)
+    with pytest.raises(weft.InputError, match="quotes are open"):
+        list(weft.detect(str(path), QUERY))
+
+
+def test_a_bomb_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that grows without end when it is unpacked is left out, and the others are read."""
+    monkeypatch.setattr(json_lines, "BLOCK", 1 << 12)
+    monkeypatch.setattr(json_lines, "LONGEST", 1 << 14)
+    path = tmp_path / "a.jsonl.gz"
+    long = b'{"type":"A","ts":1,"n":"' + b"x" * (1 << 20) + b'"}'
+    for content in (GOOD + long + b"\n" + GOOD, long, GOOD + long, long + b"\n" + GOOD):
+        path.write_bytes(gzip.compress(content))
+        rejects: list[weft.Rejected] = []
+        found = list(weft.detect(str(path), QUERY, rejects=rejects))
+        assert len(found) == content.count(GOOD)
+        assert [(one.line, one.reason[:19]) for one in rejects] == [
+            (1 + content.startswith(GOOD), "a line of more than")
+        ]
+
+
+def test_a_csv_file_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_rows, "LARGEST", 1 << 20)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"type,ts,n\n" + b"A,1,x\n" * 10**6))
+    with pytest.raises(weft.InputError, match="cut it into parts"):
+        weft.count(str(path), QUERY)

@@ -46,6 +46,17 @@ IdleAfter = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
 ]
+FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many files at once.")]
+BytesPerTrigger = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Files of at most so many bytes at once; one is always taken.")
+]
+Settle = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so long.")
+]
+MaxAhead = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
+]
 Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
@@ -85,6 +96,10 @@ def run(
     until: Until = "stopped",
     every: Every = "1 second",
     idle_after: IdleAfter = None,
+    files_per_trigger: FilesPerTrigger = 1000,
+    bytes_per_trigger: BytesPerTrigger = 1 << 28,
+    settle: Settle = 0.0,
+    max_ahead: MaxAhead = 86_400.0,
     strategy: options.Strategy = None,
     lanes: options.Lanes = None,
     output_format: Format = "jsonl",
@@ -136,6 +151,10 @@ def run(
         until=until,
         every=every,
         idle_after=idle_after,
+        files_per_trigger=files_per_trigger,
+        bytes_per_trigger=bytes_per_trigger,
+        settle=settle,
+        max_ahead=max_ahead,
         format=output_format,
         choices=choices(optimize, statistics),
         limits=options.limits_of(budget, shed_of(shed_above)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -20,6 +21,9 @@ from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.kinds import column_of
 from weft.runtime.reading.order import Reading
 
+LARGEST = 1 << 32  # bytes of a file, after they are unpacked
+OPEN_QUOTE = "a quote that opens here is never closed"
+OPEN_QUOTES = 20  # lines of a file, before it is not read at all
 SAMPLE = 64  # values that show what a column is not
 
 
@@ -49,8 +53,17 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
 def _content(path: str) -> tuple[bytes, list[str]]:
     """All bytes of a file; of a compressed one that is damaged, the lines that can be read, and what is wrong."""
     damage: list[str] = []
+    pieces: list[bytes] = []
     with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
-        pieces = list(iter(lambda: read_piece(cast(BufferedIOBase, file), 1 << 24, damage), b""))
+        size = 0
+        while piece := read_piece(cast(BufferedIOBase, file), 1 << 24, damage):
+            pieces.append(piece)
+            size += len(piece)
+            if size > LARGEST:
+                raise InputError(
+                    f"{path} has more than {LARGEST >> 20} MiB, and a CSV file is read as a whole: cut it into parts, "
+                    "or give JSON lines or Parquet"
+                )
     data = b"".join(pieces)
     return (data[: data.rfind(b"\n") + 1] if damage else data), damage
 
@@ -70,11 +83,12 @@ def _slice(
 def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
     """All columns as texts; rows of another length than the header go to `bad` by their line."""
     names = _header(data[: data.find(b"\n") + 1] or data, path)
-    data, undecodable = _readable(data, len(names))
+    data, wrong = _readable(data, len(names))
+    data = _closed(data, path, len(names), wrong)
 
     def note(row: pv.InvalidRow) -> str:
-        wrong = "not UTF-8" if row.number in undecodable else None
-        bad.append((row.number, wrong or f"{row.actual_columns} values for {row.expected_columns} columns"))
+        problem = wrong.get(row.number) or f"{row.actual_columns} values for {row.expected_columns} columns"
+        bad.append((row.number, problem))
         return "skip"
 
     try:
@@ -93,18 +107,66 @@ def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
         raise InputError(f"cannot read {path}: {problem}") from None
 
 
-def _readable(data: bytes, columns: int) -> tuple[bytes, set[int]]:
-    """The rows, those that are not UTF-8 made too long to be taken; and the numbers of these."""
+def _readable(data: bytes, columns: int) -> tuple[bytes, dict[int, str]]:
+    """The rows, those that are not UTF-8 made too long to be taken; and what is wrong with these, by number."""
     try:
         data.decode()
-        return data, set()
+        return data, {}
     except UnicodeDecodeError:
         pass
     lines = data.split(b"\n")
-    wrong = {number for number, line in enumerate(lines, 1) if not _decodes(line)}
+    wrong = {number: "not UTF-8" for number, line in enumerate(lines, 1) if not _decodes(line)}
     for number in wrong:
-        lines[number - 1] = lines[number - 1].decode(errors="replace").replace('"', "").encode() + b"," * (columns + 1)
+        lines[number - 1] = _refused(lines[number - 1], columns)
     return b"\n".join(lines), wrong
+
+
+def _closed(data: bytes, path: str, columns: int, wrong: dict[int, str]) -> bytes:
+    """The rows; a line in which a quote opens that is never closed is made too long to be taken, and noted.
+
+    It would swallow the rest of the file. The last line that such a quote may be in is left out, then the one before.
+    """
+    tails: list[int] = []  # bytes from such a line to the end
+    while (at := _open_quote(data)) is not None:
+        if len(tails) == OPEN_QUOTES:
+            raise InputError(f"cannot read {path}: quotes are open in more than {OPEN_QUOTES} lines")
+        begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        data = data[:begin] + _refused(data[begin:end], columns) + data[end:]
+        tails.append(len(data) - begin)
+    wrong.update({_records(data[: len(data) - tail]) + 1: OPEN_QUOTE for tail in tails})
+    return data
+
+
+def _refused(line: bytes, columns: int) -> bytes:
+    return line.decode(errors="replace").replace('"', "").encode() + b"," * (columns + 1)
+
+
+# Possessive, so that it takes time in proportion to what it reads, whatever that is.
+_FIELD = re.compile(rb'(?:"[^"]*+(?:""[^"]*+)*+"[^,\n]*+|[^",\n][^,\n]*+|)([,\n]|\Z)')
+
+
+def _open_quote(data: bytes) -> int | None:
+    """Where a quote opens that nothing closes. It is the last one of all, or the last but some doubled ones."""
+    last = data.rfind(b'"')
+    if last < 0 or (last and data[last - 1 : last] not in b',\n"'):
+        return None
+    at = 0
+    while at < len(data):
+        field = _FIELD.match(data, at)
+        if field is None:
+            return at
+        at = field.end()
+    return None
+
+
+def _records(data: bytes) -> int:
+    """How many rows there are in whole rows, those over several lines counted once."""
+    count = at = 0
+    while at < len(data) and (field := _FIELD.match(data, at)):
+        count += field[1] != b","
+        at = field.end()
+    return count
 
 
 def _decodes(line: bytes) -> bool:

@@ -23,6 +23,8 @@ from weft.runtime.reading.kinds import columns_of_dicts
 from weft.runtime.reading.order import Reading
 
 BLOCK = 1 << 24  # bytes parsed at a time
+LONGEST = 1 << 26  # bytes of a line
+TOO_LONG = b'"a line that is too long"'
 DEEPEST = 500  # nested brackets that are left to Arrow
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^\s{]", re.MULTILINE)
 _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
@@ -52,16 +54,26 @@ def _open(path: str) -> BufferedIOBase:
 
 
 def _blocks(stream: BufferedIOBase, damage: list[str]) -> Iterator[bytes]:
-    """The file in pieces that end with a line; of a compressed file that is damaged, what can be read of it."""
-    rest = b""
+    """The file in pieces that end with a line; of a compressed file that is damaged, what can be read of it.
+
+    A line that is longer than any event is not kept: a short mark takes its place, which is no event.
+    """
+    rest, is_too_long = b"", False
     while piece := read_piece(stream, BLOCK, damage):
         cut = piece.rfind(b"\n") + 1
-        if cut:
-            yield rest + piece[:cut]
-            rest = piece[cut:]
+        if not cut:
+            is_too_long = is_too_long or len(rest) + len(piece) > LONGEST
+            rest = b"" if is_too_long else rest + piece
+            continue
+        if is_too_long:
+            first = piece.find(b"\n")
+            yield TOO_LONG + piece[first:cut]
         else:
-            rest += piece
-    if rest.strip():
+            yield rest + piece[:cut]
+        rest, is_too_long = piece[cut:], False
+    if is_too_long:
+        yield TOO_LONG
+    elif rest.strip():
         yield rest
 
 
@@ -182,6 +194,8 @@ def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chun
 
 
 def _parse(text: bytes) -> tuple[dict[str, Any], str | None]:
+    if text == TOO_LONG:
+        return {}, f"a line of more than {LONGEST >> 20} MiB"
     try:
         event = json.loads(text)
     except UnicodeDecodeError as problem:

@@ -36,6 +36,7 @@ class Reading:
     ordered: bool = False
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
     since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
+    until: int | None = None  # events that end later are too far ahead to be true
     order: tuple[str, ...] = ()  # columns that decide between equal times
     key: tuple[str, ...] = ()  # columns that ids are made of; an event without one of them is rejected
     shown: frozenset[str] | None = frozenset()  # columns that results show as the input has them; None: all
@@ -168,6 +169,8 @@ class EventSource:
         )
         if reading.since is not None:
             problems.update(_late(starts, ends, reading.since, problems))
+        if reading.until is not None:
+            problems.update(_ahead(ends, reading.until, problems))
         problems.update(chunk.problems)
         check_types(chunk, reading.type, problems)
         check_kinds(chunk, reading.type, reading.catalog, problems)
@@ -324,6 +327,16 @@ def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collecti
     end, start = since
     late = np.flatnonzero((ends < end) | ((ends == end) & (starts < start)))
     return {int(row): f"late: it ends at {ends[row]}, and time has come to {end}" for row in late if row not in unread}
+
+
+def _ahead(ends: Int64s, until: int, unread: Collection[int]) -> dict[int, str]:
+    """The rows that are ahead of the clock by more than is allowed."""
+    rows = [int(row) for row in np.flatnonzero(ends > until) if row not in unread]
+    return {
+        row: f"ahead: it ends at {ends[row]}, and by this machine's clock nothing after {until} is believed: is the "
+        "time unit right? (--time-unit, --max-ahead)"
+        for row in rows
+    }
 
 
 def _after(later: Segment, earlier: Segment) -> bool:

@@ -23,7 +23,7 @@ def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
             write_whole(place, json.dumps({**mine, "run": uuid4().hex}))
         kept = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"the checkpoint {checkpoint} cannot be used: {error}") from None
+        raise UsageError(f"the checkpoint {checkpoint} cannot be used: weft/run.json: {error}") from None
     return kept if isinstance(kept, dict) else {}
 
 

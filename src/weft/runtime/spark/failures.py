@@ -1,9 +1,29 @@
-"""Failures of Spark that are really a user's mistake, found in a task and wrapped several times on the way."""
+"""Why a run on Spark failed: a user's mistake, a damaged checkpoint, a process that died, or something else."""
 
 from __future__ import annotations
 
+import re
+
 from weft.errors import InputError, UsageError, WeftError
+from weft.runtime.spark.checkpoint_files import damaged
 from weft.runtime.spark.shipping import MISSING
+
+# What Spark says when a process that worked for it is gone; the work can be done again.
+_DIED = (
+    "Python worker exited unexpectedly",
+    "Python worker failed to connect back",
+    "PYTHON_WORKER",
+    "ExecutorLostFailure",
+    "Lost executor",
+    "FetchFailed",
+)
+_CUT_OFF = ("Connection reset", "Broken pipe", "java.net.SocketException", "java.io.EOFException")  # most likely
+# What it says when its files of a checkpoint are not what it wrote.
+_DAMAGED = re.compile(
+    r"CANNOT_LOAD_STATE_STORE|FAILED_READ_STATE_STORE|STATE_STORE|RocksDBException|Corruption|checksum"
+    r"|Malformed log file|Incomplete log file|MISSING_METADATA_FILE|STREAMING_CHECKPOINT|LOG_VERSION"
+    r"|JsonParseException|JsonMappingException|MappingException|JsonEOFException|batch \d+ doesn't exist"
+)
 
 
 def own_error(failure: Exception) -> Exception:
@@ -21,3 +41,35 @@ def own_error(failure: Exception) -> Exception:
 def as_weft(kind: type[WeftError], message: str) -> WeftError:
     """A mistake of that kind."""
     return kind(message.strip())
+
+
+def is_passing(failure: Exception) -> bool:
+    """Whether a process died, so that the same may go well when it is tried again."""
+    text = str(failure)
+    if any(sign in text for sign in _DIED):
+        return True
+    return not is_damage(failure) and any(sign in text for sign in _CUT_OFF)
+
+
+def is_damage(failure: Exception) -> bool:
+    """Whether Spark could not read what it keeps in the checkpoint."""
+    return _DAMAGED.search(str(failure)) is not None
+
+
+def told(failure: Exception, checkpoint: str) -> Exception:
+    """A failure as one sentence."""
+    known = own_error(failure)
+    if known is not failure:
+        return known
+    why = reason_in(str(failure))
+    if is_damage(failure):
+        return damaged(checkpoint, why)
+    return UsageError(f"Spark stopped the run, which goes on there when it is started again: {why}")
+
+
+def reason_in(text: str) -> str:
+    """The line of a failure that says most, cut to what one reads."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.partition("Caused by: ")[2] for line in lines if line.startswith("Caused by: ")]
+    chosen = causes[-1] if causes else next(iter(lines), "no reason given")
+    return chosen if len(chosen) <= 300 else f"{chosen[:300]} …"

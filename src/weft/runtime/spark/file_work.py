@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from weft.errors import InputError
 from weft.runtime.events import Rejected
-from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.order import EventSource
-from weft.runtime.spark.files import Reader, pieces_of, read
+from weft.runtime.spark.files import FilePlace, Reader, file_chunks
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
 from weft.runtime.spark.lanes.times import encode_times
+
+CHANGED = "changed: "  # how the reason begins
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,28 @@ class FileWork:
     readers: Mapping[str, Reader]
 
     def runs(
-        self, path: str, form: str, source: int, number: int, defaults: Mapping[str, str]
+        self,
+        path: str,
+        form: str,
+        source: int,
+        number: int,
+        defaults: Mapping[str, str],
+        latest: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The runs of a file, which is the `number`th of all; `defaults` are what its events do not say themselves."""
+        """The runs of a file, which is the `number`th of all; `defaults` are what its events do not say themselves.
+
+        Events that end after `latest` are rejected.
+        """
         job = self.job
+        reading = replace(job.reading, until=latest)
         if not Path(path).exists():
             raise InputError(f"{path} is gone: a file must stay until its events have been matched")
+        place = FilePlace(path, form, dict(defaults), latest).packed()
         at = 0
         try:
-            for chunk in self._chunks(path, form, defaults):
-                events = EventSource(partial(list, (chunk,)), job.reading)
-                yield pack_chunk(events, Place(source, number, at), job)
+            for chunk in file_chunks(path, form, defaults, job.reading, self.readers):
+                events = EventSource(partial(list, (chunk,)), reading)
+                yield pack_chunk(events, Place(source, number, at), job, place)
                 at += 1
         except (InputError, OSError, EOFError, UnicodeError, pa.ArrowException) as problem:
             # The stream goes on without the rest of a file that is not what it should be.
@@ -49,16 +61,13 @@ class FileWork:
     def changed(self, path: str, source: int, number: int, grown: tuple[int, int]) -> pa.RecordBatch:
         """The rows that tell of a file that was changed after it was found."""
         then, now = grown
+        how = f"had {then:,} bytes when it was found and has {now:,} now" if then != now else "was written again"
         reason = (
-            f"the file had {then:,} bytes when it was found and has {now:,} now: what was added or changed since it "
-            "was read takes no part; write files elsewhere, and move them here when they are complete"
+            f"{CHANGED}the file {how}: what was added or changed since it was read takes no part; write files "
+            "elsewhere, and move them here when they are complete, or let them settle (--settle SECONDS)"
         )
         rejects = pack_rejects([Rejected(0, reason, None, path, 0)])
         return self._without_events(Place(source, number, 0), rejects)
-
-    def _chunks(self, path: str, form: str, defaults: Mapping[str, str]) -> Iterator[Chunk]:
-        for piece in pieces_of(path, form, self.job.reading, defaults):
-            yield from read(piece, self.readers, self.job)
 
     def end(self, number: int) -> pa.RecordBatch:
         """The rows that tell every lane that no event comes any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -122,7 +123,12 @@ def pack_pieces(
 ) -> Iterator[pa.RecordBatch]:
     """In a task: read the pieces of the tasks with these numbers and pack their events."""
     for part in (number for batch in numbers for number in batch.column(0).to_pylist()):
-        chunks = (chunk for pieces in tasks[part : part + 1] for piece in pieces for chunk in read(piece, readers, job))
+        chunks = (
+            chunk
+            for pieces in tasks[part : part + 1]
+            for piece in pieces
+            for chunk in read(piece, readers, job.reading)
+        )
         for at, chunk in enumerate(chunks):
             yield pack_chunk(EventSource(partial(_only, chunk), job.reading), Place(0, part, at), job)
 
@@ -131,10 +137,37 @@ def _only(chunk: Chunk) -> list[Chunk]:
     return [chunk]
 
 
-def read(piece: Piece, readers: Mapping[str, Reader], job: Job) -> Iterator[Chunk]:
+@dataclass(frozen=True)
+class FilePlace:
+    """All that it takes to read a file of a stream once more; `until` is that of `Reading`."""
+
+    path: str
+    form: str
+    defaults: Mapping[str, str]
+    until: int | None = None
+
+    def packed(self) -> bytes:
+        """As bytes."""
+        return json.dumps([self.path, self.form, dict(self.defaults), self.until]).encode()
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> FilePlace:
+        """The place that was made into these bytes."""
+        return cls(*json.loads(data))
+
+
+def file_chunks(
+    path: str, form: str, defaults: Mapping[str, str], reading: Reading, readers: Mapping[str, Reader]
+) -> Iterator[Chunk]:
+    """The rows of a file of a stream, always in the same chunks."""
+    for piece in pieces_of(path, form, reading, defaults):
+        yield from read(piece, readers, reading)
+
+
+def read(piece: Piece, readers: Mapping[str, Reader], reading: Reading) -> Iterator[Chunk]:
     """The rows of a piece in chunks."""
     form = readers[piece.format]
-    chunks = parquet_chunks(piece, job.reading) if piece.groups else form(piece.path, job.reading)
+    chunks = parquet_chunks(piece, reading) if piece.groups else form(piece.path, reading)
     return (with_defaults(chunk, piece.defaults) for chunk in chunks)
 
 

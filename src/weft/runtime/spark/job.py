@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from weft.algebra.query import Program
 from weft.optimizer.pipeline import Choices
@@ -16,6 +18,9 @@ from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.lanes.lanes import spread
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.files import Reader
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Job:
     shape: Shape | None = None
     limits: Limits = NO_LIMITS
     adapts: tuple[Program, Choices] | None = None
+    readers: Mapping[str, Reader] | None = None  # of files, by format: late events are looked up there
 
     @cached_property
     def query_names(self) -> list[str]:

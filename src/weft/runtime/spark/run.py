@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -28,7 +31,9 @@ from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.agreement import agreed, claim_sink
-from weft.runtime.spark.failures import own_error
+from weft.runtime.spark.checkpoint_files import check_files
+from weft.runtime.spark.failures import is_passing, own_error, reason_in, told
+from weft.runtime.spark.file_log import FileLog, Folder
 from weft.runtime.spark.file_schema import columns_of_run
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
@@ -36,13 +41,22 @@ from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.sink import FileSink
-from weft.runtime.spark.source import FORMAT, FileStream, Folder, WeftFiles
+from weft.runtime.spark.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.triggers import Trigger
 
 Until = Literal["stopped", "read", "complete"]
+FILES_PER_TRIGGER, BYTES_PER_TRIGGER = 1000, 1 << 28
+MAX_AHEAD = 86_400.0  # seconds
+TRIES, FIRST_PAUSE, LONGEST_PAUSE = 8, 1.0, 60.0  # without a trigger between them; seconds
+LOGGER = logging.getLogger("weft.run")
+JAVA_GONE = (
+    "Spark's Java process has ended, most likely for want of memory: the run goes on from its checkpoint when it is "
+    "started again; give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'), or take less at once "
+    "(--bytes-per-trigger)"
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,10 @@ class RunOptions:
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
     idle_after: float | None = None
-    files_per_trigger: int | None = None
+    files_per_trigger: int | None = FILES_PER_TRIGGER
+    bytes_per_trigger: int | None = BYTES_PER_TRIGGER
+    settle: float = 0.0  # seconds for which a file must not have changed before it is read
+    max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = NO_LIMITS  # each lane has its part of them
 
@@ -89,6 +106,10 @@ class ContinuousRun:
     ) -> None:
         if options.idle_after is not None and (options.idle_after <= 0 or options.until != "stopped"):
             raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
+        for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead"):
+            given = getattr(options, name)
+            if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):
+                raise UsageError(f"{name} must not be {given}")
         self.options = options
         self._program = program
         self._folders = folders_of(sources, program, options.type)
@@ -96,6 +117,9 @@ class ContinuousRun:
         self._readers = readers
         self._sink = FileSink(options.sink, options.rejects, options.format, [q.name for q in program.queries])
         self._query: StreamingQuery | None = None
+        self._begin: Callable[[], StreamingQuery] | None = None
+        self._again: float | None = None  # when to start the query once more
+        self._tries, self._done = 0, 0
 
     @property
     def counters(self) -> dict[str, int]:
@@ -111,16 +135,27 @@ class ContinuousRun:
         options = self.options
         job, session = self._job(session)
         session.dataSource.register(WeftFiles)
+        log = str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl")
         stream = FileStream(
-            self._folders,
-            dict(self._formats),
+            FileLog(log, self._folders, dict(self._formats), options.settle),
             packed_up(FileWork(job, dict(self._readers))),
-            str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl"),
             options.files_per_trigger,
-            options.until == "complete",
-            options.idle_after,
-            NANOSECONDS[self._program.time_unit],
+            options.bytes_per_trigger,
+            tasks=2 * cores(session),
+            ending=options.until == "complete",
+            idle_after=options.idle_after,
+            tick=NANOSECONDS[self._program.time_unit],
+            ahead=None if options.max_ahead == inf else options.max_ahead,
         )
+        self._begin = partial(self._begun, session, stream, job)
+        try:
+            self._query = self._begin()
+        except (PySparkException, Py4JError) as failure:
+            raise told(failure, options.checkpoint) from failure
+
+    def _begun(self, session: SparkSession, stream: FileStream, job: Job) -> StreamingQuery:
+        """The query, started where the checkpoint says it had got to."""
+        options = self.options
         runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
         lateness = Lateness(options.delay, self._program.time_unit, len(self._folders))
         matches = packed_run_stream(runs, job, lateness)
@@ -129,7 +164,8 @@ class ContinuousRun:
         )
         writer = matches.writeStream.foreachBatch(self._sink.write).queryName("weft")
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
-        self._query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+        self._sink.begin()
+        return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
     def executors(self) -> list[dict[str, object]]:
         """The executors of the Spark that runs it, as plain data: cores, memory and tasks."""
@@ -158,21 +194,52 @@ class ContinuousRun:
         """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""
         if self._query is None:
             raise UsageError("the run has not been started")
-        try:
-            if seconds is None:
-                self._query.awaitTermination()
-                return True
-            return bool(self._query.awaitTermination(seconds))
-        except StreamingQueryException as failure:
-            known = own_error(failure)
-            if known is not failure:
-                raise known from None
-            why = str(failure).splitlines()[0]
-            raise UsageError(f"Spark stopped the run, which goes on there when it is started again: {why}") from failure
+        limit = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = None if limit is None else max(0.0, limit - time.monotonic())
+            try:
+                if self._again is not None:
+                    self._start_again(left)
+                elif left is None:
+                    self._query.awaitTermination()
+                    return True
+                elif self._query.awaitTermination(left):
+                    return True
+            except StreamingQueryException as failure:
+                self._failed(failure)
+            except (Py4JError, OSError) as failure:
+                raise UsageError(JAVA_GONE) from failure
+            if limit is not None and time.monotonic() >= limit:
+                return False
+
+    def _failed(self, failure: StreamingQueryException) -> None:
+        """Try again in a while if a process died; else say what is wrong."""
+        done = self._sink.written
+        self._tries = 1 if done > self._done else self._tries + 1
+        self._done = done
+        if own_error(failure) is not failure or not is_passing(failure) or self._tries > TRIES:
+            raise told(failure, self.options.checkpoint) from failure
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._tries - 1))
+        LOGGER.warning(
+            "a process of Spark's died, and the run goes on from its checkpoint in %g s (%d of %d): %s",
+            pause,
+            self._tries,
+            TRIES,
+            reason_in(str(failure)),
+        )
+        self._again = time.monotonic() + pause
+
+    def _start_again(self, left: float | None) -> None:
+        """Wait, no longer than that, for the time to start the query again, and do so."""
+        pause = (self._again or 0.0) - time.monotonic()
+        time.sleep(max(0.0, pause if left is None else min(pause, left)))
+        if self._again is not None and time.monotonic() >= self._again and self._begin is not None:
+            self._again = None
+            self._query = self._begin()
 
     def stop(self, patience: float = 30.0) -> None:
         """Finish the trigger at work, if that does not take too long, and stop."""
-        query = self._query
+        query, self._again = self._query, None
         if query is None or not query.isActive:
             return
         limit = time.monotonic() + patience
@@ -195,7 +262,8 @@ class ContinuousRun:
         self._sink.expect(shape, reading.time_unit, len(job.lanes))
         options.limits.guard(chosen.queries)  # what is wrong with them shows now
         check_split(job, options.limits)
-        return replace(job, reading=replace(job.reading, batch_size=1 << 18), limits=options.limits), session
+        reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
+        return replace(job, reading=reading, limits=options.limits, readers=readers), session
 
     def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
         """The columns of matches in Parquet files; lines of JSON have none."""
@@ -232,6 +300,7 @@ class ContinuousRun:
             )
         if options.lanes is not None and kept["lanes"] != options.lanes:
             raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
+        check_files(options.checkpoint)
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return int(kept["lanes"])
 

@@ -48,6 +48,7 @@ class FileSink:
             raise UsageError(f"matches are written as jsonl or parquet, not as {form}")
         self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
         self.watchers: list[Callable[[Trigger], None]] = []  # told of each trigger that is written
+        self.written = 0  # triggers
         self._lanes: dict[int, Standing] = {}
         self._matches = Path(path)
         self._rejects = Path(rejects) if rejects else self._matches / "rejects"
@@ -69,6 +70,9 @@ class FileSink:
     def expect(self, shape: Shape | None, time_unit: str, lanes: int) -> None:
         """What the columns of matches are (None: those of MATCH_SCHEMA), and how many tasks there are."""
         self._work = replace(self._work, shape=shape, time_unit=time_unit, most=self._collected // max(1, lanes))
+
+    def begin(self) -> None:
+        """The next trigger may be one that another query began."""
         self._is_first = True
 
     def write(self, frame: DataFrame, batch: int) -> None:
@@ -82,6 +86,7 @@ class FileSink:
         self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
         self._place(self._rejects, f"rejects-{batch:08d}", "jsonl", rejects, parts, work.reject_file)
         self._is_first = False
+        self.written += 1
         by_query = Counter(dict.fromkeys(self._names, 0))
         by_query.update(matches["query"].to_pylist())
         wrong = Counter(late=0, unreadable=0)

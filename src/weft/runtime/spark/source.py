@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import base64
-import json
-import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
+from weft.errors import UsageError
+from weft.runtime.spark.file_log import FileLog, Found, ending_of, found_files
 from weft.runtime.spark.schema import RUN_DDL
 
 FORMAT = "weft-files"
+SMALL = 1 << 22  # bytes that are worth a task
 Offset = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A source: a folder of files of events, or a single file; `defaults` are what events do not say themselves."""
-
-    name: str
-    path: str
-    defaults: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class FileStream:
     """All that the source must know."""
 
-    folders: tuple[Folder, ...]
-    formats: Mapping[str, str]  # by ending
+    log: FileLog
     work: bytes  # a pickled FileWork: only tasks need it, and what it loads
-    log: str  # the file in which the files found are kept, in their order
     files_per_trigger: int | None = None
+    bytes_per_trigger: int | None = None
+    tasks: int = 1  # that read at a time: small files share one
     ending: bool = False  # declare the stream complete when all files have been read
     idle_after: float | None = None  # seconds without a new file after which a source's time moves on by as much
     tick: int = 10**6  # nanoseconds
+    ahead: float | None = None  # seconds by which events may be ahead of the clock
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -54,7 +46,8 @@ class FileStream:
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
     """One file to read, or (no path) ticks that a source sent none, or (none) the end of the stream.
 
-    With `grown`, a file that had other bytes when it was found: so many then, and so many now.
+    With `grown`, a file that had other bytes when it was found: so many then, and so many now. `now`: the clock when it
+    was decided to read it (nanoseconds since 1970; 0: not known).
     """
 
     number: int
@@ -62,6 +55,15 @@ class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
     path: str | None = None
     ticks: int = 0
     grown: tuple[int, int] | None = None
+    size: int = 0
+    now: int = 0
+
+
+@dataclass
+class Bundle(InputPartition):  # type: ignore[misc] # pyspark is not checked
+    """What one task reads, one after the other."""
+
+    parts: list[Part]
 
 
 class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
@@ -108,122 +110,97 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def __init__(self, stream: FileStream) -> None:
         self._stream = stream
         self._target: int | None = None
-        self._silences = [Silence(stream.idle_after) for _ in stream.folders]
+        self._silences = [Silence(stream.idle_after) for _ in stream.log.folders]
 
     def initialOffset(self) -> Offset:
         """Before the first file."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
-        return {"files": 0, "ended": 0, "idle": [0] * len(self._stream.folders)}
+        return {"files": 0, "ended": 0, "idle": [0] * len(self._stream.log.folders), "now": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As many files as there are, unless a number is given."""
-        limit = self._stream.files_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
+        """As many files as there are: `latestOffset` has its own limits."""
+        return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Remember what is there now."""
-        self._target = len(found_files(self._stream, look=True))
+        """Remember what is there now, when it has settled."""
+        if self._stream.log.settle:
+            time.sleep(self._stream.log.settle)
+        self._target = len(found_files(self._stream.log, look=True))
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The files to read next."""
-        known = found_files(self._stream, look=self._target is None)
+        stream = self._stream
+        known = found_files(stream.log, look=self._target is None)
         total = len(known) if self._target is None else self._target
-        wanted = limit.max_files if isinstance(limit, ReadMaxFiles) else total
-        files = max(start["files"], min(total, start["files"] + wanted))
-        complete = self._stream.ending and start["files"] == total
+        files = start["files"] + self._wanted(known[start["files"] : total])
+        complete = stream.ending and start["files"] >= total
         heard = {found.source for found in known[start["files"] :]}
         silences = enumerate(zip(start["idle"], self._silences, strict=True))
         idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
-        return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle}
+        # The clock is part of what is read: a trigger that is tried again judges events by the same.
+        now = time.time_ns() if files > start["files"] else start.get("now", 0)
+        return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle, "now": now}
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[Part]:
-        """One for each file, for the end, and for silence."""
-        files = found_files(self._stream, look=False)[start["files"] : end["files"]]
-        parts = [Part(start["files"] + at, file.source, file.path, 0, file.grown) for at, file in enumerate(files)]
+    def _wanted(self, files: Sequence[Found]) -> int:
+        """How many of these files one trigger takes: one at least."""
+        most = self._stream.files_per_trigger or len(files)
+        room = self._stream.bytes_per_trigger
+        size = 0
+        for count, file in enumerate(files[:most]):
+            size += max(0, file.size)
+            if count and room is not None and size > room:
+                return count
+        return min(most, len(files))
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Bundle]:
+        """Files, the end, and silence; small files that follow each other are read by one task."""
+        files = found_files(self._stream.log, look=False)[start["files"] : end["files"]]
+        if len(files) < end["files"] - start["files"]:
+            raise UsageError(
+                f"the checkpoint is damaged: {self._stream.log.path} has fewer files than were read; use another "
+                "folder, and another sink"
+            )
+        first, now = start["files"], end.get("now", 0)
+        parts = [
+            Part(first + at, file.source, file.path, 0, file.grown, max(0, file.size), now)
+            for at, file in enumerate(files)
+        ]
         if end["ended"] > start["ended"]:
             parts.append(Part(end["files"]))
         tick = self._stream.tick
         ticks = [after // tick - before // tick for before, after in zip(start["idle"], end["idle"], strict=True)]
-        return [*parts, *(Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count)]
+        parts += [Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count]
+        return bundles(parts, self._stream.tasks)
 
-    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
-        """In a task: the runs of one file."""
+    def read(self, partition: Bundle) -> Iterator[pa.RecordBatch]:
+        """In a task: the runs of its files."""
         work = cloudpickle.loads(self._stream.work)
-        if partition.path is None:
-            number, ticks = partition.number, partition.ticks
-            yield work.silence(partition.source, number, ticks) if ticks else work.end(number)
-            return
-        if partition.grown is not None:
-            yield work.changed(partition.path, partition.source, partition.number, partition.grown)
-            return
-        form = self._stream.formats[ending_of(partition.path)]
-        defaults = self._stream.folders[partition.source].defaults
-        yield from work.runs(partition.path, form, partition.source, partition.number, defaults)
+        for part in partition.parts:
+            yield from self._runs(work, part)
+
+    def _runs(self, work: Any, part: Part) -> Iterator[pa.RecordBatch]:
+        if part.path is None:
+            yield work.silence(part.source, part.number, part.ticks) if part.ticks else work.end(part.number)
+        elif part.grown is not None:
+            yield work.changed(part.path, part.source, part.number, part.grown)
+        else:
+            log, ahead = self._stream.log, self._stream.ahead
+            form, defaults = log.formats[ending_of(part.path)], log.folders[part.source].defaults
+            known = ahead is not None and part.now
+            latest = (part.now + int((ahead or 0) * 1e9)) // self._stream.tick if known else None
+            yield from work.runs(part.path, form, part.source, part.number, defaults, latest)
 
 
-class Found(NamedTuple):
-    """A file in the log, with its bytes when it was found; `before`: those that an earlier entry has."""
-
-    source: int
-    path: str
-    size: int = -1  # not known, in logs of old
-    before: int = -1
-
-    @property
-    def grown(self) -> tuple[int, int] | None:
-        """For a file that changed after it was found: its bytes then and now."""
-        return None if self.before < 0 else (self.before, self.size)
-
-
-def found_files(stream: FileStream, *, look: bool) -> list[Found]:
-    """The files so far; `look` first for new and changed ones, which are appended to the log.
-
-    The log is what makes a restart read the same files in the same order. New files go in by age, then name.
-    """
-    log = Path(stream.log)
-    known = [Found(*entry) for entry in map(json.loads, _lines(log))]
-    if not look:
-        return known
-    sizes = {(found.source, found.path): found.size for found in known}
-    fresh = [
-        (status.st_mtime_ns, Found(number, path, status.st_size, sizes.get((number, path), -1)))
-        for number, folder in enumerate(stream.folders)
-        for path, status in listed(folder.path, stream.formats)
-        if sizes.get((number, path)) is None or -1 < sizes[number, path] != status.st_size
-    ]
-    added = [found for _, found in sorted(fresh)]
-    if added:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(entry) + "\n" for entry in added)
-            file.flush()
-            os.fsync(file.fileno())
-    return known + added
-
-
-def _lines(log: Path) -> list[str]:
-    """The whole lines of the log: half of one is left if the process was killed while writing it."""
-    if not log.exists():
-        return []
-    text = log.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        with log.open("r+", encoding="utf-8") as file:
-            file.truncate(len(whole.encode()))
-    return whole.splitlines()
-
-
-def listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
-    """Files of a known format; what begins with `.` or `_` is not finished yet."""
-    found = []
-    place = Path(path)
-    for file in [place] if place.is_file() else sorted(place.rglob("*")):
-        hidden = any(part[0] in "._" for part in file.relative_to(place).parts)
-        if not hidden and ending_of(str(file)) in formats and file.is_file():
-            found.append((str(file), file.stat()))
+def bundles(parts: Sequence[Part], tasks: int) -> list[Bundle]:
+    """Parts shared out to about that many tasks in their order, neighbours together."""
+    total = sum(part.size for part in parts)
+    share = max(SMALL, -(-total // max(1, tasks)))
+    found: list[Bundle] = []
+    room = -1
+    for part in parts:
+        if part.size > room:
+            found.append(Bundle([]))
+            room = share
+        found[-1].parts.append(part)
+        room -= part.size
     return found
-
-
-def ending_of(path: str) -> str:
-    """How a file's name ends, without regard to case and compression."""
-    return Path(path.lower().removesuffix(".gz")).suffix

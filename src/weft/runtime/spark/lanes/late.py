@@ -2,35 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
+from weft.errors import InputError
 from weft.runtime import blocks
+from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
+from weft.runtime.spark.files import FilePlace, file_chunks
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import event_text, reject_rows
 from weft.runtime.spark.lanes.runs import Run, RunRow
 from weft.runtime.spark.lanes.wire import unpack_events
 from weft.runtime.spark.watermark import END_OF_TIME
 
+if TYPE_CHECKING:
+    from weft.runtime.spark.files import Reader
+
+Reject = tuple[str | None, int | None, int | None, str | None, str]
+
 
 def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
     """Rejects for those of the first `count` events of a run that it falls to this row's lane to report."""
+    if job.readers is None:
+        rows = list(_sent(row, run, count, watermark, job))
+    elif row.others is None:
+        return None
+    else:
+        place = FilePlace.unpacked(bytes(row.others))
+        try:
+            rows = list(_looked_up(place, row.chunk, watermark, job, job.readers))
+        except (InputError, OSError, EOFError, UnicodeError, pa.ArrowException):
+            rows = []
+        if len(rows) != count:
+            gone = f"{_reason(None, watermark)}; {count:,} events of a file that is gone or has changed since"
+            rows = [(f"{place.path}:0", None, None, None, gone)]
+    return reject_rows(rows) if rows else None
+
+
+def _sent(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> Iterator[Reject]:
+    """Late events as far as lanes know them."""
     batches = []
     if job.reports_late(job.lane_named(row.lane)):
         batches.append(run.events)
     if row.others is not None:
         batches.append(unpack_events(row.others, run.ends, run.starts))
-    rows = []
     for events in batches:
         late = blocks.slice(events, 0, int(np.searchsorted(events.positions, count)))
         for at, event in enumerate(as_dicts(late, job.reading)):
             start, end = int(late.starts[at]), int(late.ends[at])
-            rows.append((None, start, end, event_text(event), _reason(end, watermark)))
-    return reject_rows(rows) if rows else None
+            yield None, start, end, event_text(event), _reason(end, watermark)
 
 
-def _reason(end: int, watermark: int) -> str:
+def _looked_up(
+    place: FilePlace, number: int, watermark: int, job: Job, readers: Mapping[str, Reader]
+) -> Iterator[Reject]:
+    """Late events as they are in their file, with all attributes, and their lines."""
+    reading = replace(job.reading, until=place.until)
+    chunks = file_chunks(place.path, place.form, place.defaults, job.reading, readers)
+    for chunk in islice(chunks, number, number + 1):
+        segment = EventSource(partial(list, (chunk,)), reading).read(chunk)
+        for at in np.flatnonzero(segment.ends < watermark):
+            row = int(at if segment.keep is None else segment.keep[at])
+            start, end = int(segment.starts[at]), int(segment.ends[at])
+            file, line = chunk.place(row) if chunk.place else (place.path, 0)
+            yield f"{file}:{line}", start, end, event_text(chunk.row(row)), _reason(end, watermark)
+
+
+def _reason(end: int | None, watermark: int) -> str:
     if watermark == END_OF_TIME:
         return "late: the stream had been declared complete"
+    if end is None:
+        return f"late: the watermark was at {watermark} already"
     return f"late: it ended at {end}, and the watermark was at {watermark} already"

@@ -48,8 +48,11 @@ class Place:
     chunk: int
 
 
-def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
-    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk."""
+def pack_chunk(events: EventSource, place: Place, job: Job, file: bytes | None = None) -> pa.RecordBatch:
+    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk.
+
+    `file`: where the chunk can be read again, so that late events need not be sent along.
+    """
     events.keep_fine = True
     everything = blocks.concat(list(events))
     sources = job.reading.sources if len(job.reading.sources) > 1 else ()
@@ -59,7 +62,9 @@ def pack_chunk(events: EventSource, place: Place, job: Job) -> pa.RecordBatch:
     first = int(everything.ends[0]) if len(everything) else None
     rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
-    others = pack_events(narrow(replace(_others(everything, split, job), rows=None))) if job.streaming else None
+    others = file
+    if file is None and job.streaming:
+        others = pack_events(narrow(replace(_others(everything, split, job), rows=None)))
     packed = [pack_events(narrow(share)) for share in split]
     return run_rows(job.lanes, place, first, times, packed, rejects, others)
 

@@ -1,0 +1,77 @@
+"""Whether the files of a checkpoint are what a run left there: looked at before Spark does, which says it less well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from weft.errors import UsageError
+from weft.runtime.spark.file_log import FileLog, found_files
+
+LOOKED_AT = 2  # entries of a log, the last ones: a restart reads no others
+
+
+class _Damaged(Exception):
+    """What is wrong with a file."""
+
+
+def damaged(checkpoint: str, why: str) -> UsageError:
+    """The one sentence about a damaged checkpoint."""
+    return UsageError(
+        f"the checkpoint {checkpoint} is damaged ({why}): use a copy of it, or another folder and another sink "
+        "to begin anew"
+    )
+
+
+def check_files(checkpoint: str) -> None:
+    """Refuse a checkpoint with damaged files, by name."""
+    folder = Path(checkpoint)
+    try:
+        _check(folder / "spark", folder / "weft")
+    except _Damaged as problem:
+        raise damaged(checkpoint, str(problem)) from None
+    except OSError as problem:
+        raise damaged(checkpoint, problem.strerror or str(problem)) from None
+
+
+def _check(spark: Path, own: Path) -> None:
+    offsets, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
+    if not offsets and not commits:
+        return
+    metadata = spark / "metadata"
+    if not metadata.exists():
+        raise _Damaged("spark/metadata is missing")
+    _json(metadata.read_bytes(), metadata, spark)
+    if commits and (not offsets or commits[-1] > offsets[-1]):
+        raise _Damaged(f"spark/offsets/{commits[-1]} is missing")
+    for log, numbers in ((spark / "offsets", offsets), (spark / "commits", commits)):
+        for number in numbers[-LOOKED_AT:]:
+            _lines(log / str(number), spark)
+    log = own / "files.jsonl"
+    known = len(found_files(FileLog(str(log), (), {}), look=False))
+    read = _lines(spark / "offsets" / str(offsets[-1]), spark)[-1].get("files", 0)
+    if known < read:
+        raise _Damaged(f"weft/files.jsonl has {known} files, and {read} were read")
+
+
+def _numbers(log: Path) -> list[int]:
+    return sorted(int(path.name) for path in log.iterdir() if path.name.isdigit()) if log.is_dir() else []
+
+
+def _lines(path: Path, spark: Path) -> list[dict[str, Any]]:
+    """The objects in an entry of a log of Spark's: a version, then one in each line."""
+    version, *lines = path.read_bytes().splitlines() or [b""]
+    if not version.startswith(b"v") or not lines:
+        raise _Damaged(f"spark/{path.relative_to(spark)} is not whole")
+    return [_json(line, path, spark) for line in lines if line != b"-"]
+
+
+def _json(text: bytes, path: Path, spark: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _Damaged(f"spark/{path.relative_to(spark)} is not whole")
+    return found

@@ -1,0 +1,132 @@
+"""The log of the files that a stream has found, in the order in which they are read: it outlives the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A source: a folder of files of events, or a single file; `defaults` are what events do not say themselves."""
+
+    name: str
+    path: str
+    defaults: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FileLog:
+    """Where the log is, and where files are looked for."""
+
+    path: str
+    folders: tuple[Folder, ...]
+    formats: Mapping[str, str]  # by ending
+    settle: float = 0.0  # seconds for which a file has not changed before it is read
+
+
+class Found(NamedTuple):
+    """A file in the log, with its bytes when it was found and when it had changed last (nanoseconds since 1970).
+
+    `before`: the bytes that an earlier entry has, if this one tells of a change.
+    """
+
+    source: int
+    path: str
+    size: int = -1  # not known, in logs of old
+    before: int = -1
+    changed: int = -1  # likewise
+
+    @property
+    def grown(self) -> tuple[int, int] | None:
+        """For a file that changed after it was found: its bytes then and now."""
+        return None if self.before < 0 else (self.before, self.size)
+
+
+def found_files(log: FileLog, *, look: bool) -> list[Found]:
+    """The files so far; `look` first for new and changed ones, which are appended to the log.
+
+    The log is what makes a restart read the same files in the same order. New files go in by age, then name.
+    """
+    place = Path(log.path)
+    known = _entries(place)
+    if not look:
+        return known
+    latest = {(found.source, found.path): found for found in known}
+    fresh = []
+    for number, folder in enumerate(log.folders):
+        for path, status in settled(listed(folder.path, log.formats), log.settle):
+            before = latest.get((number, path))
+            if before is None or _has_changed(before, status):
+                was = -1 if before is None else before.size
+                fresh.append((status.st_mtime_ns, Found(number, path, status.st_size, was, status.st_mtime_ns)))
+    added = [found for _, found in sorted(fresh)]
+    if added:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in added)
+            file.flush()
+            os.fsync(file.fileno())
+    return known + added
+
+
+def _has_changed(before: Found, now: os.stat_result) -> bool:
+    if before.size < 0:
+        return False
+    return before.size != now.st_size or -1 < before.changed != now.st_mtime_ns
+
+
+def _entries(log: Path) -> list[Found]:
+    """The entries of the log: half of one is left if the process was killed while writing it."""
+    if not log.exists():
+        return []
+    try:
+        data = log.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        entries = [Found(*json.loads(line)) for line in whole.decode().splitlines()]
+        if not all(isinstance(entry.source, int) and isinstance(entry.path, str) for entry in entries):
+            raise TypeError
+        if whole != data:
+            os.truncate(log, len(whole))
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"the checkpoint is damaged: {log} does not say any more which files were read; use another folder, "
+            "and another sink"
+        ) from None
+    return entries
+
+
+def listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
+    """Files of a known format; what begins with `.` or `_` is not finished yet."""
+    found = []
+    place = Path(path)
+    for file in [place] if place.is_file() else sorted(place.rglob("*")):
+        hidden = any(part[0] in "._" for part in file.relative_to(place).parts)
+        if hidden or ending_of(str(file)) not in formats:
+            continue
+        try:
+            if file.is_file():
+                found.append((str(file), file.stat()))
+        except OSError:  # it went away while we looked
+            continue
+    return found
+
+
+def settled(files: Sequence[tuple[str, os.stat_result]], seconds: float) -> list[tuple[str, os.stat_result]]:
+    """Those that have not changed for so long. Here a clock is read."""
+    if not seconds:
+        return list(files)
+    limit = time.time_ns() - int(seconds * 1e9)
+    return [(path, status) for path, status in files if status.st_mtime_ns <= limit]
+
+
+def ending_of(path: str) -> str:
+    """How a file's name ends, without regard to case and compression."""
+    return Path(path.lower().removesuffix(".gz")).suffix

@@ -1,0 +1,100 @@
+"""A damaged checkpoint is refused in one sentence, which names the file; so are failures of Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+from weft.errors import InputError, UsageError
+from weft.runtime.spark.agreement import agreed
+from weft.runtime.spark.checkpoint_files import check_files
+from weft.runtime.spark.failures import is_passing, reason_in, told
+
+FILES = {
+    "spark/metadata": '{"id":"452b7a16"}',
+    "spark/offsets/0": 'v1\n{"batchWatermarkMs":0}\n{"files": 1, "ended": 0, "idle": [0], "now": 5}',
+    "spark/offsets/1": 'v1\n{"batchWatermarkMs":0}\n{"files": 2, "ended": 0, "idle": [0], "now": 9}',
+    "spark/commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+    "spark/commits/1": 'v1\n{"nextBatchWatermarkMs":0}',
+    "weft/files.jsonl": '[0, "in/0.jsonl", 5, -1, 1]\n[0, "in/1.jsonl", 5, -1, 2]\n',
+    "weft/run.json": json.dumps({"format": 1, "program": "x", "lanes": 2, "run": "y"}),
+}
+
+
+def half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def noise(path: Path) -> None:
+    path.write_bytes(b"\xff\x00noise\n")
+
+
+def nothing(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+WAYS = (half, noise, nothing, Path.unlink)
+
+
+def written(folder: Path) -> Path:
+    for name, text in FILES.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return folder
+
+
+def test_a_sound_checkpoint_is_taken(tmp_path: Path) -> None:
+    check_files(str(tmp_path / "new"))
+    check_files(str(written(tmp_path)))
+    (tmp_path / "spark" / "commits" / "1").unlink()  # the process died before it was written
+    check_files(str(tmp_path))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("spark/")])
+def test_damage_to_a_file_of_sparks_is_one_sentence(tmp_path: Path, name: str, way: Callable[[Path], None]) -> None:
+    if way is Path.unlink and name in ("spark/commits/0", "spark/commits/1", "spark/offsets/0"):
+        pytest.skip("a run goes on without it")
+    way(written(tmp_path) / name)
+    with pytest.raises(
+        UsageError, match=f"is damaged \\({name} is (not whole|missing)\\): use a copy of it"
+    ) as refused:
+        check_files(str(tmp_path))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_damage_to_the_log_of_files_is_one_sentence(tmp_path: Path, way: Callable[[Path], None]) -> None:
+    """Files would be left out in silence if it began anew."""
+    way(written(tmp_path) / "weft/files.jsonl")
+    with pytest.raises(UsageError, match=r"checkpoint .*is damaged") as refused:
+        check_files(str(tmp_path))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("way", [half, noise, nothing], ids=lambda way: way.__name__)
+def test_damage_to_what_the_run_says_of_itself_is_one_sentence(tmp_path: Path, way: Callable[[Path], None]) -> None:
+    way(written(tmp_path) / "weft/run.json")
+    with pytest.raises(UsageError, match=r"cannot be used: weft/run\.json") as refused:
+        agreed(str(tmp_path), {})
+    assert "\n" not in str(refused.value)
+
+
+def test_failures_are_told_in_one_sentence() -> None:
+    worker = RuntimeError("[STREAM_FAILED] Query [id = 5]\nSparkException: Python worker exited unexpectedly (crashed)")
+    state = RuntimeError(
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x\nCaused by: java.io.EOFException: ended early\n\tat y"
+    )
+    mistake = RuntimeError("Traceback\n  File x\nweft.errors.InputError: a.jsonl is gone\nmore")
+    other = RuntimeError("[STREAM_FAILED] " + "x" * 5000)
+    assert [is_passing(one) for one in (worker, state, mistake, other)] == [True, False, False, False]
+    assert "the checkpoint c is damaged (java.io.EOFException: ended early)" in str(told(state, "c"))
+    found = told(mistake, "c")
+    assert (type(found), str(found)) == (InputError, "a.jsonl is gone")
+    assert str(told(other, "c")).startswith("Spark stopped the run")
+    assert len(reason_in(str(other))) < 310
