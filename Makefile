@@ -40,7 +40,7 @@ soak: $(READY) ## feed every kind of pattern for long and count the bytes it hol
 chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses
 	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos
 
-fuzz: $(READY) ## compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
+fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
 
 lint: $(READY) ## check style, types and the direction of imports

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from random import Random
 
 import pytest
 from tests.chaos import micro_batches
-from tests.chaos.micro_batches import EventDict, Found, history
+from tests.chaos.micro_batches import EventDict, Found, Lanes, history
 
 import weft
 from weft.optimizer.pipeline import optimize
 from weft.plan.operators import Plan
+from weft.plan.partitioning.by_slice import usual
 from weft.plan.planner import plan
 from weft.runtime.matches import MatchBatch
 
-HISTORIES = int(os.environ.get("WEFT_HISTORIES", "800"))
+HISTORIES = int(os.environ.get("WEFT_HISTORIES", "2000"))
 STEP = 'topology "t"\n' + "\n".join(f'external {name}(k: int, x: int) < "{name}.jsonl" [1.0]' for name in "ABC")
 PROGRAMS = {
     "ceql": ("ceql", "SELECT * WHERE A AS a ; B+ AS b ; C PARTITION BY [k] WITHIN 30 MILLISECONDS"),
@@ -40,7 +42,28 @@ PROGRAMS = {
         "define X(v: int) from B() and last A() within 5 from B where v = A.x\n"
         "define Y() from X(v > 0) and not C() within 4 from X",
     ),
+    "epn": ("epn", "pattern p sequence(A a, B b) where a.k = b.k context sliding 9 every 3"),
+    "epn absence": ("epn", "pattern p absence(A a) context fixed 4 by k"),
+    "epn deferred": (
+        "epn",
+        "pattern p all(A a, C c) where a.x < c.x context from B for 6 policies evaluation deferred",
+    ),
 }
+IN_LANES = [
+    ("ceql", "key"),
+    ("ceql", "rank"),
+    ("ceql last", "one"),
+    ("ceql of ceql", "query"),
+    ("eql", "key"),
+    ("eql", "slice"),
+    ("eql", "replicate"),
+    ("eql absence", "slice"),
+    ("step", "slice"),
+    ("tesla", "key"),
+    ("epn", "key"),
+    ("epn absence", "one"),
+]
+SHARE = HISTORIES // (len(PROGRAMS) + len(IN_LANES))
 
 
 @cache
@@ -58,17 +81,20 @@ def stream(seed: int) -> list[EventDict]:
     return events
 
 
-def tried(name: str, seed: int, most: int) -> int:
+def tried(name: str, seed: int, most: int, split: Plan | None = None, lanes: Lanes = (None,)) -> int:
     """Try a fault at every step of a run, then pairs of them; how many histories that were."""
     events = stream(seed)
-    expected, steps = history(chosen(name), events, seed)
+    expected, _ = history(chosen(name), events, seed)
+    run = partial(history, split or chosen(name), events, seed, lanes=lanes)
+    whole, steps = run()
+    assert whole == expected, (name, seed, difference(whole, expected))
     chance = Random(seed)
     cases = [(at,) for at in range(1, steps + 1)]
     cases += [(at, at + chance.randint(1, steps)) for at in range(1, steps + 1)]
     for deaths in cases[:most]:
-        found, _ = history(chosen(name), events, seed, deaths)
+        found, _ = run(deaths=deaths)
         assert found == expected, (name, seed, deaths, difference(found, expected))
-    return 1 + len(cases[:most])
+    return 2 + len(cases[:most])
 
 
 def difference(found: Found, expected: Found) -> str:
@@ -79,9 +105,21 @@ def difference(found: Found, expected: Found) -> str:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_lost_or_doubled_when_processes_die(name: str) -> None:
     done, seed = 0, 0
-    share = HISTORIES // len(PROGRAMS)
-    while done < share:
-        done += tried(name, seed, share - done)
+    while done < SHARE:
+        done += tried(name, seed, SHARE - done)
+        seed += 1
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("name", "strategy"), IN_LANES)
+def test_nothing_is_lost_or_doubled_in_lanes(name: str, strategy: str) -> None:
+    """However the work is shared out, the matches are those of one lane without a fault."""
+    split = plan(chosen(name).program, strategy=strategy, lanes=3)
+    lanes = [replace(lane, split=usual(lane.split)) for lane in split.lanes_for(3)]
+    assert {lane.split.strategy for lane in lanes} == {strategy}
+    done, seed = 0, 0
+    while done < SHARE:
+        done += tried(name, seed, SHARE - done, split, lanes)
         seed += 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -24,6 +25,7 @@ from weft.runtime.reading.order import Reading
 LARGEST = 1 << 32  # bytes of a file, after they are unpacked
 OPEN_QUOTE = "a quote that opens here is never closed"
 OPEN_QUOTES = 20  # lines of a file, before it is not read at all
+LONGEST_HEADER = 1 << 22  # bytes
 SAMPLE = 64  # values that show what a column is not
 
 
@@ -179,8 +181,12 @@ def _decodes(line: bytes) -> bool:
 
 def header_of(path: str) -> list[str]:
     """The names of a file's columns."""
-    with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
-        return _header(file.readline() + b"\n", path)
+    try:
+        with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
+            line = file.readline(LONGEST_HEADER)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise InputError(f"cannot read {path}: {problem}") from None
+    return _header(line + b"\n", path)
 
 
 def _header(data: bytes, path: str) -> list[str]:

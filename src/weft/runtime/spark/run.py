@@ -196,7 +196,7 @@ class ContinuousRun:
             raise UsageError("the run has not been started")
         limit = None if seconds is None else time.monotonic() + seconds
         while True:
-            left = None if limit is None else max(0.0, limit - time.monotonic())
+            left = None if limit is None else max(0.01, limit - time.monotonic())  # Spark takes no 0
             try:
                 if self._again is not None:
                     self._start_again(left)

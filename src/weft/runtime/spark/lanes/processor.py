@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -15,6 +14,8 @@ from weft.runtime.spark.job import Job
 from weft.runtime.spark.watermark import Lateness
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from weft.runtime.spark.lanes.runs import RunRow
     from weft.runtime.spark.lanes.state import LaneState
 
@@ -107,6 +108,8 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         yield from self._packed(state.report(lane_id))
 
     def _packed(self, batch: pa.RecordBatch) -> Iterator[pd.DataFrame]:
+        import pandas as pd  # as with the kernels: not where states are only asked for
+
         rows = max(1, len(batch) * PACKED // max(1, batch.nbytes))
         for first in range(0, len(batch), rows):
             yield pd.DataFrame({self._column: [blocks.packed_rows(batch.slice(first, rows))]})
