@@ -64,7 +64,7 @@ def suited_to_files(job: Job, files: Files) -> Job:
     """The job with lanes for heavy keys, as the first events of the first file show them."""
     for path, form, defaults in files.paths if job.has_keys else ():
         for piece in pieces_of(path, form, job.reading, defaults):
-            for chunk in read(piece, files.readers, job):
+            for chunk in read(piece, files.readers, job.reading):
                 return suited_to(job, chunk)
     return job
 
