@@ -19,6 +19,7 @@ from weft.plan.chains import as_chains
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
 from weft.plan.reuse import looks_ahead_only
+from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.measuring import Measure
@@ -27,6 +28,7 @@ from weft.stored import Plain
 
 FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
 ENOUGH = 1 << 13  # events that rates are measured in
+AT_ONCE = 1 << 13  # events of a batch that are measured at most
 NEVER = 1 << 62
 GAIN = 1.3  # how many times as much the running form must cost
 LOG = logging.getLogger("weft")
@@ -118,7 +120,7 @@ class Adapting:
                 self._leaving = None
         elif self._written and self._seen >= self._next_look and len(batch):
             self._measure = self._measure or Measure(self._program(), apart=True)
-            self._measure.look(batch)
+            self._measure.look(blocks.slice(batch, 0, min(len(batch), AT_ONCE)))
             self._measured += len(batch)
             if self._measured >= ENOUGH:
                 self._judge(self._measure)

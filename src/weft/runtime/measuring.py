@@ -129,10 +129,11 @@ def _of_type(type_: str, predicate: Predicate) -> Predicate:
 def _count(column: pa.Array | None, rows: pa.Array, kind: str, values: Counter[Value]) -> None:
     if column is None:
         return
-    for entry in pc.value_counts(column.filter(rows).drop_null()).to_pylist():
-        value = kind, entry["values"]
+    found = pc.value_counts(column.filter(rows).drop_null())
+    for one, count in zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True):
+        value = kind, one
         if value in values or len(values) < MOST_VALUES:
-            values[value] += entry["counts"]
+            values[value] += count
 
 
 def _holding(tie: Tie, one: Mapping[Value, int], other: Mapping[Value, int]) -> int:
