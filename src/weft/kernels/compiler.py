@@ -1,20 +1,24 @@
 """How Numba compiles our kernels: parts are optimised once, inside the kernels that call them.
 
 Numba by itself optimises each part, makes machine code of it that nobody calls, and optimises it again in every kernel.
-Only our dispatchers are compiled this way; functions of the user are not touched.
+`lowering.py` writes their code. Only our dispatchers are compiled this way; functions of the user are not touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import llvmlite.binding as llvm
 from numba import _dynfunc
-from numba.core import typed_passes, types, untyped_passes
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
+
+from weft.kernels.lowering import KernelLegalization, KernelLowering, KnownTypes
 
 PASSES = (
     untyped_passes.TranslateByteCode,
@@ -25,11 +29,11 @@ PASSES = (
     untyped_passes.ReconstructSSA,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization,
+    KernelLegalization,
     typed_passes.AnnotateTypes,
-    typed_passes.NativeLowering,
+    KernelLowering,
     typed_passes.NoPythonBackend,
-)  # those of Numba's that change anything in our kernels
+)  # those of Numba's that change anything in our kernels, and ours
 
 
 class Code(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
@@ -74,29 +78,6 @@ def _without_address(library: Any, description: Any, env: Any) -> Any:
     return _dynfunc.make_function(description.lookup_module(), description.qualname, "", 0, env, (library,))
 
 
-class KnownTypes:
-    """Numba's types of calls, found once for numbers: it looks through dozens of ways to add for every `+`."""
-
-    known: ClassVar[dict[object, Any]] = {}
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def resolve_function_type(self, function: Any, args: Any, named: Any) -> Any:
-        """The signature of a call."""
-        plain = tuple(getattr(argument, "literal_type", argument) for argument in args)
-        if named or not all(isinstance(argument, (types.Number, types.Boolean)) for argument in plain):
-            return self._context.resolve_function_type(function, args, named)
-        if isinstance(function, types.Dispatcher):
-            return self._context.resolve_function_type(function, args, named)
-        if (function, plain) not in self.known:
-            self.known[function, plain] = self._context.resolve_function_type(function, args, named)
-        return self.known[function, plain]
-
-
 class KernelCompiler(CompilerBase):  # type: ignore[misc, unused-ignore]
     """Compiles a kernel."""
 
@@ -116,7 +97,20 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc, unused-ignore]
         self.state.library = self.code(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.counts = self.state.flags.nrt
         self.state.library.enable_object_caching()
-        return super().compile_extra(function)
+        with _without_collection():
+            return super().compile_extra(function)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Compiling makes millions of objects and keeps them: to look for garbage among them took a sixth of the time."""
+    was_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_collecting:
+            gc.enable()
 
 
 class PartCompiler(KernelCompiler):

@@ -49,6 +49,6 @@ def bare(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def spliced(function: Callable[P, R]) -> Callable[P, R]:
-    """A small part of a kernel, written into it: a call would count references to every array it passes."""
-    compiled: Callable[P, R] = numba.njit(function, inline="always", **_OPTIONS)
+    """A small part of a kernel, written into it wherever it is called; it makes no arrays."""
+    compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, forceinline=True, **_PART)
     return compiled
