@@ -28,7 +28,7 @@ from weft.stored import Plain
 
 FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
 ENOUGH = 1 << 13  # events that rates are measured in
-AT_ONCE = 1 << 13  # events of a batch that are measured at most
+AT_ONCE = 1 << 12  # events of a batch that are measured at most
 NEVER = 1 << 62
 GAIN = 1.3  # how many times as much the running form must cost
 LOG = logging.getLogger("weft")
