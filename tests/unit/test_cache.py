@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 
+import weft
 from weft import cache
 from weft.kernels import jit, signatures, store, warming
 from weft.kernels.memory import hashing
@@ -177,3 +178,23 @@ def test_what_a_kernel_is_compiled_for_is_said_by_its_annotations() -> None:
 def test_kernels_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warming, "_is_wanted", lambda made: True)
     assert "weft.kernels.memory.hashing:find_texts" in warming.names_of([hashing.find_texts])
+
+
+FIRST_MATCHES = {
+    "ceql": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x > 1] WITHIN 1 HOUR",
+    "eql": "SELECT a.x FROM A a ; B b WHERE FILTER(a.k = b.k), a.x < b.x AND (a, b) OCCURS WITHIN 1 hours",
+    "step": 'topology "T"\nexternal A(x: int) < "Q" [1.0]\nexternal B(x: int) < "R" [1.0]\nN(*): A ; B > "Z"',
+    "tesla": "define Z(x: int)\nfrom B(x > 3) and each A(x > 1) within 5 min from B\nwhere x=A.x",
+    "epn": "pattern P sequence(A a, B b)\npolicies repeated last\ncontext fixed 100000",
+}
+
+
+@pytest.mark.parametrize("language", FIRST_MATCHES)
+def test_what_is_compiled_ahead_is_what_a_first_match_calls(language: str) -> None:
+    """Else the first match after `weft warm`, or with a wheel's kernels, would compile after all."""
+    events = [{"type": "AB"[number % 2], "ts": 1000 * number, "k": number // 2, "x": number} for number in range(12)]
+    assert list(weft.detect(events, weft.compile(FIRST_MATCHES[language], language)))
+    called = [kernel for kernel in jit.KERNELS if kernel.signatures]
+    assert called
+    for kernel in called:
+        assert set(kernel.signatures) <= set(signatures.signatures_of(kernel.py_func)), kernel
