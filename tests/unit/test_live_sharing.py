@@ -135,6 +135,15 @@ def test_keys_are_kept_for_those_who_are_there() -> None:
     assert [shared.users for shared in graph._keys._shared.values()] == [graph.chains]
 
 
+def test_a_query_joins_the_graph_that_has_most_of_it() -> None:
+    running = weft.live(optimize=False)
+    running.deploy("SELECT c.x FROM C c ; D d WHERE c.x < d.x", "one", "eql")
+    running.deploy("SELECT a.x FROM A a ; B b WHERE a.x < b.x", "two", "eql")
+    one, two = graphs(running)
+    running.deploy("SELECT a.x FROM A a ; B b ; C c WHERE a.x < b.x", "both", "eql")
+    assert [len(graph.queries) for graph in (one, two)] == [1, 2]
+
+
 def test_queries_with_nothing_in_common_run_apart() -> None:
     running = weft.live()
     running.deploy("SELECT a.x FROM A a ; B b", "one", "eql")

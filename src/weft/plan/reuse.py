@@ -40,6 +40,12 @@ def extended(running: Graph, added: Graph, position: int) -> Graph | None:
     return Graph(tuple(nodes), (*running.outputs, *outputs)) if shared else None
 
 
+def needed(running: Graph, added: Graph) -> int:
+    """How many operators the running graph would need more for the queries of another."""
+    whole = extended(running, added, 0)
+    return len(added.nodes) if whole is None else sum(node.since is None for node in whole.nodes[len(running.nodes) :])
+
+
 def looks_ahead_only(pattern: Composite) -> bool:
     """Whether what is found of a pattern from some event on depends on later events only.
 

@@ -16,7 +16,7 @@ from weft.algebra.composites import CompositeQuery
 from weft.errors import InputError
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, RulesOp, SituationOp
 from weft.plan.partitioning.splits import Lane
-from weft.plan.reuse import extended
+from weft.plan.reuse import extended, needed
 from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -114,6 +114,14 @@ class LayerRun:
         """Give another layer nothing more."""
         kept = {number: [own for own in readers if own is not reader] for number, readers in self._readers.items()}
         self._readers = {number: readers for number, readers in kept.items() if readers}
+
+    def lacks(self, layer: Layer) -> int:
+        """How many operators would have to be made for the composite queries of a layer, if it were taken in here."""
+        graph = self.runs.get(GRAPH)
+        added = [op.graph for op in layer.operators if isinstance(op, GraphOp)]
+        if self.feeders or not isinstance(graph, GraphRun) or not graph.is_open:
+            return sum(len(one.nodes) for one in added)
+        return sum(needed(graph.graph, one) for one in added)
 
     def extended(self, layer: Layer, position: int) -> Layer:
         """Take in what can run with what is here and sees events from a position on; what is left of the layer.
