@@ -33,3 +33,12 @@ def test_an_executor_without_weft_says_so_in_one_sentence(tmp_path: Path) -> Non
     told = own_error(RuntimeError(done.stderr))
     assert isinstance(told, UsageError)
     assert str(told).startswith(MISSING)
+
+
+def test_a_python_without_what_weft_needs_is_told_in_one_sentence() -> None:
+    failure = RuntimeError("Traceback …\n    import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n")
+    told = own_error(failure)
+    assert isinstance(told, UsageError)
+    assert str(told).startswith("the Python of an executor has no pyarrow, which weft needs: install weft there")
+    other = RuntimeError("ModuleNotFoundError: No module named 'mine'")
+    assert own_error(other) is other

@@ -24,6 +24,7 @@ _DAMAGED = re.compile(
     r"|Malformed log file|Incomplete log file|MISSING_METADATA_FILE|STREAMING_CHECKPOINT|LOG_VERSION"
     r"|JsonParseException|JsonMappingException|MappingException|JsonEOFException|batch \d+ doesn't exist"
 )
+_LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
 
 
 def own_error(failure: Exception) -> Exception:
@@ -35,6 +36,12 @@ def own_error(failure: Exception) -> Exception:
                 return as_weft(kind, message)
         if MISSING in line:
             return as_weft(UsageError, line[line.index(MISSING) :])
+        if lacking := _LACKING.search(line):
+            return as_weft(
+                UsageError,
+                f"the Python of an executor has no {lacking[1]}, which weft needs: install weft there, or name a "
+                "Python that has it (PYSPARK_PYTHON, or spark.pyspark.python), see docs/spark.md",
+            )
     return failure
 
 
