@@ -27,10 +27,11 @@ from weft.algebra.meaning import composites as meant
 from weft.algebra.meaning.conditions import NOTHING, View, all_hold, alone, holds, value_of
 from weft.algebra.meaning.occurrences import Occurrence, history_key, joined, later, occurrence_of
 from weft.algebra.meaning.stream import Happening
-from weft.algebra.predicates import Attribute, Predicate
+from weft.algebra.predicates import And, Attribute, IsNull, Or, Predicate
 from weft.algebra.terms import Elapsed, Every, Previous, mentioned
 from weft.algebra.text.program import expression_text
 from weft.algebra.why.failures import (
+    MARK,
     Budget,
     Failure,
     Near,
@@ -41,9 +42,11 @@ from weft.algebra.why.failures import (
     either,
     extra,
     listed,
+    marked,
     shown,
     wrong_type,
 )
+from weft.tree import Node
 
 NearOne = Near[Occurrence]
 
@@ -67,9 +70,11 @@ class CompositeReading:
                 yield replace(near, failures=failures)
 
     def _meant(self, pattern: Composite) -> list[Occurrence]:
-        """What the pattern really has."""
+        """What the pattern really has; events that are not chosen have a mark for conditions that are supposed."""
         if pattern not in self._occurrences:
-            self._occurrences[pattern] = meant.occurrences(pattern, self._seen)
+            reads_mark = any(isinstance(node, Attribute) and node.name == MARK for node in pattern.walk())
+            seen = marked(self._seen, self._wanted) if reads_mark else self._seen
+            self._occurrences[pattern] = meant.occurrences(pattern, seen)
         return self._occurrences[pattern]
 
     def _near(self, pattern: Composite, budget: Budget) -> list[NearOne]:
@@ -139,6 +144,7 @@ class CompositeReading:
             # What fails of the left alone is supposed to hold, for others that may be taken as well.
             names, among, where = frozenset(pattern.left.variables), pattern.among, pattern.where
             supposed = replace(pattern, among=_kept(among, view, names), where=_kept(where, view, names))
+            supposed = replace(supposed, right=_supposing(pattern.right, right.failures))
             rivals = self._rivals(supposed, left.found, right.found)
             yield from _choice(pattern.pick, left.found, right.found, rivals)
 
@@ -257,6 +263,25 @@ def _steps(pattern: Composite) -> Steps:
 
 def _conditions(pattern: Follow | Overlap) -> tuple[Predicate, ...]:
     return (*pattern.among, *pattern.where) if isinstance(pattern, Follow) else pattern.where
+
+
+def _supposing(pattern: Composite, failures: Iterable[Failure]) -> Composite:
+    """The pattern with conditions that hold as well where all events that they read are chosen ones."""
+    texts = {failure.wanted for failure in failures if failure.kind == "condition"}
+
+    def held(part: Predicate) -> Predicate:
+        if expression_text(part) not in texts:
+            return part
+        return Or((part, And(tuple(IsNull(Attribute(MARK, name)) for name in sorted(mentioned(part))))))
+
+    def change(node: Node) -> Node:
+        own = {name: getattr(node, name) for name in ("where", "among") if hasattr(node, name)}
+        parts = {name: tuple(held(p) for one in asked for p in conjuncts(one)) for name, asked in own.items()}
+        return replace(node, **parts) if parts else node
+
+    found = pattern.transform(change, Composite) if texts else pattern
+    assert isinstance(found, Composite)
+    return found
 
 
 def _kept(conditions: Iterable[Predicate], view: View, names: frozenset[str]) -> tuple[Predicate, ...]:

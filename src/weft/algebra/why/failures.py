@@ -6,10 +6,11 @@ the answer: nothing less than its failures would have to be otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
+from weft.algebra.meaning.stream import Happening
 from weft.algebra.predicates import Always, And, Predicate
 from weft.algebra.text.program import expression_text
 
@@ -19,6 +20,7 @@ Kind = Literal[
 # Another reading of the chosen events is preferred to one that leaves some of them, or a step, out; then to one that
 # takes events for what they are not.
 COSTS: dict[str, int] = {"missing": 12, "extra": 12, "type": 4}
+MARK = "\0other"  # an attribute that no event has
 LARGEST = 2_000  # near matches of greater cost are not looked for
 MOST = 200_000  # near matches looked at in one go
 
@@ -96,6 +98,15 @@ def budgets() -> Iterable[Budget]:
 def cheapest(nears: Iterable[Near[Found]]) -> Near[Found] | None:
     """The one that costs least; of equals the first."""
     return min(nears, key=lambda near: near.cost, default=None)
+
+
+def marked(seen: Sequence[Happening], chosen: Collection[int]) -> list[Happening]:
+    """The events, with a mark on those that are not chosen."""
+    own = set(chosen)
+    return [
+        event if own.issuperset(event.positions) else replace(event, attributes={**event.attributes, MARK: True})
+        for event in seen
+    ]
 
 
 def conjuncts(condition: Predicate) -> Sequence[Predicate]:

@@ -15,12 +15,11 @@ from weft.algebra.patterns import Correlate, Pattern, Where
 from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNull, Literal, Or, variables_of
 from weft.algebra.query import Consume, Query, Strategy, Window
 from weft.algebra.text.program import expression_text
-from weft.algebra.why.failures import Budget, Failure, conjuncts, extra, listed, shown
+from weft.algebra.why.failures import MARK, Budget, Failure, conjuncts, extra, listed, marked, shown
 from weft.algebra.why.patterns import NearValuation, PatternReading
 from weft.tree import Node
 
 Supposed = frozenset[tuple[str, str]]  # conditions, by step and text
-MARK = "\0other"  # an attribute that no event has
 # What a query asks of what its pattern finds, and how it asks nothing.
 NO_CHOICE: dict[str, object] = {
     "strategy": Strategy.ALL,
@@ -109,7 +108,7 @@ class QueryReading:
         """What the pattern finds when conditions hold of the chosen events, and this, whether or not it does."""
         if supposed not in self._gathered:
             query = _supposing(self._query, supposed)
-            self._gathered[supposed] = gathered(query, _marked(self._seen, self._wanted) if supposed else self._seen)
+            self._gathered[supposed] = gathered(query, marked(self._seen, self._wanted) if supposed else self._seen)
         candidates, homes = self._gathered[supposed]
         place = self._place(candidate)
         others = [other for other in candidates.get(place, []) if not _same(other, candidate)]
@@ -172,14 +171,6 @@ def _window_failure(window: Window, first: Happening, last: Happening) -> Failur
 
 def _supposed(failures: Sequence[Failure]) -> Supposed:
     return frozenset((failure.step, failure.wanted) for failure in failures if failure.kind == "condition")
-
-
-def _marked(seen: Sequence[Happening], chosen: set[int]) -> list[Happening]:
-    """The events, with a mark on those that are not chosen."""
-    return [
-        event if chosen.issuperset(event.positions) else replace(event, attributes={**event.attributes, MARK: True})
-        for event in seen
-    ]
 
 
 def _supposing(query: Query, supposed: Supposed) -> Query:
