@@ -76,6 +76,8 @@ def can_relax(query: AnyQuery, failures: Sequence[Failure]) -> bool:
     if isinstance(query, Rule):
         # Without a bound other firings come, too, and take events away from this one.
         return kinds <= {"condition", "unwanted", *(() if query.consumes else ("choice", "bound"))}
+    if "key" in kinds and not isinstance(query.situation.context, Whole):
+        return False  # spans depend on the key: which they would be is not told
     return kinds <= {"condition", "bound", "key"} or kinds <= {"condition", "choice"}
 
 
