@@ -247,7 +247,7 @@ def continuous(
     options["adapts"] = _adapts(program, choices) if adapt else None
     if adapt and not options.get("limits", NO_LIMITS).is_none:
         raise UsageError("--adapt does not go together with budgets and shedding: leave one of them out")
-    run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS)
+    run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS, program)
     written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
     check_folders(written, [uri.removeprefix("file://") for _, uri in sources])
     return run

@@ -23,12 +23,16 @@ def classes_in(modules: Iterable[ModuleType]) -> dict[str, type]:
         for module in modules
         for found in vars(module).values()
         if isinstance(found, type) and found.__module__ == module.__name__
-        if is_dataclass(found) or issubclass(found, Enum)
+        if is_dataclass(found) or issubclass(found, Enum) or _is_named_tuple(found)
     }
 
 
 def _name(kind: type) -> str:
     return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 @deep
@@ -38,6 +42,9 @@ def to_plain(value: object) -> Plain:
         return {_ONE: _name(type(value)), "name": value.name}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, tuple) and _is_named_tuple(type(value)):
+        named = zip(type(value)._fields, value, strict=True)  # type: ignore[attr-defined] # its fields
+        return {_CLASS: _name(type(value)), **{name: to_plain(part) for name, part in named}}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, frozenset):

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,8 @@ from weft import api
 from weft.connectors.files import ENDINGS, READERS
 from weft.errors import UsageError
 from weft.optimizer.pipeline import optimize
+from weft.runtime.limits.budgets import Budget
+from weft.runtime.limits.guarding import Limits
 from weft.runtime.matches import Match
 from weft.runtime.spark.run import ContinuousRun, RunOptions
 from weft.runtime.state.pages import FOREIGN
@@ -158,7 +162,7 @@ def test_ids_of_a_run_can_be_made_of_a_key(spark: SparkSession, tmp_path: Path) 
     found = {match["id"] for match in written(tmp_path)}
     assert found == {match.id for match in api.detect(relevant, query, key="id")}
     assert len(found) > 10
-    with pytest.raises(UsageError, match="belongs to a run with other queries, columns"):
+    with pytest.raises(UsageError, match="belongs to a run with other columns"):
         run_of(tmp_path, query=query, until="complete").start(spark)
 
 
@@ -210,9 +214,8 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="runs that go on until they are stopped"):
         run_of(tmp_path, until="read", idle_after=1)
     run_of(tmp_path)._job(spark)
-    other = optimize(api.compile("SELECT * FROM S WHERE A"))
-    with pytest.raises(UsageError, match="belongs to a run with other queries"):
-        ContinuousRun(other, [("in", str(tmp_path / "in"))], options(tmp_path), ENDINGS, READERS).start(spark)
+    with pytest.raises(UsageError, match="belongs to a run with other columns or sources"):
+        run_of(tmp_path, time="at").start(spark)
 
 
 def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
@@ -241,6 +244,98 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(spark: Spark
     with pytest.raises(UsageError) as failure:
         second.wait()
     assert str(failure.value) == FOREIGN
+
+
+# ---------------------------------------------------------------- another program
+
+OTHER = "SELECT * FROM S WHERE B AS b ; C AS c FILTER b[x] > 3 WITHIN 30 EVENTS"
+
+
+def programs(**texts: str) -> api.Program:
+    return api.together([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
+
+
+def changing(folder: Path, program: api.Program, **more: object) -> ContinuousRun:
+    given = [("in", str(folder / "in"))]
+    return ContinuousRun(optimize(program), given, options(folder, **more), ENDINGS, READERS, program)
+
+
+def test_a_changed_program_keeps_the_state_of_what_did_not_change(spark: SparkSession, tmp_path: Path) -> None:
+    """The first program reads two files; then one query is renamed, one changed, one is new; then one ends."""
+    versions = [
+        programs(stays=QUERY, moves=OTHER, ends=OTHER.replace("> 3", "> 4")),
+        programs(stays=QUERY, moved=OTHER, late=OTHER.replace("> 3", "> 2")),
+        programs(late=OTHER.replace("> 3", "> 2"), stays=QUERY),
+    ]
+    for number, program in enumerate(versions):
+        write(tmp_path / "in", number, EVENTS[number * 40 : number * 40 + 40])
+        run = changing(tmp_path, program, until="complete" if number == 2 else "read")
+        if number == 1:
+            assert run.kept().splitlines() == [
+                "stays: keeps its state",
+                "moved: keeps its state (it was called moves)",
+                "late: begins anew, it is new",
+                "ends: ends",
+            ]
+        run.start(spark)
+        assert run.wait(240)
+    found = {(row["query"], row["id"]) for row in written(tmp_path)}
+    assert len(found) == len(written(tmp_path))
+    assert {row for row in found if row[0] == "stays"} == ids("stays", QUERY, EVENTS)
+    whole = {id_ for _, id_ in ids("moves", OTHER, EVENTS)} | {id_ for _, id_ in ids("moved", OTHER, EVENTS)}
+    assert {id_ for name, id_ in found if name in ("moves", "moved")} <= whole
+    positions = [row["positions"] for row in written(tmp_path) if row["query"] in ("moves", "moved")]
+    expected = [match.positions for match in local(programs(moves=OTHER), EVENTS[:80])]
+    told = {tuple(own) for own in positions}  # type: ignore[arg-type]
+    assert len(positions) == len(told)
+    assert told <= set(expected)
+    assert {own for own in expected if max(own) < 70} <= told  # the last ones wait when it ends
+    late = {tuple(row["positions"]) for row in written(tmp_path) if row["query"] == "late"}  # type: ignore[arg-type]
+    of_all = {match.positions for match in local(programs(late=OTHER.replace("> 3", "> 2")), EVENTS)}
+    assert late <= of_all
+    assert {own for own in of_all if min(own) > 50} <= late
+    assert not {own for own in late if min(own) < 30}
+
+
+def ids(name: str, text: str, events: list[dict[str, object]]) -> set[tuple[object, object]]:
+    return {(match.query, match.id) for match in local(programs(**{name: text}), events)}
+
+
+def test_another_program_takes_over_at_a_trigger_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    first = programs(stays=QUERY)
+    both = programs(stays=QUERY, late=OTHER)
+    write(tmp_path / "in", 0, EVENTS[:60])
+    run = changing(tmp_path, first)
+    triggers: list[Trigger] = []
+    run.watch(triggers.append)
+    run.start(spark)
+    try:
+        wait_for(lambda: sum(trigger.events for trigger in triggers) == 60, run)
+        run.options = replace(run.options, limits=Limits({"nobody": Budget(matches_per_batch=5)}))
+        with pytest.raises(UsageError, match="no such query"):
+            run.become(optimize(both), both)
+        run.options = replace(run.options, limits=Limits())
+        kept = run.become(optimize(both), both)
+        assert kept.splitlines() == ["stays: keeps its state", "late: begins anew, it is new"]
+        write(tmp_path / "in", 1, EVENTS[60:])
+        wait_for(lambda: sum(trigger.events for trigger in triggers) == 120, run)
+    finally:
+        run.stop()
+    assert run.counters["events"] == 120
+    found = {tuple(row["positions"]) for row in written(tmp_path) if row["query"] == "stays"}  # type: ignore[arg-type]
+    expected = {match.positions for match in local(first, EVENTS)}
+    assert found <= expected
+    assert {own for own in expected if max(own) < 110} <= found
+    late = {tuple(row["positions"]) for row in written(tmp_path) if row["query"] == "late"}  # type: ignore[arg-type]
+    assert late
+    assert late <= {match.positions for match in local(programs(late=OTHER), EVENTS)}
+
+
+def wait_for(done: Callable[[], bool], run: ContinuousRun) -> None:
+    deadline = time.monotonic() + 240
+    while not done() and time.monotonic() < deadline:
+        run.wait(0.1)
+    assert done()
 
 
 if __name__ == "__main__":  # the process that is killed

@@ -9,21 +9,27 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from weft import engines
+from weft.algebra.query import Program
 from weft.api import choices, together
 from weft.cli import options
 from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
-from weft.errors import UsageError
+from weft.cli.watching import ProgramFiles
+from weft.errors import UsageError, WeftError
+from weft.optimizer.pipeline import Choices
 from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import LogFormat, log_trigger, show_logs
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.triggers import Trigger
+
+if TYPE_CHECKING:
+    from weft.runtime.spark.run import ContinuousRun
 
 Delay = Annotated[
     int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
@@ -76,6 +82,12 @@ ShedAbove = Annotated[
         help="Leave events out where that invents no match: above N in a trigger (100000), or to keep it short (2s).",
     ),
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say which queries would keep the state that the checkpoint has.")
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Take over programs that change, or appear in a folder, at the next trigger.")
+]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
@@ -115,6 +127,8 @@ def run(
     budget: options.Budgets = None,
     shed_above: ShedAbove = None,
     adapt: Adapt = False,
+    dry_run: DryRun = False,
+    watch: Watch = False,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -127,6 +141,12 @@ def run(
 
     An event waits until none that belongs before it can come any more: --delay says how late one may be.
 
+    The program may be another one when it is started again: queries that are the same keep their state (--dry-run says
+    which), and those that are new or have changed begin with the events that come then.
+
+    With --watch that happens while it runs: programs that change, or appear in a folder that is given as PROGRAM, take
+    over at the next trigger. A program with a mistake is told, and the one before goes on.
+
     With --name it is listed by `weft list`; with --detach it goes on when the command has returned:
 
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --name fire --detach
@@ -134,7 +154,17 @@ def run(
     if detach:
         start_detached(name)
         return
-    program = together(compile_all(programs, queries, language, time_unit))
+    files = ProgramFiles(programs or ())
+    if watch and (until != "stopped" or not programs):
+        raise UsageError("--watch is for runs of programs in files or folders that go on until they are stopped")
+    if watch and adapt:
+        raise UsageError("--watch does not go together with --adapt: leave one of them out")
+
+    def compiled() -> Program:
+        return together(compile_all(files.paths(), queries, language, time_unit))
+
+    program = compiled()
+    chosen = choices(optimize, statistics)
     continuous = engines.continuous(
         program,
         [named_source(item) for item in source],
@@ -156,10 +186,13 @@ def run(
         settle=settle,
         max_ahead=max_ahead,
         format=output_format,
-        choices=choices(optimize, statistics),
+        choices=chosen,
         limits=options.limits_of(budget, shed_of(shed_above)),
         adapt=adapt,
     )
+    if dry_run:
+        typer.echo(continuous.kept())
+        return
     about = {
         "programs": [*(programs or ()), *(queries or ())],
         "sources": source,
@@ -181,9 +214,21 @@ def run(
                 if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:
                     asked = clock.monotonic()
                     registration.tell(executors=continuous.executors())
+                if watch and files.have_changed():
+                    take_over(continuous, compiled, chosen)
             continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def take_over(continuous: ContinuousRun, compiled: Callable[[], Program], chosen: Choices) -> None:
+    """Let the programs as they are now take the place of those before; if they are wrong, those before go on."""
+    try:
+        written = compiled()
+        kept = continuous.become(chosen.applied(written), written)
+        typer.echo(f"the program has changed:\n{kept}", err=True)
+    except WeftError as error:
+        typer.echo(f"the program has changed, and the one before goes on:\n{error}", err=True)
 
 
 def shed_of(text: str | None) -> Shed | None:

@@ -231,9 +231,13 @@ class Matcher:
         return pages
 
     @classmethod
-    def restore(cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None) -> Matcher:
-        """A matcher that goes on where the one stood whose pages these are."""
+    def restore(
+        cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None, gone: Collection[int] = ()
+    ) -> Matcher:
+        """A matcher that goes on where the one stood whose pages these are, and which had some queries removed."""
         matcher = cls(plan, lane)
+        if gone:
+            matcher.remove(gone)
         if pages.get("format") != matcher.fingerprint:
             raise UsageError(FOREIGN)
         matcher._load(pages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,9 +38,12 @@ class Results:
         shape: Shape | None,
         key: tuple[str, ...] = (),
         guard: Guard | None = None,
+        names: Mapping[str, str] | None = None,
+        silent: Collection[str] = (),
     ) -> None:
         self.matcher = matcher
         self.guard = guard
+        self._names, self._silent = names or {}, silent
         self.query_names = query_names
         self.shape = shape
         self._kept = KeptEvents()
@@ -63,9 +66,20 @@ class Results:
         return self._rows(self.matcher.finish())
 
     def _rows(self, matches: Iterable[MatchBatch]) -> Iterator[pa.RecordBatch]:
+        if self._names or self._silent:
+            matches = self._told(matches)
         for piece in matches if self.guard is None else self.guard.matches(iter(matches)):
             for rows in to_record_batches([piece], self.query_names, self._keys.words):
                 yield rows if self.shape is None else self._typed(rows, self.shape)
+
+    def _told(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches under the names that queries have now, without those that are told elsewhere."""
+        for piece in matches:
+            heard = np.array([name not in self._silent for name in piece.query_names])
+            rows = np.arange(len(piece)) if piece.codes is None else np.flatnonzero(heard[piece.codes])
+            told = piece if heard.all() else piece.take(rows if heard.any() else rows[:0])
+            if len(told):
+                yield replace(told, query=self._names.get(told.query, told.query))
 
     def _typed(self, rows: pa.RecordBatch, shape: Shape) -> pa.RecordBatch:
         return typed_rows(rows, self._kept.shown(np.asarray(rows.column("positions").values)), shape)

@@ -16,7 +16,7 @@ OWNER = ".weft-run"  # in a sink, the id of the run that writes to it
 
 def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
     """What the checkpoint says of its run; if it is new, what this one says, and an id."""
-    place = Path(checkpoint) / "weft" / "run.json"
+    place = _place(checkpoint)
     try:
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -25,6 +25,29 @@ def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"the checkpoint {checkpoint} cannot be used: weft/run.json: {error}") from None
     return kept if isinstance(kept, dict) else {}
+
+
+def read_note(checkpoint: str) -> dict[str, Any]:
+    """What the checkpoint says of its run, nothing if it is new."""
+    return agreed(checkpoint, {}) if _place(checkpoint).exists() else {}
+
+
+def note(checkpoint: str, kept: Mapping[str, object]) -> None:
+    """Let the checkpoint say this of its run."""
+    try:
+        write_whole(_place(checkpoint), json.dumps(kept))
+    except OSError as error:
+        raise UsageError(f"the checkpoint {checkpoint} cannot be used: {error.strerror}") from None
+
+
+def has_begun(checkpoint: str) -> bool:
+    """Whether a trigger was completed: before that there is no state."""
+    commits = Path(checkpoint) / "spark" / "commits"
+    return commits.is_dir() and any(path.name.isdigit() for path in commits.iterdir())
+
+
+def _place(checkpoint: str) -> Path:
+    return Path(checkpoint) / "weft" / "run.json"
 
 
 def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:

@@ -17,10 +17,19 @@ from weft.plan.partitioning.splits import Lane
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
+from weft.runtime.spark.generations import Generation
 from weft.runtime.spark.lanes.lanes import spread
 
 if TYPE_CHECKING:
     from weft.runtime.spark.files import Reader
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What a lane knows that has seen all triggers so far, and none of the events: how far the stream has come."""
+
+    head: bytes
+    runs: tuple[bytes, ...]  # those that wait, without events
 
 
 @dataclass(frozen=True)
@@ -41,22 +50,30 @@ class Job:
     limits: Limits = NO_LIMITS
     adapts: tuple[Program, Choices] | None = None
     readers: Mapping[str, Reader] | None = None  # of files, by format: late events are looked up there
+    generations: tuple[Generation, ...] = ()  # of a run whose program has changed; else all lanes are of the plan
+    seed: Seed | None = None  # where lanes begin that have no state yet
 
     @cached_property
     def query_names(self) -> list[str]:
         """The names of the queries in their order."""
         return [query.name for query in self.plan.queries]
 
-    @cached_property
-    def shared(self) -> str:
-        """How the work is shared out, as a short text: state of lanes is for one way only."""
-        ways = repr([(lane.split, lane.queries, lane.share, lane.shares) for lane in self.lanes])
-        return hashlib.blake2b(ways.encode(), digest_size=8).hexdigest()
+    def beginnings(self, lane: Lane) -> tuple[int, str]:
+        """How many lanes began with a lane, and how work is shared out to them, as a short text."""
+        generation = self.generation_of(lane)
+        lanes = self.lanes if generation is None else generation.lanes
+        ways = repr([(lane.split, lane.queries, lane.share, lane.shares) for lane in lanes])
+        return len(lanes), hashlib.blake2b(ways.encode(), digest_size=8).hexdigest()
 
     @property
     def finds(self) -> tuple[object, ...]:
         """What the state of a lane is for: queries, and what ids are made of."""
-        return self.plan.queries, self.reading.key
+        changes = [(generation.numbers, generation.gone, dict(generation.names)) for generation in self.generations]
+        return self.plan.queries, self.reading.key, changes
+
+    def generation_of(self, lane: Lane) -> Generation | None:
+        """The generation that a lane belongs to, if there were several programs."""
+        return next((own for own in self.generations if lane.queries[0] in own.numbers), None)
 
     @property
     def has_keys(self) -> bool:
@@ -66,6 +83,10 @@ class Job:
     def lane_named(self, lane_id: int) -> Lane:
         """The lane that Spark knows by this id."""
         return next(lane for lane in self.lanes if lane.id == lane_id)
+
+    def has_lane(self, lane_id: int) -> bool:
+        """Whether there is such a lane, still."""
+        return any(lane.id == lane_id for lane in self.lanes)
 
     def reports_late(self, lane: Lane) -> bool:
         """Whether this lane reports its late events: those of the first queries do, of copies one."""
@@ -95,3 +116,22 @@ def job_of(
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
     return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape, adapts=adapts)
+
+
+def successive_job(job: Job, program: Program, generations: tuple[Generation, ...], seed: Seed | None) -> Job:
+    """A job of several generations, for what is left of them; `job` has the reading and the shape."""
+    plans = [generation.plan for generation in generations]
+    names = frozenset(name for plan in plans for name in plan.columns)
+    types = [plan.relevant_types for plan in plans]
+    known = [own for own in types if own is not None]
+    whole = replace(
+        job.plan,
+        program=program,
+        layers=(),
+        lanes=(),
+        columns=tuple(sorted(names)),
+        relevant_types=frozenset().union(*known) if len(known) == len(types) else None,
+    )
+    lanes = tuple(lane for generation in generations for lane in generation.lanes_left)
+    reading = replace(job.reading, columns=names)
+    return replace(job, plan=whole, lanes=lanes, reading=reading, generations=generations, seed=seed, adapts=None)

@@ -30,14 +30,16 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.agreement import agreed, claim_sink
+from weft.runtime.spark.agreement import agreed, claim_sink, has_begun, note, read_note
 from weft.runtime.spark.checkpoint_files import check_files
 from weft.runtime.spark.failures import is_passing, own_error, reason_in, told
 from weft.runtime.spark.file_log import FileLog, Folder
 from weft.runtime.spark.file_schema import columns_of_run
 from weft.runtime.spark.file_work import FileWork
 from weft.runtime.spark.files import Reader
-from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.generations import compared, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.job import Job, job_of, successive_job
+from weft.runtime.spark.seeds import read_seed
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.sink import FileSink
@@ -47,6 +49,8 @@ from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.triggers import Trigger
 
+LOG = logging.getLogger("weft")
+_FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"
 Until = Literal["stopped", "read", "complete"]
 FILES_PER_TRIGGER, BYTES_PER_TRIGGER = 1000, 1 << 28
 MAX_AHEAD = 86_400.0  # seconds
@@ -103,6 +107,7 @@ class ContinuousRun:
         options: RunOptions,
         formats: Mapping[str, str],
         readers: Mapping[str, Reader],
+        written: Program | None = None,
     ) -> None:
         if options.idle_after is not None and (options.idle_after <= 0 or options.until != "stopped"):
             raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
@@ -112,6 +117,7 @@ class ContinuousRun:
                 raise UsageError(f"{name} must not be {given}")
         self.options = options
         self._program = program
+        self._written = written or program  # as it was before it was optimised: by this it is known
         self._folders = folders_of(sources, program, options.type)
         self._formats = formats
         self._readers = readers
@@ -120,6 +126,7 @@ class ContinuousRun:
         self._begin: Callable[[], StreamingQuery] | None = None
         self._again: float | None = None  # when to start the query once more
         self._tries, self._done = 0, 0
+        self._session: SparkSession | None = None
 
     @property
     def counters(self) -> dict[str, int]:
@@ -133,7 +140,8 @@ class ContinuousRun:
     def start(self, session: SparkSession | None = None) -> None:
         """Start the query, where the checkpoint says it had got to."""
         options = self.options
-        job, session = self._job(session)
+        job, self._session = self._job(session)
+        session = self._session
         session.dataSource.register(WeftFiles)
         log = str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl")
         stream = FileStream(
@@ -166,6 +174,24 @@ class ContinuousRun:
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._sink.begin()
         return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+    def become(self, program: Program, written: Program) -> str:
+        """Let another program take this one's place when the trigger at work is done; what it keeps, line by line.
+
+        When something is wrong with it an error says so, and the one before goes on.
+        """
+        before = self._program, self._written
+        self._program, self._written = program, written
+        try:
+            self.options.limits.guard(self._planned(program, 0).queries)
+            kept = self.kept()
+        except Exception:
+            self._program, self._written = before
+            raise
+        self.stop()
+        self._sink.rename([query.name for query in program.queries])
+        self.start(self._session)
+        return kept
 
     def executors(self) -> list[dict[str, object]]:
         """The executors of the Spark that runs it, as plain data: cores, memory and tasks."""
@@ -249,21 +275,69 @@ class ContinuousRun:
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with as many lanes as the checkpoint began with."""
-        chosen = plan(self._program, strategy=self.options.strategy or AUTO, lanes=self.options.lanes or MANY_LANES)
         options = self.options
+        session = session or spark_session()
+        start_workers(session)
+        chosen = self._planned(self._program, 0)
+        kept = self._agree(chosen, options.lanes or cores(session))
         reading = Reading(
             options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
         )
-        session = session or spark_session()
-        start_workers(session)
-        kept = self._agree(chosen, self.options.lanes or cores(session))
         shape = self._shape(session, reading)
-        job = job_of(chosen, reading, kept, streaming=True, shape=shape, adapts=options.adapts)
+        job = job_of(chosen, reading, int(kept["lanes"]), streaming=True, shape=shape, adapts=options.adapts)
+        job = self._succeeding(job, kept, session)
         self._sink.expect(shape, reading.time_unit, len(job.lanes))
         options.limits.guard(chosen.queries)  # what is wrong with them shows now
         check_split(job, options.limits)
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
         return replace(job, reading=reading, limits=options.limits, readers=readers), session
+
+    def _planned(self, program: Program, first: int) -> Plan:
+        """The plan of a program whose queries are numbered from `first` on."""
+        options = self.options
+        chosen = plan(program, first=first, strategy=options.strategy or AUTO, lanes=options.lanes or MANY_LANES)
+        groups = (replace(own, queries=tuple(first + place for place in own.queries)) for own in chosen.lanes)
+        return replace(chosen, lanes=tuple(groups))
+
+    def _succeeding(self, job: Job, kept: dict[str, Any], session: SparkSession) -> Job:
+        """The job after all programs that the checkpoint has seen; what began when is noted there."""
+        checkpoint = self.options.checkpoint
+        begun = first_generation(self._written.queries, job.plan, job.lanes)
+        before = tuple(map(generation_from_plain, kept.get("generations") or ()))
+        if not before or not has_begun(checkpoint):
+            note(checkpoint, {**kept, "partitions": len(job.lanes), "generations": [begun.to_plain()]})
+            return job
+        applied = dict(zip(map(id, self._written.queries), self._program.queries, strict=True))
+
+        def make(part: Program, first: int) -> Plan:
+            return self._planned(replace(part, queries=tuple(applied[id(query)] for query in part.queries)), first)
+
+        after = succeeded(before, self._written, make, int(kept["lanes"]), int(kept["partitions"]))
+        if after.change is not None and not after.change.is_none:
+            note(checkpoint, {**kept, "generations": [own.to_plain() for own in after.generations]})
+            LOG.info("the program has changed: %s", str(after.change).replace("\n", "; "))
+        if self.options.adapts is not None and len(after.generations) > 1:
+            raise UsageError("--adapt does not go together with a program that has changed: leave it out")
+        only = after.generations[0] if len(after.generations) == 1 else None
+        if only is not None and not only.gone and not only.names:
+            return replace(job, lanes=only.lanes)
+        return successive_job(job, self._program, after.generations, read_seed(session, checkpoint))
+
+    def kept(self) -> str:
+        """What the program would keep of the one that the checkpoint has seen, line by line; nothing changes."""
+        known = read_note(self.options.checkpoint)
+        if not known.get("generations") or not has_begun(self.options.checkpoint):
+            return "the checkpoint is new: all queries begin with the first event"
+        if known.get("reading") != self._reading_mark():
+            raise UsageError(_FOREIGN_RUN.format(self.options.checkpoint))
+        return str(compared(tuple(map(generation_from_plain, known["generations"])), self._written.queries))
+
+    def _reading_mark(self) -> str:
+        """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
+        options = self.options
+        columns = options.time, options.type, options.key, *([options.order] if options.order else [])
+        text = repr((self._program.time_unit, *columns, self._folders))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
         """The columns of matches in Parquet files; lines of JSON have none."""
@@ -274,26 +348,23 @@ class ContinuousRun:
         columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
         return shape_of(self._program.queries, columns, reading)
 
-    def _agree(self, chosen: Plan, lanes: int) -> int:
-        """Check that the checkpoint is this run's, or make it so; the number of lanes."""
+    def _agree(self, chosen: Plan, lanes: int) -> dict[str, Any]:
+        """Check that the checkpoint is this run's, or make it so; what it says."""
         options = self.options
-        columns = options.time, options.type, options.key, *([options.order] if options.order else [])
-        text = repr((chosen.queries, self._program.time_unit, *columns, self._folders))
-        program = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        splits = [repr((lanes.split, lanes.queries)) for lanes in chosen.lanes]
-        mine = {"format": LAYOUT, "program": program, "lanes": lanes, "splits": splits}
+        mine = {"format": LAYOUT, "reading": self._reading_mark(), "lanes": lanes}
         kept = agreed(options.checkpoint, mine)
-        if kept.get("format") != LAYOUT:
+        if kept.get("format") != LAYOUT or "reading" not in kept:
             raise UsageError(
                 f"the checkpoint {options.checkpoint} was made by another version of weft, whose state this one cannot "
                 "read: use another folder"
             )
-        if kept["program"] != program:
-            raise UsageError(
-                f"the checkpoint {options.checkpoint} belongs to a run with other queries, columns or sources: "
-                "use another folder for this one"
-            )
-        if kept.get("splits", splits) != splits:
+        if kept.get("reading") != mine["reading"]:
+            raise UsageError(_FOREIGN_RUN.format(options.checkpoint))
+        asked = options.strategy
+        began = {
+            lane.split.strategy for own in kept.get("generations", ()) for lane in generation_from_plain(own).lanes
+        }
+        if asked is not None and began and not began <= {lanes.split.strategy for lanes in chosen.lanes}:
             raise UsageError(
                 f"the checkpoint {options.checkpoint} belongs to a run whose work was shared out by another strategy, "
                 "which cannot change: use the one it began with, or another folder"
@@ -302,7 +373,7 @@ class ContinuousRun:
             raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
         check_files(options.checkpoint)
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
-        return int(kept["lanes"])
+        return kept
 
 
 def check_split(job: Job, limits: Limits) -> None:

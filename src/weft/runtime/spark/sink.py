@@ -67,6 +67,11 @@ class FileSink:
         """Where the matches go."""
         return self._matches
 
+    def rename(self, query_names: Sequence[str]) -> None:
+        """From now on matches of these queries come."""
+        self._names = list(query_names)
+        self._work = replace(self._work, names=tuple(query_names))
+
     def expect(self, shape: Shape | None, time_unit: str, lanes: int) -> None:
         """What the columns of matches are (None: those of MATCH_SCHEMA), and how many tasks there are."""
         self._work = replace(self._work, shape=shape, time_unit=time_unit, most=self._collected // max(1, lanes))

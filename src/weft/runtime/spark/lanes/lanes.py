@@ -8,15 +8,18 @@ from dataclasses import replace
 from weft.plan.partitioning.splits import Lane
 
 
-def spread(lanes: Sequence[Lane], partitions: int) -> tuple[Lane, ...]:
-    """The same lanes with ids that Spark's hash partitioning deals out evenly, each to its own partition if it can."""
+def spread(lanes: Sequence[Lane], partitions: int, taken: frozenset[int] = frozenset()) -> tuple[Lane, ...]:
+    """The same lanes with ids that Spark's hash partitioning deals out evenly, each to its own partition if it can.
+
+    None of them is one that is `taken` already.
+    """
     wanted = min(len(lanes), partitions)
     ids: dict[int, list[int]] = {place: [] for place in range(wanted)}
     rounds = -(-len(lanes) // wanted)
     candidate = 0
     while any(len(found) < rounds for found in ids.values()):
         place = partition_of(candidate, partitions)
-        if place in ids:
+        if place in ids and candidate not in taken:
             ids[place].append(candidate)
         candidate += 1
     return tuple(replace(lane, id=ids[at % wanted][at // wanted]) for at, lane in enumerate(lanes))

@@ -68,6 +68,8 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """All rows of one trigger for this lane."""
+        if not self._job.has_lane(key[0]):
+            return
         state = self._load(key[0])
         taken = state.take([row for frame in rows for row in run_rows(key[0], frame)], self._lateness)
         if self._lateness.after_matching:
@@ -78,6 +80,8 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Spark's watermark has passed what was waited for here."""
+        if not self._job.has_lane(key[0]):  # of queries that have ended
+            return
         state = self._load(key[0])
         self._follow_spark(state, timerValues)
         if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():

@@ -6,17 +6,18 @@ import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from weft.errors import UsageError
+from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
@@ -65,6 +66,7 @@ class Head:
     lanes: int = 0  # how many there were when the stream began
     shared: str = ""  # how the work was shared out then
     form: str | None = None  # that of the queries, where it has changed since
+    gone: list[int] = field(default_factory=list)  # queries that were removed since
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -76,7 +78,13 @@ class LaneState:
     """A lane's sequencer and matcher."""
 
     def __init__(
-        self, job: Job, head: Head, sequencer: Sequencer, matcher: Matcher, changing: Changing | None = None
+        self,
+        job: Job,
+        head: Head,
+        sequencer: Sequencer,
+        matcher: Matcher,
+        changing: Changing | None = None,
+        lane: Lane | None = None,
     ) -> None:
         self.job = job
         self.head = head
@@ -84,7 +92,9 @@ class LaneState:
         self.matcher = matcher
         self._reported: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
-        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard)
+        own = None if lane is None else job.generation_of(lane)
+        names, silent = (None, ()) if own is None else (own.names, own.silent_names)
+        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, names, silent)
         self._changing = changing
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
@@ -93,21 +103,29 @@ class LaneState:
     def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
         """The lane as the pages have it; a new one if there are none."""
         lane = job.lane_named(lane_id)
+        count, shared = job.beginnings(lane)
+        own = job.generation_of(lane)
+        chosen = job.plan if own is None else own.plan
         stored = pages.get(HEAD)
         if stored is None:
-            matcher = Matcher(job.plan, lane)
+            begun = Head() if job.seed is None else _head(job.seed.head)
+            begun = replace(begun, lanes=count, shared=shared, gone=[], form=None, timer=None, used={})
+            waiting = () if job.seed is None else map(unpack_run, job.seed.runs)
+            matcher = Matcher(chosen, lane)
             watching = Changing(job, lane, matcher) if job.adapts else None
-            return cls(job, Head(lanes=len(job.lanes), shared=job.shared), Sequencer(), matcher, watching)
+            state = cls(job, begun, Sequencer(begun.released, waiting), matcher, watching, lane)
+            state._stored.clear()  # what waits is not in this lane's pages yet
+            return state
         head = _head(stored)
-        if head.lanes not in (0, len(job.lanes)):
+        if head.lanes not in (0, count):
             raise UsageError(
-                f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {len(job.lanes)}: "
+                f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {count}: "
                 "pass the `lanes` that it began with, or use a new checkpoint"
             )
-        if head.shared not in ("", job.shared):
+        if head.shared not in ("", shared):
             raise UsageError(
-                "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
-                "another program: pass the `strategy` and the program that it began with, or use a new checkpoint"
+                "the checkpoint is of a stream whose work was shared out by another strategy, which cannot change: "
+                "pass the `strategy` that it began with, or use a new checkpoint"
             )
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:
@@ -115,10 +133,17 @@ class LaneState:
             return remembered
         everything = dict(pages.items())
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
-        matcher, watching = restored(job, lane, kept, head.form)  # before all else: it knows pages of another layout
+        # Before all else: it knows pages of another layout.
+        if own is None:
+            matcher, watching = restored(job, lane, kept, head.form)
+        else:
+            matcher, watching = Matcher.restore(chosen, kept, lane, head.gone), None
+            leaving = sorted(own.gone.intersection(lane.queries).difference(head.gone))
+            matcher.remove(leaving)
+            head.gone += leaving
         runs = (unpack_run(page) for name, page in everything.items() if name.startswith(RUN))
         held = [cut_run(run, head.used.get(_name(run.origin), 0)) for run in runs]
-        state = cls(job, head, Sequencer(head.released, held), matcher, watching)
+        state = cls(job, head, Sequencer(head.released, held), matcher, watching, lane)
         state.results.load(kept)
         state._sizes = {name: len(page) for name, page in everything.items()}
         return state
@@ -271,6 +296,13 @@ class LaneState:
             "changes": 0 if self._changing is None else self._changing.changes,
         }
         return self._output(counters_as_output({"standing": standing}))
+
+
+def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:
+    """Where a new lane begins, by the pages of one that has seen all: its events are not for others."""
+    used = _head(head).used
+    waiting = [cut_run(run, used.get(_name(run.origin), 0)) for run in map(unpack_run, runs)]
+    return Seed(head, tuple(pack_run(replace(run, events=blocks.slice(run.events, 0, 0))) for run in waiting))
 
 
 def _head(stored: bytes) -> Head:
