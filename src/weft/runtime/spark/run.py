@@ -184,11 +184,11 @@ class ContinuousRun:
         self._program, self._written = program, written
         try:
             self.options.limits.guard(self._planned(program, 0).queries)
-            kept = self.kept()
         except Exception:
             self._program, self._written = before
             raise
         self.stop()
+        kept = self.kept()  # when the trigger at work is done, which may be the first
         self._sink.rename([query.name for query in program.queries])
         self.start(self._session)
         return kept
