@@ -134,7 +134,7 @@ STEP2012 = Model(
 # its size: where nobody has calibrated. Tasks are taken to add up.
 USUAL_RATES: dict[Kind, float] = {
     "source": 5.2e6,
-    "projection": 1.3e5,
+    "projection": 5.6e5,
     "exception": 2.8e6,
     "conjunction": 1.7e6,
     "greedy next": 2.4e6,
