@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import weakref
 from decimal import Decimal
 
 import numpy as np
@@ -37,6 +38,34 @@ def test_dicts_in_stream_order():
     assert batch.positions.tolist() == [0, 1, 2, 3]
     assert [batch.columns["x"].value(i) for i in range(4)] == ["text", None, True, 1]
     assert batch.streams.to_pylist() == [None, "S", None, None]
+
+
+@pytest.mark.parametrize("times", [range(500), range(500, 0, -1)], ids=["in order", "to be sorted"])
+def test_dicts_of_an_iterator_are_given_up_as_they_are_read(times):
+    alive = most = 0
+
+    def gone():
+        nonlocal alive
+        alive -= 1
+
+    class Row(dict):
+        pass
+
+    def rows():
+        nonlocal alive, most
+        for time in times:
+            row = Row(type="A", ts=time, x=time if time % 7 else None)
+            weakref.finalize(row, gone)
+            alive += 1
+            most = max(most, alive)
+            yield row
+            del row
+
+    read = rows_of(read_events(rows(), batch_size=20), "x")
+    assert read == rows_of(read_events(list(rows())), "x")
+    most = 0
+    assert len(list(read_events(rows(), batch_size=20))) == 25
+    assert most <= 21  # those of one batch, and the first of the next
 
 
 @pytest.mark.parametrize(

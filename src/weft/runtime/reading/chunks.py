@@ -181,6 +181,7 @@ def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> It
     while taken := list(islice(remaining, batch_size)):
         if set(map(type, taken)).isdisjoint((pa.RecordBatch, pa.Table)):
             yield dict_chunk(taken, time_unit)
+            del taken  # before the next are read
             continue
         for is_arrow, run in groupby(taken, lambda item: isinstance(item, (pa.RecordBatch, pa.Table))):
             if is_arrow:

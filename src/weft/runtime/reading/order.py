@@ -65,6 +65,7 @@ class Segment:
     ends: Int64s
     keep: Int64s | None  # rows that are events; None: all
     _fine: dict[str, Int64s] | None = None
+    _made: EventBatch | None = None
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -74,8 +75,15 @@ class Segment:
         """The length of its longest event."""
         return 0 if self.starts is self.ends else int((self.ends - self.starts).max())
 
+    def release(self, reading: Reading) -> None:
+        """Make the columns now, and give up what the input gave: dicts take many times their room."""
+        self._made = self.events(reading)
+        self.chunk = Chunk(0, (), lambda _: Column(), lambda _: None)
+
     def events(self, reading: Reading) -> EventBatch:
         """The events, with positions still to be given."""
+        if self._made is not None:
+            return self._made
         names = self.chunk.names if reading.columns is None else reading.columns.union(reading.order, reading.key)
         rows = None if self.keep is None else pa.array(self.keep)
 
@@ -121,8 +129,9 @@ class EventSource:
     longest: int | None = None  # ticks of the longest event; None: it is not known ahead
     keep_fine = False  # whether events keep what is left of times that are finer than ticks
 
-    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading) -> None:
+    def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, passing: bool = False) -> None:
         self.reading = reading
+        self.passing = passing  # whether nobody but this holds the dicts that are read
         self.first = 0  # the position of the first event
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
@@ -149,6 +158,9 @@ class EventSource:
     def _segments(self) -> Iterator[Segment]:
         for chunk in self._chunks():
             segment = self.read(chunk)
+            if self.passing and not chunk.tabular:
+                segment.release(self.reading)
+            del chunk  # before the next is read
             if len(segment):
                 yield segment
 
@@ -293,7 +305,7 @@ def read_events(
         spent = isinstance(data, (Iterator, pa.RecordBatchReader))
         return chunks_of(data, batch_size, time_unit)
 
-    return EventSource(chunks, reading)
+    return EventSource(chunks, reading, passing=not isinstance(data, Sequence))
 
 
 def _check_columns(names: Collection[str], reading: Reading) -> None:
