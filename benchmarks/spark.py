@@ -98,7 +98,7 @@ def cases(path: str, program: Program, strategy: str = "key") -> dict[str, Calla
     from weft.connectors.files import READERS
     from weft.runtime.reading.order import Reading
     from weft.runtime.spark.batch import match_lanes, run_frame
-    from weft.runtime.spark.files import Files, file_runs
+    from weft.runtime.spark.files.batches import Files, file_runs
     from weft.runtime.spark.job import job_of
     from weft.runtime.spark.plain import plain_pipeline
     from weft.runtime.spark.session import LASTING_SETTINGS, spark_session

@@ -45,7 +45,7 @@ from weft.statistics import Statistics
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from weft.runtime.spark.run import ContinuousRun
+    from weft.runtime.spark.runs.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -241,7 +241,7 @@ def continuous(
     **options: Any,
 ) -> ContinuousRun:
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
-    from weft.runtime.spark.run import ContinuousRun, RunOptions
+    from weft.runtime.spark.runs.run import ContinuousRun, RunOptions
 
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     options["adapts"] = _adapts(program, choices) if adapt else None

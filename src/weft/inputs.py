@@ -18,7 +18,7 @@ from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
 if TYPE_CHECKING:
-    from weft.runtime.spark.files import Files
+    from weft.runtime.spark.files.batches import Files
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
 
 def _files(places: Iterable[tuple[list[str], Mapping[str, str]]]) -> Files:
     """Files, with what the events in them do not say themselves."""
-    from weft.runtime.spark.files import Files
+    from weft.runtime.spark.files.batches import Files
 
     found = [(path, defaults) for paths, defaults in places for path in find_files(paths)]
     return Files(tuple((path, format_of(path), defaults) for path, defaults in found), READERS)

@@ -21,9 +21,9 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.generations import Generation, first_generation, generation_from_plain, succeeded
 from weft.runtime.spark.job import Job, job_of, successive_job
 from weft.runtime.spark.lanes.state import HEAD, RUN, seed_of
+from weft.runtime.spark.runs.generations import Generation, first_generation, generation_from_plain, succeeded
 
 SOME = some(15)
 LANES = 2

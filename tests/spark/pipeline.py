@@ -13,7 +13,7 @@ from weft.runtime.local import LocalRun
 from weft.runtime.matches import Match
 from weft.runtime.reading.chunks import dict_chunk
 from weft.runtime.reading.order import EventSource, Reading, read_events
-from weft.runtime.spark.file_work import FileWork
+from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
 from weft.runtime.spark.lanes.runs import run_rows_of

@@ -25,7 +25,7 @@ from weft.optimizer.pipeline import optimize
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.matches import Match
-from weft.runtime.spark.run import ContinuousRun, RunOptions
+from weft.runtime.spark.runs.run import ContinuousRun, RunOptions
 from weft.runtime.state.pages import FOREIGN
 from weft.runtime.triggers import Trigger
 

@@ -17,14 +17,14 @@ from weft.plan.planner import plan
 from weft.runtime.blocks import packed_rows
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.file_log import Folder
-from weft.runtime.spark.file_schema import columns_of_run
-from weft.runtime.spark.file_work import FileWork
+from weft.runtime.spark.files.log import Folder
+from weft.runtime.spark.files.schema import columns_of_run
+from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import job_of
 from weft.runtime.spark.lanes.runs import run_rows_of
 from weft.runtime.spark.lanes.state import LaneState
+from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.schema import output_schema
-from weft.runtime.spark.sink import FileSink
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.triggers import Trigger
 

@@ -20,8 +20,8 @@ from weft.algebra import meaning
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.runtime.matches import Match
-from weft.runtime.spark.file_log import FileLog, Folder
-from weft.runtime.spark.source import Bundle, FileStream, FolderReader, Part, Silence
+from weft.runtime.spark.files.log import FileLog, Folder
+from weft.runtime.spark.files.source import Bundle, FileStream, FolderReader, Part, Silence
 
 SOME = some(40)
 DELAY = 3

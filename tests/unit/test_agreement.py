@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import UsageError
-from weft.runtime.spark.agreement import OWNER, agreed, claim_sink, write_whole
+from weft.runtime.spark.runs.agreement import OWNER, agreed, claim_sink, write_whole
 
 
 def folder(path: Path, name: str) -> Path:

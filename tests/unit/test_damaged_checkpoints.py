@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 from weft.errors import InputError, UsageError
-from weft.runtime.spark.agreement import agreed
-from weft.runtime.spark.checkpoint_files import check_files
-from weft.runtime.spark.failures import is_passing, reason_in, told
+from weft.runtime.spark.runs.agreement import agreed
+from weft.runtime.spark.runs.checkpoint_files import check_files
+from weft.runtime.spark.runs.failures import is_passing, reason_in, told
 
 FILES = {
     "spark/metadata": '{"id":"452b7a16"}',

@@ -15,8 +15,8 @@ from weft.errors import UsageError
 from weft.runtime.reading.order import Reading
 
 pytest.importorskip("pyspark")
-from weft.runtime.spark.file_log import FileLog, Folder, found_files
-from weft.runtime.spark.source import SMALL, FileStream, FolderReader
+from weft.runtime.spark.files.log import FileLog, Folder, found_files
+from weft.runtime.spark.files.source import SMALL, FileStream, FolderReader
 from weft.runtime.spark.streaming import lateness_of
 
 

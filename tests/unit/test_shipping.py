@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 
 from weft.errors import UsageError
 from weft.runtime.spark.batch import pack_batches
-from weft.runtime.spark.failures import own_error
+from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.shipping import MISSING, shipped
 
 RUN = """

@@ -29,7 +29,7 @@ from weft.runtime.limits.shedding import Shed
 from weft.runtime.triggers import Trigger
 
 if TYPE_CHECKING:
-    from weft.runtime.spark.run import ContinuousRun
+    from weft.runtime.spark.runs.run import ContinuousRun
 
 Delay = Annotated[
     int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")

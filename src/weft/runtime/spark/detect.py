@@ -24,12 +24,12 @@ from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema, spark_columns
-from weft.runtime.spark.failures import own_error
-from weft.runtime.spark.file_schema import schema_of_files
-from weft.runtime.spark.files import Files, file_runs, suited_to, suited_to_files
+from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited_to_files
+from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
+from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.writing.match_rows import ROWS

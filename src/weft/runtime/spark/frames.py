@@ -18,8 +18,8 @@ from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema
-from weft.runtime.spark.file_schema import schema_of_files
-from weft.runtime.spark.files import Files, file_runs, suited_to_files
+from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
+from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import job_of
 from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in

@@ -17,11 +17,11 @@ from weft.plan.partitioning.splits import Lane
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
-from weft.runtime.spark.generations import Generation
 from weft.runtime.spark.lanes.lanes import spread
+from weft.runtime.spark.runs.generations import Generation
 
 if TYPE_CHECKING:
-    from weft.runtime.spark.files import Reader
+    from weft.runtime.spark.files.batches import Reader
 
 
 @dataclass(frozen=True)

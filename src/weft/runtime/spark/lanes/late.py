@@ -15,7 +15,7 @@ from weft.errors import InputError
 from weft.runtime import blocks
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
-from weft.runtime.spark.files import FilePlace, file_chunks
+from weft.runtime.spark.files.batches import FilePlace, file_chunks
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import event_text, reject_rows
 from weft.runtime.spark.lanes.runs import Run, RunRow
@@ -23,7 +23,7 @@ from weft.runtime.spark.lanes.wire import unpack_events
 from weft.runtime.spark.watermark import END_OF_TIME
 
 if TYPE_CHECKING:
-    from weft.runtime.spark.files import Reader
+    from weft.runtime.spark.files.batches import Reader
 
 Reject = tuple[str | None, int | None, int | None, str | None, str]
 

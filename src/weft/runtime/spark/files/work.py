@@ -13,7 +13,7 @@ import pyarrow as pa
 from weft.errors import InputError
 from weft.runtime.events import Rejected
 from weft.runtime.reading.order import EventSource
-from weft.runtime.spark.files import FilePlace, Reader, file_chunks
+from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import UsageError
-from weft.runtime.spark.file_log import FileLog, found_files
+from weft.runtime.spark.files.log import FileLog, found_files
 
 LOOKED_AT = 2  # entries of a log, the last ones: a restart reads no others
 

@@ -30,20 +30,20 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.agreement import agreed, claim_sink, has_begun, note, read_note
-from weft.runtime.spark.checkpoint_files import check_files
-from weft.runtime.spark.failures import is_passing, own_error, reason_in, told
-from weft.runtime.spark.file_log import FileLog, Folder
-from weft.runtime.spark.file_schema import columns_of_run
-from weft.runtime.spark.file_work import FileWork
-from weft.runtime.spark.files import Reader
-from weft.runtime.spark.generations import compared, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.files.batches import Reader
+from weft.runtime.spark.files.log import FileLog, Folder
+from weft.runtime.spark.files.schema import columns_of_run
+from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
+from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of, successive_job
-from weft.runtime.spark.seeds import read_seed
+from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
+from weft.runtime.spark.runs.checkpoint_files import check_files
+from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
+from weft.runtime.spark.runs.generations import compared, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.runs.seeds import read_seed
+from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
-from weft.runtime.spark.sink import FileSink
-from weft.runtime.spark.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT

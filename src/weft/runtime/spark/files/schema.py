@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from weft.errors import InputError
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.spark.columns import arrow_schema, spark_columns
-from weft.runtime.spark.file_log import Folder, ending_of, listed
-from weft.runtime.spark.files import Files, Reader
+from weft.runtime.spark.files.batches import Files, Reader
+from weft.runtime.spark.files.log import Folder, ending_of, listed
 
 MOST_FILES = 20  # of a folder, that are asked for their columns
 LOOK = 0.5  # seconds between looks for the first file

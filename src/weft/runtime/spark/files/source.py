@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from weft.errors import UsageError
-from weft.runtime.spark.file_log import FileLog, Found, ending_of, found_files
+from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
 from weft.runtime.spark.schema import RUN_DDL
 
 FORMAT = "weft-files"

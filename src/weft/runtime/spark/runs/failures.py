@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from weft.errors import InputError, UsageError, WeftError
-from weft.runtime.spark.checkpoint_files import damaged
+from weft.runtime.spark.runs.checkpoint_files import damaged
 from weft.runtime.spark.shipping import MISSING
 
 # What Spark says when a process that worked for it is gone; the work can be done again.
