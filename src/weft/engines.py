@@ -241,7 +241,8 @@ def continuous(
     **options: Any,
 ) -> ContinuousRun:
     """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
-    from weft.runtime.spark.runs.run import ContinuousRun, RunOptions
+    from weft.runtime.spark.runs.options import RunOptions
+    from weft.runtime.spark.runs.run import ContinuousRun
 
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     options["adapts"] = _adapts(program, choices) if adapt else None

@@ -25,7 +25,8 @@ from weft.optimizer.pipeline import optimize
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.matches import Match
-from weft.runtime.spark.runs.run import ContinuousRun, RunOptions
+from weft.runtime.spark.runs.options import RunOptions
+from weft.runtime.spark.runs.run import ContinuousRun
 from weft.runtime.state.pages import FOREIGN
 from weft.runtime.triggers import Trigger
 

@@ -6,11 +6,11 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -19,12 +19,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.limits.budgets import budgets_of
-from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
+from weft.runtime.limits.guarding import Guard, Limits
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
@@ -40,6 +39,7 @@ from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, not
 from weft.runtime.spark.runs.checkpoint_files import check_files
 from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
 from weft.runtime.spark.runs.generations import compared, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.seeds import read_seed
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.session import cores, spark_session, start_workers
@@ -51,9 +51,6 @@ from weft.runtime.triggers import Trigger
 
 LOG = logging.getLogger("weft")
 _FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"
-Until = Literal["stopped", "read", "complete"]
-FILES_PER_TRIGGER, BYTES_PER_TRIGGER = 1000, 1 << 28
-MAX_AHEAD = 86_400.0  # seconds
 TRIES, FIRST_PAUSE, LONGEST_PAUSE = 8, 1.0, 60.0  # without a trigger between them; seconds
 LOGGER = logging.getLogger("weft.run")
 JAVA_GONE = (
@@ -61,40 +58,6 @@ JAVA_GONE = (
     "started again; give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'), or take less at once "
     "(--bytes-per-trigger)"
 )
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a continuous run goes.
-
-    `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
-    behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
-    are matched too: after that every event is late.
-    An event waits until every source has passed its time. `idle_after`: a source without a new file for so many
-    seconds is taken to have passed what the others have sent, and its time moves on by as much, so that nothing
-    waits for ever and an absence is decided though nothing more arrives; earlier events that come later are late.
-    """
-
-    sink: str
-    checkpoint: str
-    rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
-    time: str = "ts"
-    type: str = "type"
-    order: tuple[str, ...] = ()  # columns that decide between equal times
-    key: tuple[str, ...] = ()  # columns that ids are made of, instead of positions
-    delay: int = 0
-    strategy: str | None = None
-    lanes: int | None = None
-    adapts: tuple[Program, Choices] | None = None  # see `Job`
-    until: Until = "stopped"
-    every: str = "1 second"  # how often new files are looked for
-    idle_after: float | None = None
-    files_per_trigger: int | None = FILES_PER_TRIGGER
-    bytes_per_trigger: int | None = BYTES_PER_TRIGGER
-    settle: float = 0.0  # seconds for which a file must not have changed before it is read
-    max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
-    format: Literal["jsonl", "parquet"] = "jsonl"
-    limits: Limits = NO_LIMITS  # each lane has its part of them
 
 
 class ContinuousRun:
@@ -109,12 +72,6 @@ class ContinuousRun:
         readers: Mapping[str, Reader],
         written: Program | None = None,
     ) -> None:
-        if options.idle_after is not None and (options.idle_after <= 0 or options.until != "stopped"):
-            raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
-        for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead"):
-            given = getattr(options, name)
-            if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):
-                raise UsageError(f"{name} must not be {given}")
         self.options = options
         self._program = program
         self._written = written or program  # as it was before it was optimised: by this it is known

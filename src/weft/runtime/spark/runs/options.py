@@ -1,0 +1,57 @@
+"""How a continuous run goes, as its user says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.optimizer.pipeline import Choices
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
+
+Until = Literal["stopped", "read", "complete"]
+FILES_PER_TRIGGER, BYTES_PER_TRIGGER = 1000, 1 << 28
+MAX_AHEAD = 86_400.0  # seconds
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a continuous run goes.
+
+    `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
+    behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
+    are matched too: after that every event is late.
+    An event waits until every source has passed its time. `idle_after`: a source without a new file for so many
+    seconds is taken to have passed what the others have sent, and its time moves on by as much, so that nothing
+    waits for ever and an absence is decided though nothing more arrives; earlier events that come later are late.
+    """
+
+    sink: str
+    checkpoint: str
+    rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
+    time: str = "ts"
+    type: str = "type"
+    order: tuple[str, ...] = ()  # columns that decide between equal times
+    key: tuple[str, ...] = ()  # columns that ids are made of, instead of positions
+    delay: int = 0
+    strategy: str | None = None
+    lanes: int | None = None
+    adapts: tuple[Program, Choices] | None = None  # see `Job`
+    until: Until = "stopped"
+    every: str = "1 second"  # how often new files are looked for
+    idle_after: float | None = None
+    files_per_trigger: int | None = FILES_PER_TRIGGER
+    bytes_per_trigger: int | None = BYTES_PER_TRIGGER
+    settle: float = 0.0  # seconds for which a file must not have changed before it is read
+    max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
+    format: Literal["jsonl", "parquet"] = "jsonl"
+    limits: Limits = NO_LIMITS  # each lane has its part of them
+
+    def __post_init__(self) -> None:
+        if self.idle_after is not None and (self.idle_after <= 0 or self.until != "stopped"):
+            raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
+        for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead"):
+            given = getattr(self, name)
+            if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):
+                raise UsageError(f"{name} must not be {given}")
