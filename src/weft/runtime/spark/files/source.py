@@ -79,7 +79,8 @@ class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
         return RUN_DDL
 
     def streamReader(self, schema: Any) -> FolderReader:
-        """The reader of a stream."""
+        """The reader of a stream, in a process of its own that Spark starts."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
         return FolderReader(cloudpickle.loads(base64.b64decode(self.options["stream"])))
 
 
@@ -114,7 +115,6 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def initialOffset(self) -> Offset:
         """Before the first file."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
         return {"files": 0, "ended": 0, "idle": [0] * len(self._stream.log.folders), "now": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:
