@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from weft.algebra.query import Program
-from weft.detection import scene_in
 from weft.drawing.matches import matches_html
+from weft.drawing.scene import MOST_MATCHES, scene_of
 from weft.errors import UsageError, did_you_mean
 from weft.languages.content.lower import Fields
 from weft.runtime.live.deployments import Deployed
+from weft.runtime.live.pieces import Pieces, Spool
 from weft.runtime.live.subscriptions import EVERY_TYPE
-from weft.runtime.matches import Match, MatchBatch
-from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_arrow
+from weft.runtime.matches import Match
+from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_record_batches
 
 
 @runtime_checkable
@@ -27,26 +30,42 @@ class Queue(Protocol):
 
 
 class Matches:
-    """Matches in match order; they are made into objects, or into a table, when asked for."""
+    """Matches in match order; they are made into objects, or into tables, when asked for.
 
-    def __init__(self, found: Sequence[MatchBatch], names: Sequence[str], keys: KeyWords | None = None) -> None:
+    Very many are in a file, which goes with this, and come from there piece by piece.
+    """
+
+    def __init__(self, found: Pieces, names: Sequence[str], keys: KeyWords | None = None) -> None:
         self._found = found
         self._names = names
-        # Keys of events are forgotten later: what is made of them is made now.
-        self._table = None if keys is None else to_arrow(found, names, keys)
+        self._made: Spool[list[pa.RecordBatch]] | None = None
+        if keys is not None:
+            # Keys of events are forgotten later: what is made of them is made now.
+            self._made = Spool()
+            for piece in found:
+                self._made.add(list(to_record_batches(piece, names, keys)))
 
     def __len__(self) -> int:
-        return sum(map(len, self._found))
+        return len(self._found)
 
     def __iter__(self) -> Iterator[Match]:
-        return rows_to_matches(self.to_arrow())
+        for rows in self.batches():
+            yield from rows_to_matches(rows)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of `to_arrow`, some at a time: there may be more than fit into memory."""
+        if self._made is not None:
+            return chain.from_iterable(self._made)
+        return chain.from_iterable(to_record_batches(piece, self._names) for piece in self._found)
 
     def to_arrow(self) -> pa.Table:
         """One row for each match, with the columns that `weft match` writes."""
-        return to_arrow(self._found, self._names) if self._table is None else self._table
+        return pa.Table.from_batches(self.batches(), MATCH_SCHEMA)
 
     def _repr_html_(self) -> str:
-        return matches_html(scene_in(self))
+        first = next(self.batches(), None)
+        shown = [] if first is None else first.slice(0, MOST_MATCHES).to_pylist()
+        return matches_html(scene_of(shown, len(self)))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} match{'es' * (len(self) != 1)}>"

@@ -6,7 +6,7 @@ sees nothing more. Neither changes what the others find.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.deployments import Deployed
+from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.subscriptions import Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.triggers import OperatorStanding
@@ -67,7 +68,7 @@ class LiveProgram(LiveState):
         """
         if self._queue is not None:
             self._queue.put(as_events(events))
-            return Matches([], self._names)
+            return Matches(self._pieces(), self._names)
         return self._push(events)
 
     def _work_off(self, events: list[Any], pressure: float) -> None:
@@ -92,36 +93,42 @@ class LiveProgram(LiveState):
                 key=self._keys.names,
                 columns=self._deployments.columns,
             ).continued(self.events, self._since)
-            found: list[MatchBatch] = []
+            found = self._pieces()
             for batch in source:
                 if len(batch):
                     self.events += len(batch)
                     self._since = int(batch.ends[-1]), int(batch.starts[-1])
-                    found += self._matched(batch)
+                    self._match(batch, found)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)
 
-    def _matched(self, batch: EventBatch) -> list[MatchBatch]:
-        """The matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
+    def _match(self, batch: EventBatch, found: Pieces) -> None:
+        """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
         batch = self._guard.events(batch)
         if not len(batch):
-            return []
+            return
         self._keys.add(batch)
         try:
-            found = list(self._guard.matches(self._deployments.push(batch)))
+            for matches in self._guard.matches(self._deployments.push(batch)):
+                found.add(matches)
             self._guard.done(lambda: self.state_bytes, self._deployments.drop_oldest)
         except BudgetError:
             self._is_finished = True
             raise
-        return found
+
+    def _pieces(self, found: Iterable[MatchBatch] = ()) -> Pieces:
+        pieces = Pieces(by_end=len(self.program.queries) == 1)
+        for matches in found:
+            pieces.add(matches)
+        return pieces
 
     def advance(self, time: int) -> Matches:
         """No event that ends before `time` will come (it would be late): give the matches that waited to know."""
         with self._at_work():
             if self._since is None or time > self._since[0]:
                 self._since = (time, -(2**63))
-            return self._deliver(self._deployments.advance(time))
+            return self._deliver(self._pieces(self._deployments.advance(time)))
 
     def finish(self) -> Matches:
         """The stream has ended: give what waited for that, and close all subscriptions."""
@@ -129,7 +136,7 @@ class LiveProgram(LiveState):
             self._queue.close()
         with self._at_work():
             self._is_finished = True
-            found = self._deliver(self._deployments.finish())
+            found = self._deliver(self._pieces(self._deployments.finish()))
             self._subscriptions.close()
             return found
 
@@ -189,9 +196,10 @@ class LiveProgram(LiveState):
             finally:
                 self._is_at_work = False
 
-    def _deliver(self, found: list[MatchBatch]) -> Matches:
+    def _deliver(self, found: Pieces) -> Matches:
         keys = self._keys.words
-        self._subscriptions.deliver(found, self._names, keys)
+        for piece in found:
+            self._subscriptions.deliver(piece, self._names, keys)
         matches = Matches(found, self._names, keys)
         self._keys.forget(self._deployments.oldest)
         return matches

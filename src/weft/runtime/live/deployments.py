@@ -116,9 +116,9 @@ class Deployments:
         """What is known of the events that passed since queries came or went."""
         return Statistics(origin="measured") if self._sampling is None else self._sampling.statistics()
 
-    def advance(self, time: int) -> list[MatchBatch]:
-        """The matches that are certain when no event that ends before this time will come."""
-        return list(self._matcher.advance(time))
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event that ends before this time will come; all must be taken."""
+        return self._matcher.advance(time)
 
     def finish(self) -> list[MatchBatch]:
         """The matches that the end of the stream decides."""
