@@ -74,7 +74,7 @@ def stream(text: str) -> list[dict[str, object]]:
 def test_example_compiles(block: Block) -> None:
     program, warnings = compile_text(program_of(block), language=block.language)
     assert program.queries
-    assert not warnings
+    assert {warning.code for warning in warnings} <= {"no-bound"}  # short examples are over short streams
 
 
 @pytest.mark.parametrize(("block", "line"), CASES)
@@ -95,7 +95,13 @@ def test_every_code_is_documented_and_every_documented_code_exists(language: str
     folder = ROOT / "src" / "weft" / "languages"
     shared = [
         folder / name
-        for name in ("conditions.py", "counts.py", "output_fields.py", *(["durations.py"] if language == "eql" else []))
+        for name in (
+            "bounds.py",
+            "conditions.py",
+            "counts.py",
+            "output_fields.py",
+            *(["durations.py"] if language == "eql" else []),
+        )
     ]
     source = "\n".join(path.read_text(encoding="utf-8") for path in [*shared, *(folder / language).glob("*.py")])
     used = set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', source)) | SHARED_CODES

@@ -6,6 +6,7 @@ import pytest
 
 from weft.languages import compile_text
 
+STEP = 'topology "T" ' + " ".join(f'external {name}(k: int) < "{name}.jsonl" [1.0]' for name in "ABC") + " "
 DOUBTFUL = [
     (
         "ceql",
@@ -18,9 +19,39 @@ DOUBTFUL = [
     ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 601 SECONDS", "exponential", ":+"),
     ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 21 EVENTS", "exponential", "LIMIT"),
     ("ceql", "SELECT * WHERE A AS a ; B+ AS b WITHIN 5 [x]", "exponential", "LIMIT"),
+    ("eql", "SELECT * FROM A a ; B b WHERE FILTER(a.k = b.k)", "no-bound", "(a, b) OCCURS WITHIN"),
+    ("eql", "SELECT * FROM A a+", "no-bound", "(a, a) OCCURS WITHIN"),
+    ("eql", "SELECT * FROM (A a ; B b) \\ C c WHERE c.x > b.x", "no-bound", "(a, b) OCCURS WITHIN"),
+    ("step", STEP + "Q(*): A ;? B", "no-bound", "dur <"),
+    ("step", STEP + "Q(*): A ;[A.k = B.k] B", "no-bound", "dur <"),
+    ("step", STEP + "Q(*): A , B", "no-bound", "dur <"),
+    ("step", STEP + "Q(*): A +?", "no-bound", "dur <"),
+    ("step", STEP + "Q(*): A ; !B ; C", "no-bound", "dur <"),
+    ("step", STEP + "Q(*): !A[A.k = B.k] ; B", "no-bound", "X ; !Q ;[dur <"),
+    ("epn", "pattern p sequence(A a, B b)", "no-context", "context sliding"),
+    ("epn", "pattern p all(A a, B b) where a.x < b.x context by k", "no-context", "context sliding"),
     ("epn", "pattern p absence(Beat b) context from Beat for 10 minutes", "absence-of-opener", "context sliding"),
 ]
 GOOD = [
+    ("eql", "SELECT * FROM A a"),
+    ("eql", "SELECT * FROM A a ; B b"),
+    ("eql", "SELECT * FROM (A a ; B b) \\ C c"),
+    ("eql", "SELECT * FROM A a ; B b WHERE FILTER(a.k = b.k) AND (a, b) OCCURS WITHIN 5 sec"),
+    ("eql", "SELECT * FROM A a ; B b ; C c WHERE FILTER(a.k = b.k) AND (a, c) OCCURS WITHIN 5 sec"),
+    ("eql", "SELECT * FROM A a+ WHERE (a, a) OCCURS WITHIN 5 sec"),
+    ("eql", "SELECT * FROM A a{1,3}"),
+    ("eql", "SELECT * FROM (A a @ 5 sec) \\ B b WHERE a.k = b.k"),
+    ("step", STEP + "Q(*): A[A.k > 1]"),
+    ("step", STEP + "Q(*): A ; B"),
+    ("step", STEP + "Q(*): A + ; B"),
+    ("step", STEP + "Q(*): A ;?[dur < 50] B"),
+    ("step", STEP + "Q(*): A +? ;[dur < 50] B"),
+    ("step", STEP + "Q(*): A ,[dur < 50] B"),
+    ("step", STEP + "Q(*): A ;[dur < 50] !B ; C"),
+    ("step", STEP + "Q(*): !A ; B"),
+    ("epn", "pattern p sequence(A a, B b) context sliding 1 hour every 1 minute"),
+    ("epn", "pattern p all(A a, B b) policies a: repeated override; b: repeated override"),
+    ("epn", "pattern p any(A a, B b)"),
     ("ceql", "SELECT * WHERE A AS a : NOT(B):+ : C AS c WITHIN 1 HOUR"),
     ("ceql", "SELECT MAX * WHERE A AS a ; B+ AS b WITHIN 1 HOUR"),
     ("ceql", "SELECT * WHERE A AS a ; B:+ AS b WITHIN 1 HOUR"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from weft.algebra.analysis.spans import Span, least, span_of
 from weft.algebra.composites import Composite, CompositeQuery, Conditions, Follow, Source, Without
 from weft.algebra.predicates import And, Attribute, Comparison, Predicate
 from weft.algebra.query import AnyQuery
@@ -18,7 +19,6 @@ from weft.optimizer.chains import Shape, is_next
 from weft.optimizer.cost.model import Costs
 from weft.plan.graph import Graph
 from weft.plan.one_event import own_predicate, source_predicates
-from weft.plan.spans import Span, least, span_of
 from weft.tree import Node
 
 ONE_OPERATOR = 1.35  # how many times as much a chain may cost by the model as other brackets: about what it saves

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weft.algebra.analysis.spans import Span, least
 from weft.algebra.composites import Composite, Filter, Repeat, Source, Union, Without
 from weft.plan.graph import Graph, GraphNode
-from weft.plan.spans import Span, least, useful_spans
+from weft.plan.spans import useful_spans
 
 
 def extended(running: Graph, added: Graph, position: int) -> Graph | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra.contexts import FromFor, FromUntil, Whole
-from weft.algebra.policies import Evaluation
+from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import And, Not, Or, Predicate
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
@@ -21,6 +21,16 @@ def warn(node: syntax.Pattern, situation: Situation, findings: Findings) -> None
         message = "without a context this pattern reports nothing before the end of the input"
         hint = "on a stream that goes on, write a context: context fixed 10 minutes"
         findings.warning("no-context", message, node.kind.span, hint)
+    elif situation.context == Whole(by=situation.context.by) and _keeps_events(situation):
+        message = "without a span of time in its context this pattern keeps its events for ever"
+        hint = "on a stream that goes on, bound its context: context sliding 1 hour every 1 minute"
+        findings.warning("no-context", message, node.kind.span, hint)
+
+
+def _keeps_events(situation: Situation) -> bool:
+    """Whether events wait for others in slots that have room for any number of them."""
+    waiting = [slot for slot in situation.participants if slot.repeated is not Repeated.OVERRIDE]
+    return situation.kind in ("sequence", "all") and len(situation.participants) > 1 and bool(waiting)
 
 
 def _warn_of_own_opener(node: syntax.Pattern, situation: Situation, findings: Findings) -> None:

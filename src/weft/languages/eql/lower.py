@@ -8,6 +8,7 @@ from weft.algebra.query import Program
 from weft.algebra.terms import mentioned
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages import expressions
+from weft.languages.bounds import warn_of_no_bound
 from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.counts import Count, bounds_of
 from weft.languages.defined import NOTHING_DEFINED, Defined
@@ -20,7 +21,7 @@ from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 from weft.languages.output_fields import Selected, output_fields
 from weft.schema import Catalog
-from weft.source import SourceText
+from weft.source import SourceText, Span
 
 LANGUAGE = "eql"
 
@@ -76,6 +77,10 @@ def _is_sink(name: Name, sinks: dict[str, str], findings: Findings) -> bool:
     return False
 
 
+def _bound_of(variables: tuple[str, ...]) -> str:
+    return f"say how long a match takes at most: ({variables[0]}, {variables[-1]}) OCCURS WITHIN 1 hour"
+
+
 class _QueryLowering:
     """One query on its way to the algebra."""
 
@@ -100,6 +105,8 @@ class _QueryLowering:
                 message = f"{variable!r} is part of what must not happen, so no match has it"
                 self._findings.error("unreadable-variable", message, node.span)
                 return None
+        place = Span(self._node.span.start, self._node.span.start + len("SELECT"))
+        warn_of_no_bound(pattern, place, _bound_of(pattern.variables), self._findings)
         spans = tuple((condition.predicate, condition.span) for condition in conditions)
         return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields), spans=spans)
 

@@ -6,6 +6,7 @@ from weft.algebra import composites
 from weft.algebra.query import Program
 from weft.errors import Diagnostic
 from weft.languages import expressions
+from weft.languages.bounds import warn_of_no_bound
 from weft.languages.ceql.declarations import Schema
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.findings import Findings
@@ -60,6 +61,8 @@ class _QueryLowering:
         whole = self._pattern(self._node.pattern)
         if whole is _NOTHING:
             return None
+        hint = "say how long a match takes at most, at the outermost operator: ;[dur < 3600000]"
+        warn_of_no_bound(whole.pattern, self._node.name.span, hint, self._findings)
         return composites.CompositeQuery(self._node.name.text, whole.pattern, self._fields(whole))
 
     def _fields(self, whole: Part) -> tuple[composites.Field, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from weft.algebra.analysis.spans import span_limit
 from weft.algebra.composites import (
     After,
     Composite,
@@ -26,7 +27,6 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.cost import known_of
 from weft.plan.graph import Graph, build_graph
-from weft.plan.spans import span_limit
 from weft.statistics import Statistics
 
 Kind = Literal[

@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from weft.algebra.analysis.rule_reach import reach_of
+from weft.algebra.analysis.spans import Span, least, span_limit
 from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Repeat, Source, Union, Without
 from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.policies import Evaluation
@@ -20,7 +21,7 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.plan.graph import build_graph
 from weft.plan.partitioning.splits import Refused
-from weft.plan.spans import Span, greatest_spans, least, span_limit
+from weft.plan.spans import greatest_spans
 
 FAR = 1 << 60  # ticks; more are no bound
 

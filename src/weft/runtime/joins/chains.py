@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.analysis.spans import least
 from weft.kernels.joins import chain, joining, occurrences
-from weft.plan.spans import least
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s

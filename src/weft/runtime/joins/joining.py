@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.analysis.spans import Span, is_implied, least, waiting_limit
 from weft.algebra.composites import Composite, Follow, Lengths, Overlap, Repeat, Without
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
 from weft.plan.graph import source_types
 from weft.plan.one_event import own_predicate
-from weft.plan.spans import Span, is_implied, least, waiting_limit
 from weft.runtime.events import Int64s
 from weft.runtime.joins.compile import key_columns, operands_of, start_view
 from weft.runtime.joins.operators import NOTHING, Build, Operator, Running, Store

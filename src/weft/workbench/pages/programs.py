@@ -13,7 +13,8 @@ from weft.workbench.service import Source, Workbench
 
 NEW = {
     "ceql": "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nFILTER a[x] = b[x]\nWITHIN 10 MINUTES\n",
-    "eql": "SOURCE A(x: int) RATE 10\nSOURCE B(x: int) RATE 5\n\nSELECT a.x\nFROM A a ; B b\nWHERE FILTER(a.x = b.x)\n",
+    "eql": "SOURCE A(x: int) RATE 10\nSOURCE B(x: int) RATE 5\n\n"
+    "SELECT a.x\nFROM A a ; B b\nWHERE FILTER(a.x = b.x) AND (a, b) OCCURS WITHIN 10 min\n",
     "step": 'topology "new"\nexternal A(x: int) < "a.jsonl" [10.0]\nexternal B(x: int) < "b.jsonl" [5.0]\n\n'
     "AB(A.x): A ;[A.x = B.x && dur < 600000] B\n",
     "tesla": "define AB(x: int)\nfrom B(x = $x) as b and last A(x = $x) as a within 10 min from b\nwhere x = b.x\n",
