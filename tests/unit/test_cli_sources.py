@@ -13,14 +13,14 @@ from weft.cli.main import app
 STEP = """topology "Moves"
 external Stock(name: string, price: int) < "stocks.jsonl" [1.0]
 external News(name: string) < "file://news.csv" [1.0]
-Moved(Stock.price): News ;[News.name = Stock.name] Stock > "moved.jsonl"
+Moved(Stock.price): News ;[News.name = Stock.name && dur < 100] Stock > "moved.jsonl"
 Seen(*): News
 """
 EQL = """SOURCE Stock (name string, price int) FROM 'stocks.jsonl'
 SOURCE News (name string)
 SINK a TO 'a.jsonl'
 SINK b TO 'b.csv'
-SELECT * FROM News n ; Stock s WHERE FILTER(n.name = s.name) INTO a, b
+SELECT * FROM News n ; Stock s WHERE FILTER(n.name = s.name) AND (n, s) OCCURS WITHIN 100 INTO a, b
 """
 MOVED = [[0, 2], [1, 2]]
 
