@@ -92,3 +92,37 @@ def test_mistakes(args: list[str], code: int, message: str) -> None:
     result = weft("match", *args)
     assert result.exit_code == code
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("sink", ["../elsewhere.jsonl", "file://{away}/elsewhere.jsonl", "link/elsewhere.jsonl"])
+def test_a_program_writes_outside_its_folder_only_when_that_is_allowed(
+    sink: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "home"
+    home.mkdir()
+    (home / "link").symlink_to(folder, target_is_directory=True)
+    monkeypatch.chdir(home)
+    events = {"stocks.jsonl": "../stocks.jsonl", "file://news.csv": "../news.csv"}
+    text = STEP.replace("moved.jsonl", sink.format(away=folder))
+    for name, path in events.items():
+        text = text.replace(name, path)
+    Path("moves.step").write_text(text)
+    refused = weft("match", "moves.step")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Moved writes to ")
+    assert "--allow-sinks" in refused.stderr
+    assert not (folder / "elsewhere.jsonl").exists()
+    assert weft("match", "moves.step", "--out", "-").exit_code == 0
+    assert weft("match", "moves.step", "--allow-sinks").exit_code == 0
+    assert found((folder / "elsewhere.jsonl").read_text()) == [("Moved", positions) for positions in MOVED]
+
+
+def test_a_program_writes_below_its_own_folder_from_wherever_it_is_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "other").mkdir()
+    monkeypatch.chdir(folder / "other")
+    text = STEP.replace("stocks.jsonl", "../stocks.jsonl").replace("file://news.csv", "../news.csv")
+    (folder / "moves.step").write_text(text.replace("moved.jsonl", "../moved.jsonl"))
+    assert weft("match", "../moves.step").exit_code == 0
+    assert (folder / "moved.jsonl").exists()

@@ -55,6 +55,7 @@ Rejects = Annotated[
 Shedding = Annotated[
     float | None, typer.Option("--shed", min=0, max=1, metavar="SHARE", help="Leave this share of events out, if safe.")
 ]
+AllowSinks = Annotated[bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, too.")]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -104,6 +105,7 @@ def match(
     statistics: options.StatisticsFile = None,
     budget: options.Budgets = None,
     shed: Shedding = None,
+    allow_sinks: AllowSinks = False,
 ) -> None:
     """Find all matches of one or more programs in files of events.
 
@@ -128,6 +130,8 @@ def match(
     program = together(compile_all(programs, queries, language, time_unit))
     given = events_of(events or [], program)
     sinks = {} if events or out or count else sinks_of(program)
+    if not allow_sinks:
+        refuse_sinks_elsewhere(sinks, programs or ())
     output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
     check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
@@ -211,6 +215,18 @@ def sinks_of(program: Program) -> dict[str, list[str]]:
     for output in program.outputs:
         sinks.setdefault(output.query, []).append(inputs.path_of(output.uri))
     return sinks
+
+
+def refuse_sinks_elsewhere(sinks: dict[str, list[str]], programs: Sequence[str]) -> None:
+    """Refuse sinks that are neither below the current folder nor below that of a program, wherever links lead."""
+    folders = [Path.cwd().resolve(), *(Path(path).resolve().parent for path in programs)]
+    for name, paths in sinks.items():
+        for path in paths:
+            if not any(Path(path).resolve().is_relative_to(folder) for folder in folders):
+                raise UsageError(
+                    f"{name} writes to {path}, outside its folder and the current one: "
+                    "give --allow-sinks if that is meant, or --out FILE"
+                )
 
 
 def _format_of(out: str) -> OutputFormat:
