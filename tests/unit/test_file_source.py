@@ -11,13 +11,20 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
+import weft
 from weft.errors import UsageError
 from weft.runtime.reading.order import Reading
+from weft.runtime.triggers import Trigger
 
 pytest.importorskip("pyspark")
-from weft.runtime.spark.files.log import FileLog, Folder, found_files
+from weft.runtime.spark.files.log import Changes, FileLog, Folder, change_of, found_files
 from weft.runtime.spark.files.source import SMALL, FileStream, FolderReader
+from weft.runtime.spark.runs import run
+from weft.runtime.spark.runs.options import RunOptions
+from weft.runtime.spark.runs.run import ContinuousRun
 from weft.runtime.spark.streaming import lateness_of
+
+TRIGGER = Trigger(number=0, at=0.0, seconds=0.0, matches={}, lanes=(), events=0, late=0, unreadable=0)
 
 
 def stream_of(folder: Path, log: Path, **more: Any) -> FileStream:
@@ -62,6 +69,41 @@ def test_a_file_that_is_replaced_by_one_of_its_size_is_told_of(tmp_path: Path) -
     _, changed = found_files(log, look=True)
     assert changed.grown == (20, 20)
     assert len(found_files(log, look=True)) == 2
+
+
+def test_changes_are_told_once_and_only_from_now_on(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "in", tmp_path / "log.jsonl")
+    early = Changes(tmp_path / "log.jsonl")
+    assert early.new() == []
+    written(tmp_path / "in", a=20, b=20)
+    found_files(log, look=True)
+    assert early.new() == []
+    written(tmp_path / "in", a=20, b=1040)
+    found_files(log, look=True)
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('[0, "half')  # of an entry that is being written
+    (changed,) = early.new()
+    assert changed.path == str(tmp_path / "in" / "b.jsonl")
+    assert changed.grown is not None
+    assert change_of(changed.grown).startswith("had 20 bytes when it was found and has 1,040 now: ")
+    assert early.new() == []
+    assert Changes(tmp_path / "log.jsonl").new() == []
+
+
+def test_a_run_logs_the_files_that_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RunOptions(sink=str(tmp_path / "out"), checkpoint=str(tmp_path / "kept"))
+    written(tmp_path / "in", a=20)
+    log = log_of(tmp_path / "in", tmp_path / "kept" / "weft" / "files.jsonl")
+    running = ContinuousRun(weft.compile("SELECT * WHERE A"), [("s", str(tmp_path / "in"))], options, {}, {})
+    lines: list[str] = []
+    monkeypatch.setattr(run.LOGGER, "warning", lambda text, *values: lines.append(text % values))
+    for size in (20, 30, 30):
+        written(tmp_path / "in", a=size)
+        found_files(log, look=True)
+        for watcher in running._sink.watchers:
+            watcher(TRIGGER)
+    (line,) = lines
+    assert line.startswith(f"the file {tmp_path / 'in' / 'a.jsonl'} had 20 bytes when it was found and has 30 now: ")
 
 
 def test_a_file_is_read_when_it_has_settled(tmp_path: Path) -> None:

@@ -50,6 +50,33 @@ class Found(NamedTuple):
         return None if self.before < 0 else (self.before, self.size)
 
 
+def change_of(grown: tuple[int, int]) -> str:
+    """What happened to a file that had and has so many bytes, and what becomes of it."""
+    then, now = grown
+    how = f"had {then:,} bytes when it was found and has {now:,} now" if then != now else "was written again"
+    return f"{how}: what was added or changed since it was read takes no part"
+
+
+class Changes:
+    """Files that changed after they were found, as the log tells of them from now on."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._at = log.stat().st_size if log.exists() else 0
+
+    def new(self) -> list[Found]:
+        """Those that the log has told of since this was asked last."""
+        if not self._log.exists():
+            return []
+        with self._log.open("rb") as file:
+            file.seek(self._at)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]  # another process may be writing
+        self._at += len(whole)
+        entries = (Found(*json.loads(line)) for line in whole.decode().splitlines())
+        return [entry for entry in entries if entry.grown is not None]
+
+
 def found_files(log: FileLog, *, look: bool) -> list[Found]:
     """The files so far; `look` first for new and changed ones, which are appended to the log.
 

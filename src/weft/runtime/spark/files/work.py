@@ -14,6 +14,7 @@ from weft.errors import InputError
 from weft.runtime.events import Rejected
 from weft.runtime.reading.order import EventSource
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
+from weft.runtime.spark.files.log import change_of
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
@@ -60,11 +61,9 @@ class FileWork:
 
     def changed(self, path: str, source: int, number: int, grown: tuple[int, int]) -> pa.RecordBatch:
         """The rows that tell of a file that was changed after it was found."""
-        then, now = grown
-        how = f"had {then:,} bytes when it was found and has {now:,} now" if then != now else "was written again"
         reason = (
-            f"{CHANGED}the file {how}: what was added or changed since it was read takes no part; write files "
-            "elsewhere, and move them here when they are complete, or let them settle (--settle SECONDS)"
+            f"{CHANGED}the file {change_of(grown)}; write files elsewhere, and move them here when they are complete, "
+            "or let them settle (--settle SECONDS)"
         )
         rejects = pack_rejects([Rejected(0, reason, None, path, 0)])
         return self._without_events(Place(source, number, 0), rejects)

@@ -30,7 +30,7 @@ from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.batches import Reader
-from weft.runtime.spark.files.log import FileLog, Folder
+from weft.runtime.spark.files.log import Changes, FileLog, Folder, change_of
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
@@ -79,6 +79,8 @@ class ContinuousRun:
         self._formats = formats
         self._readers = readers
         self._sink = FileSink(options.sink, options.rejects, options.format, [q.name for q in program.queries])
+        self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
+        self._sink.watchers.append(partial(_tell_changes, Changes(self._log)))
         self._query: StreamingQuery | None = None
         self._begin: Callable[[], StreamingQuery] | None = None
         self._again: float | None = None  # when to start the query once more
@@ -100,9 +102,8 @@ class ContinuousRun:
         job, self._session = self._job(session)
         session = self._session
         session.dataSource.register(WeftFiles)
-        log = str(Path(options.checkpoint).absolute() / "weft" / "files.jsonl")
         stream = FileStream(
-            FileLog(log, self._folders, dict(self._formats), options.settle),
+            FileLog(str(self._log), self._folders, dict(self._formats), options.settle),
             packed_up(FileWork(job, dict(self._readers))),
             options.files_per_trigger,
             options.bytes_per_trigger,
@@ -360,3 +361,10 @@ def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) 
         defaults = defaults_of(name, len(sources), program, type)
         folders.append(Folder(name, str(Path(path).absolute()), defaults))
     return tuple(folders)
+
+
+def _tell_changes(changes: Changes, trigger: Trigger) -> None:
+    """Log the files that were found to have changed; their rejects tell of them, too."""
+    for found in changes.new():
+        if found.grown is not None:
+            LOGGER.warning("the file %s %s", found.path, change_of(found.grown))
