@@ -48,6 +48,10 @@ class Events(Protocol):
     longest: int | None  # ticks of the longest event; None: it is not known ahead
 
     @property
+    def is_live(self) -> bool:
+        """Whether events are to be matched as they come."""
+
+    @property
     def safe(self) -> int | None:
         """All events that end before this time have been given; None: it is the last one's end."""
 
@@ -141,7 +145,7 @@ class LocalRun:
 
     def _looked_at(self) -> Iterable[EventBatch]:
         """The events; the first ones decide whether there are lanes, if that was left open and there are many."""
-        if self._lanes_for is None or self._source.safe is not None:
+        if self._lanes_for is None or self._source.is_live:
             return self._source
         events, first, count = iter(self._source), list[EventBatch](), 0
         while count < MANY and (batch := next(events, None)) is not None:
@@ -164,7 +168,7 @@ class LocalRun:
 
     def _batches(self, source: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """The events; for lanes many at a time, so that each has something to do."""
-        batches = rounds(source, ROUND) if self._lanes and self._source.safe is None else iter(source)
+        batches = rounds(source, ROUND) if self._lanes and not self._source.is_live else iter(source)
         for batch in batches:
             if self._adapting is not None:
                 self._adapting.look(batch)

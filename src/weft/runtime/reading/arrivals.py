@@ -82,6 +82,7 @@ class LiveEvents:
     A source that is all there is sorted first. What could not be read, or came late, is in `rejected`.
     """
 
+    is_live = True
     longest: int | None = None
 
     def __init__(

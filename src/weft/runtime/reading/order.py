@@ -125,6 +125,7 @@ class Segment:
 class EventSource:
     """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
 
+    is_live = False  # whether events are to be matched as they come
     safe: int | None = None  # how far time has come is told by the events alone
     longest: int | None = None  # ticks of the longest event; None: it is not known ahead
     keep_fine = False  # whether events keep what is left of times that are finer than ticks
