@@ -124,8 +124,8 @@ class LaneState:
             )
         if head.shared not in ("", shared):
             raise UsageError(
-                "the checkpoint is of a stream whose work was shared out by another strategy, which cannot change: "
-                "pass the `strategy` that it began with, or use a new checkpoint"
+                "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
+                "another program: pass the `strategy` and the program that it began with, or use a new checkpoint"
             )
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:

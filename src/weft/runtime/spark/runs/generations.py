@@ -40,6 +40,12 @@ class Generation:
     silent: frozenset[int] = frozenset()  # told by the generation that they stay in
     gone: frozenset[int] = frozenset()
     names: Mapping[str, str] = field(default_factory=dict)  # new names of queries by old ones
+    used: frozenset[int] = frozenset()  # ids of lanes whose generation is gone: the store still has their pages
+
+    @property
+    def lane_ids(self) -> frozenset[int]:
+        """The ids that no other lane may have."""
+        return self.used | {lane.id for lane in self.lanes}
 
     @property
     def told(self) -> list[int]:
@@ -69,6 +75,7 @@ class Generation:
             "silent": sorted(self.silent),
             "gone": sorted(self.gone),
             "names": dict(self.names),
+            "used": sorted(self.used),
         }
 
 
@@ -84,6 +91,7 @@ def generation_from_plain(plain: Plain) -> Generation:
         frozenset(plain["silent"]),
         frozenset(plain["gone"]),
         plain["names"],
+        frozenset(plain["used"]),
     )
 
 
@@ -145,8 +153,10 @@ def succeeded(
             kept[at] = replace(kept[at], names={**kept[at].names, original.name: name})
     if change.begins:
         kept.append(_begun(kept, written, change, make, wanted, partitions))
-    left = tuple(generation for generation in kept if generation.told)
-    return Succession(left, change)
+    left = [generation for generation in kept if generation.told]
+    used = frozenset[int]().union(*(generation.lane_ids for generation in kept if not generation.told))
+    left[-1] = replace(left[-1], used=left[-1].used | used)
+    return Succession(tuple(left), change)
 
 
 def _begun(
@@ -172,7 +182,7 @@ def _begun(
         )
     first = 1 + max((number for generation in kept for number in generation.numbers), default=-1)
     plan: Plan = make(replace(written, queries=tuple(own)), first)
-    taken = frozenset(lane.id for generation in kept for lane in generation.lanes)
+    taken = frozenset[int]().union(*(generation.lane_ids for generation in kept))
     lanes = spread(plan.lanes_for(wanted), partitions, taken)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in lanes)
     numbers = range(first, first + len(own))
