@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from weft.algebra.analysis.spans import least
 from weft.kernels.joins import chain, joining, occurrences
+from weft.runtime.buffers import fixed
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
@@ -73,14 +74,15 @@ class ChainOperator(Operator):
         # Room for all that may end with one event, so that the kernel need not count them before each.
         waiting = int(state[chain.USED] - state[chain.SPARE])
         self._found = with_room(self._found, 0, waiting * (self.waits + 1))
+        starts, ends = fixed(batch.starts), fixed(batch.ends)
         while True:
             at = chain.follow_keys(
                 self.steps,
                 self._bits,
                 letters,
                 slots,
-                batch.starts,
-                batch.ends,
+                starts,
+                ends,
                 at,
                 first,
                 self.heads,
