@@ -15,7 +15,7 @@ from weft.cli.main import app
 
 QUERY = """
 SELECT * FROM A a ; B b ; C c
-WHERE FILTER(a.k = b.k), FILTER(a.k = c.k), a.x > 2, c.s = 'yes', b.x > a.x
+WHERE FILTER(a.k = b.k), FILTER(a.k = c.k), a.x > 2, c.s = 'yes', b.x > a.x, (a, c) OCCURS WITHIN 1 hour
 """
 EVENTS = [
     {"type": "ABBC"[n % 4], "ts": 250 * n, "k": n % 8 // 4, "x": n % 5, "s": "yes" if n % 8 == 3 else "no"}
