@@ -124,7 +124,7 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     page.keyboard.press("Control+Space")  # type: ignore[attr-defined]
     offered = page.locator(".cm-tooltip-autocomplete li")  # type: ignore[attr-defined]
     expect(offered.first).to_contain_text("id", timeout=PATIENCE)
-    page.keyboard.press("Enter")  # type: ignore[attr-defined]
+    offered.first.click()
     expect(page.locator(".cm-content")).to_contain_text("FILTER a[id", timeout=PATIENCE)  # type: ignore[attr-defined]
 
     write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = c[x] WITHIN 9 EVENTS")
