@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from tests.spark.cluster_job import EVENTS, FILES, QUERY, events, found_in
+from tests.spark.cluster_job import QUERY, events, found_in, write_files
 
 import weft
 
@@ -21,9 +20,7 @@ def main(folder: Path) -> None:
     expected = sorted(match.id for match in matches)
     spark = SparkSession.builder.remote("local[2]").getOrCreate()
     (folder / "in").mkdir()
-    size = EVENTS // FILES
-    for part in range(FILES):
-        pq.write_table(table.slice(part * size, size), folder / "in" / f"{part}.parquet")
+    write_files(table, folder / "in")
     frame = spark.read.parquet(str(folder / "in"))
     settings = dict(spark.conf.getAll)
     batch = found_in(weft.match(frame, QUERY))
