@@ -14,7 +14,7 @@ from weft.statistics import Statistics
 
 RULES = (
     *("lift_plain_conditions", "rebracket_each", "rebracket_next", "reorder_union", "spread_key"),
-    *("order_conditions", "order_lookbacks", "order_overlap", "split_sequence"),
+    *("order_conditions", "order_lookbacks", "order_overlap", "split_sequence", "share_prefix"),
 )
 RATES = "rates "  # how a line begins that says what is known, where a language does not declare it
 CASES = [(rule, path) for rule in RULES for path in golden_files(f"rewrites/{rule}")]

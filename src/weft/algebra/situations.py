@@ -57,7 +57,8 @@ class Situation(Node):
     is one match. `absence` matches a partition that closes without a candidate of `any`, whatever the policies.
 
     `split` says how it is worked out, not what is found: of so many blocks of a sequence, from the first on, candidates
-    are looked for when an event ends one, and of the others when a set may be complete.
+    are looked for when an event ends one, and of the others when a set may be complete. So does `shared`: of its first
+    so many slots it is found out once, for all situations that begin with them, which events end a candidate.
     """
 
     kind: Kind
@@ -67,6 +68,7 @@ class Situation(Node):
     cardinality: Cardinality = Cardinality.UNRESTRICTED
     context: Context = WHOLE
     split: int = 0
+    shared: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -32,7 +32,8 @@ def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
     if isinstance(before, Rule) and isinstance(after, Rule):
         assert Counter(before.lookbacks) == Counter(after.lookbacks), f"{rule} changed look-backs of {before.name!r}"
     if isinstance(before, SituationQuery) and isinstance(after, SituationQuery):
-        assert replace(after.situation, split=before.situation.split) == before.situation, f"{rule} changed policies"
+        same = replace(after.situation, split=before.situation.split, shared=before.situation.shared)
+        assert same == before.situation, f"{rule} changed policies"
 
 
 _GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {

@@ -18,6 +18,7 @@ from weft.optimizer.cost.lookbacks import best_order, rule_work
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import Ranks
 from weft.optimizer.invariants import check_query
+from weft.optimizer.prefixes import share_prefixes
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
 from weft.optimizer.rules.merge_where import merge_where
@@ -75,7 +76,7 @@ def trace(program: Program, statistics: Statistics | None = None, *, grows: bool
     costs = Costs(known_of(program, statistics))
     read = {type_ for query in program.queries for type_ in query.reads}
     traced = [_optimized(query, costs, not grows and query.defines not in read) for query in program.queries]
-    traced = keep_shared(traced, costs)
+    traced = share_prefixes(keep_shared(traced, costs), costs.statistics)
     rewritten = replace(program, queries=tuple(one.query for one in traced))
     return Trace(rewritten, tuple(traced), costs.statistics, tuple(costs.remarks))
 

@@ -110,7 +110,8 @@ def shown(node: Node) -> str:
     """A pattern in one line where that can be, else as indented text."""
     if isinstance(node, Situation):
         early = f", {node.split} worked out early" if node.split else ""
-        return f"{node.kind}({dependencies(node).to_text()}){early}"
+        shared = f", the first {node.shared} slots found once" if node.shared else ""
+        return f"{node.kind}({dependencies(node).to_text()}){early}{shared}"
     if isinstance(node, Rule):
         return ", ".join([f"at {node.terminator.variable}", *(f"{one.pick} {one.variable}" for one in node.lookbacks)])
     return in_one_line(node, to_text) if isinstance(node, Composite) else to_text(node).rstrip()

@@ -6,6 +6,7 @@ that work when a set may be complete. As many blocks are worked out early as a s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
 from typing import NamedTuple
 
@@ -52,14 +53,18 @@ def early_work(situation: Situation, early: int, statistics: Statistics) -> floa
 
 
 def late_work(situation: Situation, early: int, statistics: Statistics) -> float:
-    """How many events a second are looked at because a set may be complete, in the blocks not worked out by then.
-
-    In such a block ends are tried until one has a beginning: as many as the root of how many pairs it takes for one
-    that satisfies its conditions.
-    """
-    blocks = dependencies(situation).blocks[early:]
-    looks = sum(len(block) * sqrt(1 / _holds(situation, block, statistics)) for block in blocks)
+    """How many events a second are looked at because a set may be complete, in the blocks not worked out by then."""
+    looks = looks_in(situation, dependencies(situation).blocks[early:], statistics)
     return statistics.rate(situation.participants[-1].type).value * looks
+
+
+def looks_in(situation: Situation, blocks: Iterable[Slots], statistics: Statistics) -> float:
+    """How many events are looked at to find candidates of blocks.
+
+    In a block ends are tried until one has a beginning: as many as the root of how many pairs it takes for one that
+    satisfies its conditions.
+    """
+    return sum(len(block) * sqrt(1 / _holds(situation, block, statistics)) for block in blocks)
 
 
 def _holds(situation: Situation, block: Slots, statistics: Statistics) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from weft.algebra.analysis.beginnings import beginning
 from weft.algebra.analysis.feeding import depths, feeders
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery, Query
@@ -18,6 +19,8 @@ from weft.plan.keyed import keyed_sequence
 from weft.plan.operators import AutomatonOp, Definer, GraphOp, Layer, Operator, RulesOp, SituationOp
 from weft.plan.properties import seen_types
 from weft.plan.search import search_of
+
+BEGINNING, NOBODY = "beginning", -1  # what several situations begin with: its name and number, which nobody is told
 
 
 class Unit(NamedTuple):
@@ -127,8 +130,7 @@ def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: 
             case Query():
                 yield AutomatonOp(number, query, build_automaton(query))
             case SituationQuery():
-                keyed = None if fed else keyed_sequence(query.situation)
-                yield SituationOp(number, query, search_of(query.situation) if keyed is None else keyed)
+                yield _situation(number, query, fed=fed)
             case CompositeQuery():
                 composites[number] = query
             case Rule():
@@ -138,3 +140,15 @@ def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: 
         yield GraphOp(tuple(composites), graph if fed else with_chains(graph))
     if rules:
         yield RulesOp(tuple(rules), tuple(rules.values()), silent)
+
+
+def _situation(number: int, query: SituationQuery, *, fed: bool) -> SituationOp:
+    """The operator of a situation. Sequences by key share no beginning: an event costs them next to nothing."""
+    situation = query.situation
+    keyed = None if fed else keyed_sequence(situation)
+    if keyed is not None:
+        return SituationOp(number, query, keyed)
+    first = SituationQuery(BEGINNING, beginning(situation, situation.shared)) if situation.shared else None
+    return SituationOp(
+        number, query, search_of(situation), None if first is None else _situation(NOBODY, first, fed=fed)
+    )

@@ -32,11 +32,15 @@ class AutomatonOp(Node):
 
 @dataclass(frozen=True)
 class SituationOp(Node):
-    """A situation, and how its sets are found: by a search, or as sequences of events with equal keys."""
+    """A situation, and how its sets are found: by a search, or as sequences of events with equal keys.
+
+    With a `beginning`, which events end a set of its first slots is found out once, with others that begin alike.
+    """
 
     number: int
     query: SituationQuery
     way: Search | KeyedSequence
+    beginning: SituationOp | None = None
 
     def only(self, numbers: Collection[int]) -> SituationOp | None:
         """What is left of it for some queries."""

@@ -23,4 +23,7 @@ def stage_lines(op: SituationOp, defined: Container[str]) -> Iterator[str]:
         yield f"  kernel of sequences with equal keys: a chain for each slot{by}, walked from the last to the first"
     else:
         yield "  kernel of situations"
+        if op.beginning is not None:
+            names = " ".join(situation.variables[: situation.shared])
+            yield f"    {names}: which events end them is found once, with all patterns that begin so"
         yield from (f"    {line}" for line in search_lines(situation, op.way))

@@ -133,5 +133,7 @@ def _of_situation(query: SituationQuery) -> Iterator[Prefix]:
             assertion=tuple(part for part in situation.assertion if mentioned(part) <= names),
             evaluation=Evaluation.IMMEDIATE,
             cardinality=Cardinality.UNRESTRICTED,
+            split=0,
+            shared=0,
         )
         yield slots[-1].variable, replace(query, situation=bare, fields=())

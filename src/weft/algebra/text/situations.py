@@ -23,7 +23,8 @@ def query_lines(query: SituationQuery, show: Show) -> Iterator[str]:
 def situation_lines(situation: Situation, show: Show) -> Iterator[str]:
     """A situation, and what it is made of below it."""
     split = f", blocks worked out early: {situation.split}" if situation.split else ""
-    yield f"situation {situation.kind}, {situation.evaluation.value}, {situation.cardinality.value}{split}"
+    shared = f", first slots found once: {situation.shared}" if situation.shared else ""
+    yield f"situation {situation.kind}, {situation.evaluation.value}, {situation.cardinality.value}{split}{shared}"
     for slot in situation.participants:
         yield f"{INDENT}slot {_slot(slot, show)}"
     for condition in situation.assertion:

@@ -15,6 +15,7 @@ from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
+from weft.runtime.situations.beginnings import Beginning
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
@@ -28,7 +29,9 @@ class SituationRun(Run):
         self, operators: Sequence[SituationOp], predicates: Predicates, keys: Keys, *, fed: bool = False
     ) -> None:
         self._queries = tuple(op.query for op in operators)
-        self._parts = [_part(op, predicates, keys) for op in operators]
+        firsts = {op.beginning.query: op.beginning for op in operators if op.beginning is not None}
+        self._beginnings = {query: Beginning(_part(op, predicates, keys, {})) for query, op in firsts.items()}
+        self._parts = [_part(op, predicates, keys, self._beginnings) for op in operators]
         self._keyed = [part for part in self._parts if isinstance(part, KeyedRun)]
         self._stages = [(part, Reporter(part)) for part in self._parts if isinstance(part, Stage)]
         self._slack = [_slack(query) for query in self._queries]
@@ -44,7 +47,12 @@ class SituationRun(Run):
     @property
     def looked(self) -> int:
         """How many events its searches have looked at."""
-        return sum(stage.looked for stage, _ in self._stages)
+        return sum(part.looked for part in self._all_parts if isinstance(part, Stage))
+
+    @property
+    def _all_parts(self) -> list[KeyedRun | Stage]:
+        """What situations begin with stands last, so that state which was saved without it is read."""
+        return [*self._parts, *(first.part for first in self._beginnings.values())]
 
     @property
     def looks_back(self) -> bool:
@@ -75,6 +83,8 @@ class SituationRun(Run):
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """The matches that are known when no event that ends before this time will come."""
+        for first in self._beginnings.values():
+            first.advance(time)
         for stage, reporter in self._stages:
             yield from _reported(reporter, stage.take(blocks.empty(), time))
 
@@ -111,7 +121,7 @@ class SituationRun(Run):
     @property
     def waiting(self) -> int:
         """The events in open partitions; of sequences by key, the keys that have some."""
-        return sum(len(stage.members) for stage, _ in self._stages) + sum(keyed.waiting for keyed in self._keyed)
+        return sum(len(part.members) if isinstance(part, Stage) else part.waiting for part in self._all_parts)
 
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:
@@ -123,7 +133,7 @@ class SituationRun(Run):
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         small = {"longest": json.dumps(self._longest).encode()}
         arrays: list[tuple[str, Array]] = []
-        for number, part in enumerate(self._parts):
+        for number, part in enumerate(self._all_parts):
             name = f"part/{number}/"
             small |= pages_under(name, part.small())
             arrays += [(name + own, array) for own, array in part.arrays().items()]
@@ -133,14 +143,17 @@ class SituationRun(Run):
         """Go on from the pages of snapshots."""
         self._paging.load(pages)
         self._longest = json.loads(pages["longest"])
-        for number, part in enumerate(self._parts):
+        for number, part in enumerate(self._all_parts):
             part.load(pages_below(f"part/{number}/", pages))
 
 
-def _part(op: SituationOp, predicates: Predicates, keys: Keys) -> KeyedRun | Stage:
+def _part(
+    op: SituationOp, predicates: Predicates, keys: Keys, beginnings: Mapping[SituationQuery, Beginning]
+) -> KeyedRun | Stage:
     if isinstance(op.way, KeyedSequence):
         return KeyedRun(op.query, op.way, predicates, keys)
-    return Stage(op.query, op.way, predicates, keys)
+    ends = None if op.beginning is None else beginnings[op.beginning.query].ends
+    return Stage(op.query, op.way, predicates, keys, ends)
 
 
 def _reported(reporter: Reporter, sets: Iterator[Int64s]) -> Iterator[MatchBatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,19 @@ _NOTHING = np.empty(0, np.int64)
 
 
 class Stage:
-    """The state of one situation, and how events change it."""
+    """The state of one situation, and how events change it.
 
-    def __init__(self, query: SituationQuery, search: Search, predicates: Predicates, keys: Keys) -> None:
+    `ends` says which events of a batch end a set of its first slots, where others find that out.
+    """
+
+    def __init__(
+        self,
+        query: SituationQuery,
+        search: Search,
+        predicates: Predicates,
+        keys: Keys,
+        ends: Callable[[EventBatch], npt.NDArray[np.bool_]] | None = None,
+    ) -> None:
         self.query = query
         situation, columns = query.situation, Columns()
         self.tables = SituationTables(situation, search, columns)
@@ -52,8 +62,10 @@ class Stage:
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
         self._classifier = Classifier([[*guards, *_boundaries(query)]], predicates)
-        self._kinds = np.empty(0, np.int64)  # by letter: what an event is besides a participant
-        self._fills = np.empty(0, bool)  # by letter: whether it is a participant
+        self._ends = ends
+        # By class of events, which is their letter, and with `ends` twice that and one more if they end a set:
+        self._kinds = np.empty(0, np.int64)  # what an event is besides a participant
+        self._fills = np.empty(0, bool)  # whether it is a participant
         self._key = keys.use(tuple((name,) for name in by), self) if by else None
         self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
         self._width = select.ABSENT if self.is_absence else self.tables.count
@@ -119,9 +131,11 @@ class Stage:
         """The events that matter, and after them time that has passed."""
         if not len(batch):
             return np.array([-1, 0, time, time, kind, -1, -1, -1], np.int64)
-        letters = self._classifier.letters(batch)[0]
+        classes = self._classifier.letters(batch)[0]
         self._learn()
-        kinds, fills = self._kinds[letters], self._fills[letters]
+        if self._ends is not None:
+            classes = 2 * classes + self._ends(batch)
+        kinds, fills = self._kinds[classes], self._fills[classes]
         matters = np.ones(len(batch), bool) if self.is_absence else fills | (kinds != 0)
         keys = None
         if self._key is not None:
@@ -132,7 +146,7 @@ class Stage:
         arriving: npt.NDArray[np.int64] = np.full((len(chosen) + 1, partitions.ARRIVING), -1, np.int64)
         arriving[-1] = [-1, 0, time, time, kind, -1, -1, -1]
         events = arriving[:-1]
-        events[:, partitions.OF_CLASS] = letters[chosen]
+        events[:, partitions.OF_CLASS] = classes[chosen]
         events[:, partitions.OF_KEY] = 0 if keys is None else keys[chosen]
         events[:, partitions.STARTS], events[:, partitions.ENDS] = batch.starts[chosen], batch.ends[chosen]
         events[:, partitions.OF_KIND], events[:, partitions.PLACED] = kinds[chosen], batch.positions[chosen]
@@ -147,17 +161,25 @@ class Stage:
 
     def _learn(self) -> None:
         """Make classes of letters that are new."""
-        known, count = len(self._fills), self._classifier.letter_count(0)
+        known, count = len(self._fills) // (1 if self._ends is None else 2), self._classifier.letter_count(0)
         if known == count:
             return
-        slots = 2 * self.tables.count
         for letter in range(known, count):
             truths = self._classifier.truths(0, letter)
-            fills = self.tables.add_class(truths[:slots])
-            bits = (partitions.OPENS, partitions.CLOSES)
-            kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
-            self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
+            if self._ends is not None:
+                without = list(truths)
+                without[2 * self.query.situation.shared - 1] = False  # it exists in the slot, and does not fill it
+                self._add_class(without)
+            self._add_class(truths)
         self.memory.place_blocks(self.tables.class_blocks())
+
+    def _add_class(self, truths: Sequence[bool]) -> None:
+        """Make a class of events, by the truth of what slots and boundaries ask for."""
+        slots = 2 * self.tables.count
+        fills = self.tables.add_class(truths[:slots])
+        bits = (partitions.OPENS, partitions.CLOSES)
+        kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
+        self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
 
     def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
         """Keep an event of each new key, when its values are shown."""

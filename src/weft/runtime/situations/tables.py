@@ -113,7 +113,8 @@ class SituationTables:
         consumes = int(participant.consumption is Consumption.CONSUME)
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
         ends = [block.slots[-1] for block in self._search.blocks[: self.situation.split]]
-        eager = 1 + ends.index(slot) if slot in ends else 0
+        # What ends a shared beginning is known without that.
+        eager = 1 + ends.index(slot) if slot in ends and slot >= self.situation.shared else 0
         return _REPEATED[participant.repeated], consumes, first, after - first, eager
 
     def _steps(self) -> list[int]:

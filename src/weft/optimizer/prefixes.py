@@ -1,0 +1,102 @@
+"""Which sequences of a program find what they begin with once for all of them: by rates, as splits are chosen.
+
+To find a beginning costs some work for each event that may end one, and each sequence does that work again. Together it
+is done once; for that the events of the beginning are kept once more, and every sequence reads which of them end one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from weft.algebra.analysis.beginnings import beginning
+from weft.algebra.analysis.dependencies import dependencies
+from weft.algebra.situations import Situation, SituationQuery
+from weft.optimizer.chains import Refusal
+from weft.optimizer.invariants import check_query
+from weft.optimizer.rules.share_prefix import prefixes_of, share_prefix
+from weft.optimizer.splits import LOOKS, SHARE, looks_in
+from weft.optimizer.trace import QueryTrace, Rewrite
+from weft.statistics import Statistics
+
+READ = 0.1  # of a look: to read whether an event ends a beginning
+WORTH = 1.5  # how many times as much it must cost to find a beginning in each sequence
+
+
+class Costs(NamedTuple):
+    """Events a second that are looked at for one of the sequences: each by itself, or all together."""
+
+    alone: float
+    together: float
+
+
+def share_prefixes(traced: Sequence[QueryTrace], statistics: Statistics) -> list[QueryTrace]:
+    """The queries, of which those share what they begin with that then cost less; a split that is written stays."""
+    found = list(traced)
+    for count, group in _groups(traced):
+        free = [number for number in group if not _situation(found[number]).shared]
+        if len(free) < 2:
+            continue
+        first = _situation(found[free[0]])
+        costs = prefix_costs(first, count, len(free), statistics)
+        against = _against(first, count, costs, statistics)
+        for number in free:
+            one = found[number]
+            if against is None:
+                found[number] = _shared(one, count, costs)
+            elif not any(refusal.reason.startswith(_BEGINS) for refusal in one.refusals):
+                others = ", ".join(found[other].query.name for other in free if other != number)
+                refusal = Refusal(f"{_BEGINS} {others} ({count} participants), {against}")
+                found[number] = replace(one, refusals=(*one.refusals, refusal))
+    return found
+
+
+_BEGINS = "it begins as"
+
+
+def prefix_costs(situation: Situation, count: int, users: int, statistics: Statistics) -> Costs:
+    """What its first slots cost one of so many sequences that begin with them."""
+    rates = [statistics.rate(slot.type).value for slot in situation.participants[:count]]
+    blocks = [block for block in dependencies(situation).blocks if block[-1] < count]
+    alone = rates[-1] * looks_in(situation, blocks, statistics)
+    return Costs(alone, (alone + sum(rates)) / users + READ * rates[-1])
+
+
+def _against(situation: Situation, count: int, costs: Costs, statistics: Statistics) -> str | None:
+    """Why a beginning is not shared; None: it is."""
+    if any(statistics.rate(slot.type).origin == "default" for slot in situation.participants[:count]):
+        return "which is not found once for all, since the rates of its types are not known"
+    if costs.alone > SHARE * LOOKS:
+        return "which is not found once for all, since its events come too often to work ahead"
+    if costs.alone < WORTH * costs.together:
+        return "which is not found once for all, since that would save too little"
+    return None
+
+
+def _groups(traced: Sequence[QueryTrace]) -> Iterator[tuple[int, list[int]]]:
+    """With how many slots queries that see the same events begin alike, most first, and the numbers of the queries."""
+    groups: dict[tuple[int, Situation, frozenset[str]], list[int]] = {}
+    defined = frozenset(one.query.defines for one in traced)
+    for number, one in enumerate(traced):
+        query = one.written
+        if isinstance(query, SituationQuery) and not query.situation.split:
+            for count in prefixes_of(query.situation):
+                fed_by = defined.intersection(query.reads)
+                groups.setdefault((count, beginning(query.situation, count), fed_by), []).append(number)
+    for (count, _, _), group in sorted(groups.items(), key=lambda item: -item[0][0]):
+        yield count, group
+
+
+def _situation(one: QueryTrace) -> Situation:
+    assert isinstance(one.query, SituationQuery)
+    return one.query.situation
+
+
+def _shared(one: QueryTrace, count: int, costs: Costs) -> QueryTrace:
+    assert isinstance(one.query, SituationQuery)
+    before = one.query.situation
+    query = replace(one.query, situation=share_prefix(before, count))
+    check_query(one.query, query, share_prefix.__name__)
+    rewrite = Rewrite(share_prefix.__name__, before, query.situation, *costs)
+    return replace(one, query=query, rewrites=(*one.rewrites, rewrite))
