@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
@@ -24,6 +24,7 @@ FILTERS = [
     "DECREASING(u[x])",
     "COUNT(u[x]) >= 2",
     "COUNT(u[y]) > 1",
+    "COUNT(u) >= 4",
     "2 <= COUNT(u[x])",
     "COUNT(u[x]) < 3",
     "LAST(u[x]) >= d[x]",
@@ -34,8 +35,20 @@ FILTERS = [
     "u[y] = d[y]",
     "u[x] + d[x] > 2",
 ]
-TIGHT = ["A :+ AS u : A AS d", "(A :+ AS u : B AS d) :+", "A :+ AS u : B :+ AS d", "A AS d : A :+ AS u : B"]
-LOOSE = ["A + AS u ; A AS d", "A + AS u ; B AS d ; A AS u", "A + AS u ; B + AS d", "(A + AS u ; B AS d) +"]
+TIGHT = [
+    "A :+ AS u : A AS d",
+    "(A :+ AS u : B AS d) :+",
+    "A :+ AS u : B :+ AS d",
+    "A AS d : A :+ AS u : B",
+    "A :+ AS u OR B AS d",
+]
+LOOSE = [
+    "A + AS u ; A AS d",
+    "A + AS u ; B AS d ; A AS u",
+    "A + AS u ; B + AS d",
+    "(A + AS u ; B AS d) +",
+    "A + AS u OR B AS d",
+]
 
 
 @st.composite
@@ -70,8 +83,12 @@ def little_room() -> Iterator[None]:
         advancing._SMALL_RING, advancing.AutomatonRun.__init__.__kwdefaults__ = small, defaults
 
 
+THREE: list[dict[str, object]] = [{"type": "A", "ts": ts} for ts in range(3)]
+
+
 @SOME
 @given(cases(), st.integers(1, 11))
+@example(("SELECT * FROM S WHERE A :+ AS u FILTER COUNT(u) >= 3", THREE), 2)
 def test_the_answers_are_those_meant_with_little_room_and_after_restarts(
     case: tuple[str, list[dict[str, object]]], size: int
 ) -> None:

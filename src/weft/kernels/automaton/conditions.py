@@ -81,6 +81,7 @@ class Cuts(NamedTuple):
     tests: Int32s  # [test, TEST]
     fills: npt.NDArray[np.bool_]  # [label, slot]
     slot_count: int
+    fewest: int  # marks of a run that can end
     room: Int64s
 
 

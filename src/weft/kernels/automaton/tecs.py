@@ -64,6 +64,7 @@ class State(NamedTuple):
     starts: Int64s  # [slot] -> start time, for nodes that start a run
     payload: Int64s  # [slot, width] -> what conditions read of the event
     epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
+    lengths: Int64s  # [partition, state] -> marks of its longest run, or more; empty: no condition asks for many
     touched: Int64s  # scratch, [state, 4]
     finals: Int64s  # scratch, [n, 2] -> label, head
     stack: Int64s  # scratch, [n, 2] -> node, depth; more than SPINE words
@@ -242,7 +243,10 @@ def mark_live(nodes: Int64s, tail: int, head: int, live: npt.NDArray[np.bool_]) 
 
 @bare_kernel
 def move_live(old: State, tail: int, head: int, live: npt.NDArray[np.bool_], places: Int64s, new: State) -> None:
-    """Copy the marked nodes to another ring, with ids from `head` on, which `places` has by old slot."""
+    """Copy the marked nodes to a ring, with ids from `head` on, which `places` has by old slot.
+
+    It may be the same ring: going round it, no node is moved past its old slot.
+    """
     mask, new_mask = old.starts.size - 1, new.starts.size - 1
     width = old.payload.size // old.starts.size
     to = head

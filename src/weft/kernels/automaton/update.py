@@ -46,6 +46,8 @@ from weft.kernels.jit import bare
 
 U = np.uint64
 ONE, TWO, FOUR, SIX, LOW = U(1), U(2), U(4), U(6), U(63)
+LOWER = U((1 << 32) - 1)  # half of a word
+LONG = np.int64((1 << 31) - 1)  # marks that are not counted further
 
 
 @bare
@@ -56,7 +58,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
     """
     classes, wakes, touch, edges_at, edges = tables.classes, tables.wakes, tables.touch, tables.edges_at, tables.edges
     active, rows, touched, final_sets = state.active, state.rows, state.touched, state.finals
-    nodes, run_starts, payload = state.nodes, state.starts, state.payload
+    nodes, run_starts, payload, lengths = state.nodes, state.starts, state.payload, state.lengths
     letters, slots, keys, horizons = batch.letters, batch.slots, batch.keys, batch.horizons
     positions, times, new_payload = batch.positions, batch.times, batch.payload
     consume = tables.consume
@@ -66,7 +68,8 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
     end = U(letters.size)
     width = U(new_payload.size) // max(end, ONE)
     keyed = slots.size > 0
-    cutting = cuts.tests.size > 0
+    cutting, fewest = cuts.tests.size > 0, cuts.fewest
+    measured = lengths.size > 0
     size = run_starts.size
     mask = U(size - 1)
     slot = U(0)
@@ -105,10 +108,11 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                 if state_ == U(0):
                     if key == NEVER or key < horizon:
                         continue
-                    head, youngest = np.int64(BOTTOM), key
+                    head, youngest, length = np.int64(BOTTOM), key, np.int64(0)
                 else:
                     row = (slot * states + state_) << ONE
                     head, youngest = rows[row], rows[row + ONE]
+                    length = lengths[row >> ONE] if measured else np.int64(0)
                     if youngest < horizon:
                         active[slot * words + word] &= ~(ONE << (state_ & LOW))
                         continue
@@ -120,7 +124,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                 touched[k] = state_
                 touched[k + ONE] = head
                 touched[k + TWO] = youngest
-                touched[k + U(3)] = offset
+                touched[k + U(3)] = length << 32 | offset
                 count += ONE
                 total += edges[U(offset)] >> 1
         if count == U(0):
@@ -139,22 +143,23 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
         for t in range(count):
             k = t << TWO
             state_ = U(touched[k])
-            if edges[U(touched[k + U(3)])] & 1 == 0:
+            if edges[U(touched[k + U(3)]) & LOWER] & 1 == 0:
                 active[slot * words + (state_ >> SIX)] &= ~(ONE << (state_ & LOW))
         finals = U(0)
         control[STEPS] += total
         for t in range(count):
             k = t << TWO
-            head, youngest, at = touched[k + ONE], touched[k + TWO], U(touched[k + U(3)])
+            head, youngest, at = touched[k + ONE], touched[k + TWO], U(touched[k + U(3)]) & LOWER
             for _ in range(edges[at] >> 1):
                 label, target_ = np.int64(edges[at + ONE]), edges[at + TWO]
                 at += U(3)
+                length = min((touched[k + U(3)] >> 32) + (label >= 0), LONG)
                 fate = KEEP
                 if cutting and label >= 0 and head >= 0:
                     fate = cut(cuts, nodes, size - 1, payload, control[TAIL], new_payload, event * width, label, head)
                 if fate == CUT:
                     continue
-                if edges[at] != 0 and key != NEVER and fate == KEEP:
+                if edges[at] != 0 and key != NEVER and fate == KEEP and length >= fewest:
                     final_sets[finals] = label
                     final_sets[finals + ONE] = head
                     finals += TWO
@@ -198,6 +203,8 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                     youngest_ = youngest
                 rows[row] = node
                 rows[row + ONE] = youngest_
+                if measured:
+                    lengths[row >> ONE] = max(length, lengths[row >> ONE]) if waiting else length
                 active[at_word] |= bit
         control[HEAD] = next_id
         event += ONE

@@ -50,6 +50,7 @@ class AutomatonRun:
         self.automaton = self.tables.automaton
         self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
         self.width = self.conditions.width  # payload columns
+        self._measured = self.conditions.cuts.fewest > 0  # the lengths of runs matter
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
         self.state = self._empty_state(ring)
@@ -152,6 +153,7 @@ class AutomatonRun:
             active=extended(self.state.active, room * words),
             rows=extended(self.state.rows, room * self.tables.states * 2),
             epochs=extended(self.state.epochs, room),
+            lengths=extended(self.state.lengths, room * self.tables.states * self._measured),
         )
 
     def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
@@ -224,7 +226,11 @@ class AutomatonRun:
         active = np.zeros((slots, words), np.uint64)
         active[:, :old_words] = self.state.active.reshape(slots, old_words)
         touched = np.zeros(4 * states, np.int64)
-        self.state = self.state._replace(active=active.ravel(), rows=rows.ravel(), touched=touched)
+        lengths = np.zeros((slots, states * self._measured), np.int64)
+        lengths[:, : old_states * self._measured] = self.state.lengths.reshape(slots, -1)
+        self.state = self.state._replace(
+            active=active.ravel(), rows=rows.ravel(), touched=touched, lengths=lengths.ravel()
+        )
 
     def _grow_ring(self, room: int) -> None:
         """Make room in the ring: nodes that nothing leads to are given up, if they are most, else it is enlarged."""
@@ -250,14 +256,15 @@ class AutomatonRun:
         return found
 
     def _move_nodes(self, live: npt.NDArray[np.bool_], size: int) -> None:
-        """Move the live nodes to a ring of another size; they get ids after all that were given."""
+        """Move the live nodes together, or to a ring of another size; they get ids after all that were given."""
         head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
         old, places = self.state, np.zeros(len(live), np.int64)
-        self.state = old._replace(
-            nodes=np.zeros(4 * size, np.int64),
-            starts=np.zeros(size, np.int64),
-            payload=np.zeros(size * self.width, np.int64),
-        )
+        if size != len(live):
+            self.state = old._replace(
+                nodes=np.zeros(4 * size, np.int64),
+                starts=np.zeros(size, np.int64),
+                payload=np.zeros(size * self.width, np.int64),
+            )
         tecs.move_live(old, tail, head, live, places, self.state)
         self._counts.forget()
         self.share.forget()
@@ -291,6 +298,7 @@ class AutomatonRun:
             starts=np.zeros(ring, np.int64),
             payload=np.zeros(ring * self.width, np.int64),
             epochs=np.zeros(1, np.int64),
+            lengths=np.zeros(self.tables.states * self._measured, np.int64),
             touched=np.zeros(4 * self.tables.states, np.int64),
             finals=np.zeros(64, np.int64),
             stack=np.zeros(256, np.int64),

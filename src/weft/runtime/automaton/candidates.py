@@ -74,6 +74,7 @@ class Candidates:
             starts=np.zeros(room, np.int64),
             payload=np.zeros(room * width, np.int64),
             epochs=one,
+            lengths=one,
             touched=one,
             finals=np.zeros(2, np.int64),
             stack=np.zeros(4 * room, np.int64),

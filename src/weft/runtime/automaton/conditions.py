@@ -66,8 +66,8 @@ class ConditionTables:
         self.width = VALUE * len(compiled.attributes)
         self._source = Code()
         self.tables = _tables(compiled, self._source)
-        self.cuts = _cuts(compiled, self.tables.room)
-        self.no_cuts = self.cuts._replace(tests=np.zeros(0, np.int32))
+        self.cuts = _cuts(compiled, self.tables)
+        self.no_cuts = self.cuts._replace(tests=np.zeros(0, np.int32), fewest=0)
         self._stack = self._source.stack()
         self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
         self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)
@@ -188,7 +188,7 @@ def _fewest(item: CompiledCondition) -> int:
     return math.floor(least) + 1 if operator == ">" else math.ceil(least)
 
 
-def _cuts(compiled: CompiledConditions, room: Int64s) -> kernel.Cuts:
+def _cuts(compiled: CompiledConditions, tables: kernel.Conditions) -> kernel.Cuts:
     """The tests of an event with those marked before it that runs can fail for good, whatever comes."""
     items = [item for item in compiled.conditions if not item.scoped]
     tests = [
@@ -197,7 +197,7 @@ def _cuts(compiled: CompiledConditions, room: Int64s) -> kernel.Cuts:
     ]
     fills = [slot in own for own in compiled.label_slots for slot in range(len(compiled.slots))]
     flat = _flat(test for group in tests for test in group)
-    return kernel.Cuts(_offsets(tests), flat, np.array(fills, bool), len(compiled.slots), room)
+    return kernel.Cuts(_offsets(tests), flat, np.array(fills, bool), len(compiled.slots), tables.fewest, tables.room)
 
 
 def _tests(compiled: CompiledConditions, item: CompiledCondition, slot: int) -> Iterable[tuple[int, ...]]:

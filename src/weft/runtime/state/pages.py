@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.kernels.automaton import tecs
+from weft.kernels.automaton.update import LONG
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.history import History
 from weft.runtime.blocks import KINDS
@@ -87,6 +88,7 @@ def row_pages(run: AutomatonRun) -> Iterable[tuple[str, bytes]]:
             run.state.active[low * words : high * words],
             run.state.rows[low * 2 * states : high * 2 * states],
             run.state.epochs[low:high],
+            run.state.lengths.reshape(slots, -1)[low:high],
         )
         yield f"rows/{page}", b"".join(part.tobytes() for part in parts)
 
@@ -100,7 +102,10 @@ def load_row_page(run: AutomatonRun, page: int, content: bytes) -> None:
     count = high - low
     run.state.active[low * words : high * words] = values[: count * words].view(np.uint64)
     run.state.rows[low * 2 * states : high * 2 * states] = values[count * words : count * (words + 2 * states)]
-    run.state.epochs[low:high] = values[count * (words + 2 * states) :]
+    end = count * (words + 2 * states + 1)
+    run.state.epochs[low:high] = values[end - count : end]
+    lengths = values[end:].reshape(count, -1)  # older versions did not measure them: any may be long
+    run.state.lengths.reshape(slots, -1)[low:high] = lengths if lengths.size else LONG
 
 
 # -- the history of selected attributes -----------------------------------------------------------
