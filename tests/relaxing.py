@@ -6,19 +6,31 @@ the mark, so that it stays as it was for all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from weft.algebra.composites import Composite, CompositeQuery, Without
 from weft.algebra.contexts import Whole
 from weft.algebra.meaning.composites import composite_matches
-from weft.algebra.meaning.query import query_matches
+from weft.algebra.meaning.partitions import key_of as key_in_context
+from weft.algebra.meaning.query import key_of, query_matches
 from weft.algebra.meaning.rules import Consumed, firings
 from weft.algebra.meaning.situations import situation_matches
 from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.patterns import Correlate, Where
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
-from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNull, Literal, Or, Predicate, variables_of
+from weft.algebra.predicates import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    IsNull,
+    Literal,
+    Or,
+    Predicate,
+    variables_of,
+)
 from weft.algebra.query import AnyQuery, Consume, Query, Strategy
 from weft.algebra.rules import Events, LookBack, Rule, Terminator, Within
 from weft.algebra.rules import mentioned as mentioned_in_rule
@@ -29,35 +41,81 @@ from weft.algebra.text.rules import absence_text
 from weft.algebra.why import Failure
 from weft.tree import Node
 
-MARK = "other"
+MARK, END, KEY = "other", "own end", "shared key"
 HUGE = 2**40
 NO_CHOICE = {"strategy": Strategy.ALL, "limit": None, "consume": Consume.NONE}
 
 
 def marked(seen: Sequence[Happening], chosen: frozenset[int]) -> list[Happening]:
-    """The events, with a mark on all that are not chosen."""
+    """The events, with a mark on all that are not chosen, and with their ends as an attribute."""
     return [
-        event
-        if event.positions and chosen.issuperset(event.positions)
-        else replace(event, attributes={**event.attributes, MARK: True})
+        replace(event, attributes={**event.attributes, END: event.end, **({} if own else {MARK: True})})
         for event in seen
+        for own in [bool(event.positions) and chosen.issuperset(event.positions)]
     ]
 
 
-def finds(query: AnyQuery, seen: Sequence[Happening], chosen: frozenset[int]) -> bool:
-    """Whether a query, by what it means, has a match of exactly these events."""
+def found_without(
+    query: AnyQuery, seen: Sequence[Happening], chosen: frozenset[int], failures: Sequence[Failure]
+) -> bool:
+    """Whether a query, by what it means, has a match of exactly these events when this is left out for them."""
+    loose = relaxed(query, failures)
     if isinstance(query, Rule):
-        return any(set(positions) == chosen for positions in _fired(query, seen))
-    found = {Query: query_matches, CompositeQuery: composite_matches, SituationQuery: situation_matches}[type(query)]
-    return any(set(match.positions) == chosen for match in found(query, seen))  # type: ignore[operator]
+        assert isinstance(loose, Rule)
+        taken = {(f.step, f.positions) for f in failures if (f.kind, f.wanted) == ("choice", "not consumed before")}
+        return any(set(positions) == chosen for positions in _fired(query, loose, seen, taken))
+    find = {Query: query_matches, CompositeQuery: composite_matches, SituationQuery: situation_matches}[type(query)]
+    worlds = _worlds(query, seen, chosen) if {f.kind for f in failures} & {"key", "bound"} else [seen]
+    return any(set(match.positions) == chosen for world in worlds for match in find(loose, world))  # type: ignore[operator]
 
 
-def _fired(rule: Rule, seen: Sequence[Happening]) -> Iterable[tuple[int, ...]]:
+def _fired(
+    rule: Rule, loose: Rule, seen: Sequence[Happening], taken: Collection[tuple[str, tuple[int, ...]]]
+) -> Iterable[tuple[int, ...]]:
+    """What a looser rule fires at each event, when up to there all went as it does, but for some that was consumed."""
     consumed: Consumed = set()
     for number, now in enumerate(seen):
+        left = {(name, event) for name, event in consumed if (name, event.positions) not in taken}
+        yield from (positions_of(firing.values()) for firing in firings(loose, now, seen[:number], left))
         fired = list(firings(rule, now, seen[:number], consumed))
         consumed |= {(name, firing[name]) for firing in fired for name in rule.consumes}
-        yield from (positions_of(firing.values()) for firing in fired)
+
+
+def _worlds(query: AnyQuery, seen: Sequence[Happening], chosen: frozenset[int]) -> list[list[Happening]]:
+    """What is seen if chosen events had the same key: one that some event has, or one that no other event has.
+
+    Where they are not in the same partition of a context, the last is a partition that has them, and nothing else.
+    """
+    if isinstance(query, CompositeQuery | Rule):
+        return [list(seen)]
+    keys = [_key(query, event) for event in seen]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(key for key in keys if key is not None))}
+    worlds = []
+    for shared in range(len(numbers) + 1):
+        world = []
+        for event, key in zip(seen, keys, strict=True):
+            own = shared if event.positions and chosen.issuperset(event.positions) else numbers.get(key)
+            world.append(event if own is None else replace(event, attributes={**event.attributes, KEY: own}))
+        worlds.append(world)
+    return worlds
+
+
+def _key(query: AnyQuery, event: Happening) -> object:
+    return key_of(event, query) if isinstance(query, Query) else key_in_context(event, query.situation.context.by)  # type: ignore[union-attr]
+
+
+def almost(query: AnyQuery, seen: Sequence[Happening]) -> list[frozenset[int]]:
+    """Sets of events that would be a match if the query asked for no key, and for no bound of time."""
+    found: Iterable[Sequence[int]] = ()
+    if isinstance(query, Query) and query.session is None and (query.partition or query.window):
+        found = (match.positions for match in query_matches(replace(query, partition=(), window=None), seen))
+    elif isinstance(query, Rule):
+        steps = (replace(step, within=Within(step.within.anchor, HUGE)) for step in query.lookbacks)
+        found = _fired(query, replace(query, lookbacks=tuple(steps)), seen, ())
+    elif isinstance(query, SituationQuery):
+        whole = replace(query, fields=(), situation=replace(query.situation, context=Whole()))
+        found = (match.positions for match in situation_matches(whole, seen))
+    return [one for positions in found if 0 < len(one := frozenset(positions)) < 7]
 
 
 def can_relax(query: AnyQuery, failures: Sequence[Failure]) -> bool:
@@ -67,18 +125,13 @@ def can_relax(query: AnyQuery, failures: Sequence[Failure]) -> bool:
         return False  # the same is asked in two places
     if isinstance(query, Query):
         chooses = any(getattr(query, name) != nothing for name, nothing in NO_CHOICE.items())
-        if any(getattr(node, "contiguous", False) for node in query.pattern.walk()):
-            kinds |= kinds & {"key"} and {"gap"}  # without partitions the events of others come between
-        return kinds <= ({"condition", "choice"} if chooses else {"condition", "bound", "key"})
+        return kinds <= {"condition", "key", *(("choice",) if chooses else ("bound",))}
     if isinstance(query, CompositeQuery):
         runs = any(failure.because.startswith("no run") for failure in failures)
         return kinds <= {"condition", "bound", "unwanted"} and not runs
     if isinstance(query, Rule):
-        # Without a bound other firings come, too, and take events away from this one.
-        return kinds <= {"condition", "unwanted", *(() if query.consumes else ("choice", "bound"))}
-    if "key" in kinds and not isinstance(query.situation.context, Whole):
-        return False  # spans depend on the key: which they would be is not told
-    return kinds <= {"condition", "bound", "key"} or kinds <= {"condition", "choice"}
+        return kinds <= {"condition", "unwanted", "choice", "bound"}
+    return kinds <= {"condition", "key", "bound"} or kinds <= {"condition", "key", "choice"}
 
 
 def relaxed(query: AnyQuery, failures: Iterable[Failure]) -> AnyQuery:
@@ -139,7 +192,7 @@ def _query(query: Query, dropped: Dropped) -> Query:
         query,
         pattern=query.pattern.transform(change),  # type: ignore[arg-type]
         window=None if "bound" in kinds else query.window,
-        partition=() if "key" in kinds else query.partition,
+        partition=((KEY,),) if "key" in kinds else query.partition,
         **{name: nothing for name, nothing in NO_CHOICE.items() if name in steps},  # type: ignore[arg-type]
     )
 
@@ -164,7 +217,7 @@ def _rule(rule: Rule, dropped: Dropped) -> Rule:
         step = replace(step, events=events(step.events), absences=absences)
         own = {kind for (kind, _), failure in dropped.items() if failure.step == step.variable}
         if isinstance(step, LookBack) and "bound" in own:
-            step = replace(step, within=Within(step.within.anchor, HUGE))
+            step = replace(step, events=_bounded(step), within=Within(step.within.anchor, HUGE))
         return replace(step, pick="each", count=None) if isinstance(step, LookBack) and "choice" in own else step
 
     terminator, *lookbacks = (changed(step) for step in rule.steps)
@@ -174,6 +227,13 @@ def _rule(rule: Rule, dropped: Dropped) -> Rule:
         lookbacks=tuple(lookbacks),
         conditions=_parts(rule.conditions, dropped, _by_rule_variable),
     )
+
+
+def _bounded(step: LookBack) -> Events:
+    """The events of a look-back, with its bound as a condition that need not hold of chosen ones."""
+    start = Arithmetic("-", Attribute(END, step.within.anchor), Literal(step.within.ticks))
+    bound = Or((IsNull(Attribute(MARK)), Comparison(">=", Attribute(END), start)))
+    return replace(step.events, related=(*step.events.related, bound))
 
 
 def _by_rule_variable(part: Predicate) -> list[Predicate]:
@@ -193,8 +253,8 @@ def _situation(query: SituationQuery, dropped: Dropped) -> SituationQuery:
             slot = replace(slot, consumption=Consumption.REUSE)
         slots.append(slot)
     kinds = {kind for kind, _ in dropped}
-    by = () if "key" in kinds else situation.context.by
-    context = Whole(by=by) if "bound" in kinds else replace(situation.context, by=by)
+    by = (KEY,) if "key" in kinds else situation.context.by
+    context = Whole(by=tuple(dict.fromkeys((*by, KEY)))) if "bound" in kinds else replace(situation.context, by=by)
     return replace(
         query,
         fields=() if "key" in kinds else query.fields,

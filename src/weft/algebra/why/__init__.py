@@ -20,7 +20,7 @@ from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.situations import SituationQuery
 from weft.algebra.why.composites import CompositeReading
 from weft.algebra.why.failures import Failure, Near, TooMany, budgets, cheapest
-from weft.algebra.why.queries import QueryReading
+from weft.algebra.why.queries import query_readings
 from weft.algebra.why.rules import RuleReading
 from weft.algebra.why.situations import SituationReading
 
@@ -93,22 +93,22 @@ def _nearest(query: AnyQuery, seen: Sequence[Happening], positions: frozenset[in
     chosen = [event for event in seen if event.positions and positions.issuperset(event.positions)]
     if not chosen:
         return None, None
-    reading = _reading(query, seen, chosen)
+    readings = _readings(query, seen, chosen)
     for budget in budgets():
-        near = cheapest(reading.nears(budget))
-        if near is not None:
-            return reading, near
-    return reading, None
+        found = [(reading, near) for reading in readings if (near := cheapest(reading.nears(budget))) is not None]
+        if found:
+            return min(found, key=lambda pair: pair[1].cost)
+    return readings[0], None
 
 
-def _reading(query: AnyQuery, seen: Sequence[Happening], chosen: Sequence[Happening]) -> Any:
+def _readings(query: AnyQuery, seen: Sequence[Happening], chosen: Sequence[Happening]) -> Sequence[Any]:
     if isinstance(query, Query):
-        return QueryReading(query, seen, chosen)
+        return query_readings(query, seen, chosen)
     if isinstance(query, CompositeQuery):
-        return CompositeReading(query, seen, chosen)
+        return [CompositeReading(query, seen, chosen)]
     if isinstance(query, SituationQuery):
-        return SituationReading(query, seen, chosen)
-    return RuleReading(query, seen, chosen)
+        return [SituationReading(query, seen, chosen)]
+    return [RuleReading(query, seen, chosen)]
 
 
 def _bindings(reading: Any, near: Near[Any]) -> dict[str, tuple[int, ...]]:

@@ -16,6 +16,7 @@ from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNul
 from weft.algebra.query import Consume, Query, Strategy, Window
 from weft.algebra.text.program import expression_text
 from weft.algebra.why.failures import MARK, Budget, Failure, conjuncts, extra, listed, marked, shown
+from weft.algebra.why.keys import KEY, same_key, twins
 from weft.algebra.why.patterns import NearValuation, PatternReading
 from weft.tree import Node
 
@@ -31,12 +32,29 @@ NO_CHOICE: dict[str, object] = {
 }
 
 
+def query_readings(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening]) -> list[QueryReading]:
+    """How chosen events are read; where they differ in their key, as if they had the same, whichever it be."""
+    differ = _key_failure(query, chosen)
+    if differ is None:
+        return [QueryReading(query, seen, chosen)]
+    keyed = replace(query, partition=((KEY,),))
+    worlds = same_key(seen, chosen, lambda event: key_of(event, query))
+    return [QueryReading(keyed, world, twins(world, chosen), (differ,)) for world in worlds]
+
+
 class QueryReading:
     """How chosen events can be read as a match of a query, among all that it sees."""
 
-    def __init__(self, query: Query, seen: Sequence[Happening], chosen: Sequence[Happening]) -> None:
+    def __init__(
+        self,
+        query: Query,
+        seen: Sequence[Happening],
+        chosen: Sequence[Happening],
+        given: tuple[Failure, ...] = (),
+    ) -> None:
         self._query = query
         self._seen = seen
+        self._given = given  # what is otherwise here already
         self._outside = tuple(_outside(query, seen, chosen))
         home = None if self._outside else _home(query, seen, chosen)
         if home is None and not self._outside:
@@ -55,7 +73,7 @@ class QueryReading:
             found = near.found
             used = {p for i in found.marked() for p in self._members[i].positions}
             unused = map(extra, sorted(self._wanted - used))
-            failures = (*near.failures, *self._outside, *unused, *self._bounds(found))
+            failures = (*near.failures, *self._given, *self._outside, *unused, *self._bounds(found))
             whole = replace(near, failures=failures)
             if not budget.allows(whole.cost):
                 continue
@@ -204,13 +222,6 @@ def _outside(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening
     for event in unseen:
         because = f"{listed(event.positions)} is {event.stream + '>' if event.stream else ''}{event.type}"
         yield Failure("unseen", "FROM", "an event of the streams of the query", because, event.positions)
-    keys = [key_of(event, query) for event in chosen]
-    if len(set(keys)) > 1 or None in keys:
-        parts = ", ".join("/".join(part) for part in query.partition)
-        values = [", ".join(shown(_first(event, part)) for part in query.partition) for event in chosen]
-        wanted = f"the same {parts}"
-        because = "it is " + ", ".join(dict.fromkeys(values))
-        yield Failure("key", "PARTITION BY", wanted, because, positions_of(chosen))
     existing = [event for event in seen if exists(event, query.universe) and key_of(event, query) is not None]
     in_place = {event.place for event in in_order(existing, query.window)}
     for event in chosen:
@@ -220,6 +231,16 @@ def _outside(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening
             yield Failure(
                 "unseen", "within", wanted, f"before {listed(event.positions)} it was larger", event.positions
             )
+
+
+def _key_failure(query: Query, chosen: Sequence[Happening]) -> Failure | None:
+    keys = [key_of(event, query) for event in chosen]
+    if len(set(keys)) == 1 and None not in keys:
+        return None
+    parts = ", ".join("/".join(part) for part in query.partition)
+    values = [", ".join(shown(_first(event, part)) for part in query.partition) for event in chosen]
+    because = "it is " + ", ".join(dict.fromkeys(values))
+    return Failure("key", "PARTITION BY", f"the same {parts}", because, positions_of(chosen))
 
 
 def _first(event: Happening, names: Sequence[str]) -> object:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from weft.algebra.meaning.partitions import key_of, partitions
 from weft.algebra.meaning.situations import Candidate, is_seen, read_of, satisfies, selected_in
-from weft.algebra.meaning.stream import Happening
+from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.values import Scope, attribute_of, holds
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, IsNull, Or, Predicate
@@ -32,6 +32,7 @@ from weft.algebra.why.failures import (
     shown,
     wrong_type,
 )
+from weft.algebra.why.keys import KEY, same_key
 
 NearSet = Near[Candidate]
 OTHER = "\0other"  # an attribute of all events that are not chosen
@@ -123,45 +124,60 @@ class SituationReading:
 
     # ------------------------------------------------------------ context and policies
 
-    def _outside(self, near: NearSet) -> Iterable[Failure]:
+    def _outside(self, near: NearSet) -> list[Failure]:
         members = [event for event in near.found if event is not None]
-        positions = tuple(sorted({position for event in members for position in event.positions}))
-        context = self._situation.context
-        keys = {key_of(event, context.by) for event in members}
-        if len(keys) > 1 or None in keys:
-            values = [", ".join(shown(attribute_of(e.attributes, name)) for name in context.by) for e in members]
-            because = "it is " + ", ".join(dict.fromkeys(values))
-            return [Failure("key", "context", f"the same {', '.join(context.by)}", because, positions)]
-        parts = partitions(context, self._seen, self._last)
-        if not any(set(members) <= set(part.events) for part in parts):
-            because = "no partition has all of them"
-            return [Failure("bound", "context", context_text(context), because, positions)]
-        soft = all(failure.kind == "condition" for failure in near.failures)
-        return self._unselected(near, positions) if soft and not near.absent else []
+        positions = positions_of(members)
+        by = self._situation.context.by
+        keys = {key_of(event, by) for event in members}
+        if len(keys) == 1 and None not in keys:
+            return self._kept_out(near, positions, self._situation, self._seen)
+        values = [", ".join(shown(attribute_of(e.attributes, name)) for name in by) for e in members]
+        differ = Failure(
+            "key", "context", f"the same {', '.join(by)}", f"it is {', '.join(dict.fromkeys(values))}", positions
+        )
+        keyed = replace(self._situation, context=replace(self._situation.context, by=(KEY,)))
+        worlds = same_key(self._seen, members, lambda event: key_of(event, by))
+        return [differ, *min((self._kept_out(near, positions, keyed, world) for world in worlds), key=len)]
 
-    def _unselected(self, near: NearSet, positions: tuple[int, ...]) -> list[Failure]:
+    def _kept_out(
+        self, near: NearSet, positions: tuple[int, ...], situation: Situation, seen: Sequence[Happening]
+    ) -> list[Failure]:
+        """What keeps a set out, of events that have the same key: the spans of a context, or else policies."""
+        places = {event.place for event in near.found if event is not None}
+        parts = partitions(situation.context, seen, self._last)
+        if not any(places <= {event.place for event in part.events} for part in parts):
+            text = context_text(self._situation.context)
+            return [Failure("bound", "context", text, "no partition has all of them", positions)]
+        soft = all(failure.kind == "condition" for failure in near.failures)
+        return self._unselected(near, positions, situation, seen) if soft and not near.absent else []
+
+    def _unselected(
+        self, near: NearSet, positions: tuple[int, ...], situation: Situation, seen: Sequence[Happening]
+    ) -> list[Failure]:
         """The fewest policies without which the set is selected, supposing that its conditions hold."""
-        loosened, marked = self._supposed(near)
+        loosened, marked = self._loosened(near, situation, seen)
         twins = {event.place: event for event in marked}
         wanted = tuple(None if event is None else twins[event.place] for event in near.found)
-        parts = partitions(self._situation.context, marked, self._last)
-        policies = list(_policies(self._situation))
+        parts = partitions(situation.context, marked, self._last)
+        policies = list(_policies(situation))
         for count in range(len(policies) + 1):
             for dropped in combinations(policies, count):
                 tried = loosened
                 for name in dropped:
                     tried = _without(tried, name)
                 if any(wanted in selected_in(tried, part) for part in parts):
-                    return [_policy_failure(self._situation, name, positions) for name in dropped]
-        return [_policy_failure(self._situation, "evaluation", positions)]
+                    return [_policy_failure(situation, name, positions) for name in dropped]
+        return [_policy_failure(situation, "evaluation", positions)]
 
-    def _supposed(self, near: NearSet) -> tuple[Situation, list[Happening]]:
+    def _loosened(
+        self, near: NearSet, situation: Situation, seen: Sequence[Happening]
+    ) -> tuple[Situation, list[Happening]]:
         """The situation and what it sees, such that the conditions that fail hold for the chosen events."""
         failing = {failure.wanted for failure in near.failures}
         chosen = {event.place for event in near.found if event is not None}
         marked = [
             event if event.place in chosen else replace(event, attributes={**event.attributes, OTHER: True})
-            for event in self._seen
+            for event in seen
         ]
 
         def loose(condition: Predicate, variables: Iterable[str]) -> Predicate:
@@ -169,7 +185,6 @@ class SituationReading:
                 return condition
             return Or((condition, And(tuple(IsNull(Attribute(OTHER, name)) for name in variables))))
 
-        situation = self._situation
         slots = tuple(
             replace(slot, where=tuple(loose(part, [slot.variable]) for part in slot.where))
             for slot in situation.participants
