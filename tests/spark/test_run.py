@@ -316,7 +316,13 @@ def test_another_program_takes_over_at_a_trigger_while_it_runs(spark: SparkSessi
         with pytest.raises(UsageError, match="no such query"):
             run.become(optimize(both), both)
         run.options = replace(run.options, limits=Limits())
+        foreign = replace(both, time_unit="s")
+        with pytest.raises(UsageError, match="other columns"):  # which shows when the query has been stopped
+            run.become(optimize(foreign), foreign)
+        assert run.is_running(first)
+        assert not run.is_running(both)
         kept = run.become(optimize(both), both)
+        assert run.is_running(both)
         assert kept.splitlines() == ["stays: keeps its state", "late: begins anew, it is new"]
         write(tmp_path / "in", 1, EVENTS[60:])
         wait_for(lambda: sum(trigger.events for trigger in triggers) == 120, run)

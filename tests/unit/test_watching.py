@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from weft.cli.watching import ProgramFiles
+from weft.running.program_files import ProgramFiles
 
 
 def test_a_folder_stands_for_the_programs_in_it(tmp_path: Path) -> None:

@@ -179,8 +179,10 @@ def test_a_run_on_spark_is_told_like_one_here(bench: Workbench, tmp_path: Path) 
     assert [(lane.lane, lane.load, lane.waiting) for lane in summary.lanes] == [(0, 0.75, 5), (1, 0.25, 5)]
     assert [(one.received, one.emitted) for one in summary.operators] == [(60, 2)]
     assert [(point.waiting, point.lag, point.late) for point in found.history] == [(10, 20, 2)]
-    with pytest.raises(UsageError, match="stop it, and start another"):
+    with pytest.raises(UsageError, match="start it with `weft run … --watch`"):
         bench.change("night", bench.program("fire/fire.ceql"))
+    with pytest.raises(UsageError, match="folders of its sources"):
+        bench.push("night", ROWS)
     assert bench.funnels("night") == {"fire": [("t1", 2), ("h1", 2), ("match", 2)]}
     (told,) = bench.cluster().executors
     assert (told.run, told.id, told.cores, told.memory_used, told.failed_tasks) == ("night", "driver", 2, 3, 0)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.workbench.service import Workbench
+from weft.errors import ProgramError
+from weft.workbench.service import Source, Workbench
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+HOT = "QUERY hot AS SELECT * FROM warehouse WHERE T AS t FILTER t[val > 80] WITHIN 1 EVENT"
 PATIENCE = 240.0  # seconds: machines may be busy
 
 
@@ -44,5 +46,29 @@ def test_a_program_is_deployed_on_spark_watched_and_stopped(tmp_path: Path, monk
         assert bench.funnels("fire") == {"fire": [("t1", 2), ("h1", 2), ("match", 2)]}
         wait_for(lambda: bool(bench.cluster().executors))
         assert bench.cluster().executors[0].cores > 0
+        change_it(bench, incoming)
     finally:
         assert bench.stop("fire").state == "ended"
+
+
+def change_it(bench: Workbench, incoming: Path) -> None:
+    """Other programs are taken over while it runs, or refused, and the one before goes on."""
+    fire = bench.program("fire/fire.ceql")
+    assert [file.path for file in bench.programs()] == ["fire/fire.ceql", "fire/heating.ceql"]
+    with pytest.raises(ProgramError):
+        bench.change("fire", Source("SELECT * FROM", "ceql", "fire/fire.ceql"))
+    (bench.project.folder / "runs/fire/program/fire.ceql").write_text("SELECT * FROM")
+    wait_for(lambda: bench.run("fire").info.change is not None)
+    refused = bench.run("fire").info.change
+    assert refused is not None
+    assert refused.refused
+    changed = bench.change("fire", Source(f"{fire.text}\n{HOT}", "ceql", "fire/fire.ceql")).change
+    assert changed is not None
+    assert changed.told.splitlines() == ["fire: keeps its state", "hot: begins anew, it is new"]
+    unfinished = bench.project.folder / ".more.jsonl"
+    unfinished.write_text('{"type": "T", "ts": 100, "id": 1, "val": 90}\n{"type": "T", "ts": 900, "id": 1, "val": 1}\n')
+    unfinished.rename(incoming / "more.jsonl")
+    wait_for(lambda: bench.run("fire").info.summary.events == 11 or bench.run("fire").info.state != "running")
+    found = {query.name: query.matches for query in bench.run("fire").info.summary.queries}
+    assert found["hot"] == 1
+    assert any("the program has changed" in line for line in bench.run("fire").log)

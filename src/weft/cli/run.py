@@ -8,6 +8,7 @@ import sys
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,12 +20,13 @@ from weft.api import choices, together
 from weft.cli import options
 from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
-from weft.cli.watching import ProgramFiles
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
 from weft.running import registry
 from weft.running.activity import Activity
-from weft.running.logs import LogFormat, log_trigger, show_logs
+from weft.running.changing import Change
+from weft.running.logs import LOGGER, LogFormat, log_trigger, show_logs
+from weft.running.program_files import ProgramFiles
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.triggers import Trigger
 
@@ -204,6 +206,7 @@ def run(
         "type": type_,
         "command": sys.argv[1:],
         "folder": os.getcwd(),
+        "watched": [os.path.abspath(path) for path in programs or ()] if watch else [],
     }
     started = clock.perf_counter()
     with watched(continuous.watch, name, about, listen, log_format) as registration, told_to_stop() as stop:
@@ -214,21 +217,31 @@ def run(
                 if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:
                     asked = clock.monotonic()
                     registration.tell(executors=continuous.executors())
-                if watch and files.have_changed():
-                    take_over(continuous, compiled, chosen)
+                seen = clock.time()
+                change = take_over(continuous, compiled, chosen, seen) if watch and files.have_changed() else None
+                if change is not None and registration is not None:
+                    registration.tell(change=asdict(change))
             continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
 
 
-def take_over(continuous: ContinuousRun, compiled: Callable[[], Program], chosen: Choices) -> None:
+def take_over(
+    continuous: ContinuousRun, compiled: Callable[[], Program], chosen: Choices, seen: float
+) -> Change | None:
     """Let the programs as they are now take the place of those before; if they are wrong, those before go on."""
     try:
         written = compiled()
+        if continuous.is_running(written):
+            return None
         kept = continuous.become(chosen.applied(written), written)
         typer.echo(f"the program has changed:\n{kept}", err=True)
+        LOGGER.info("the program has changed: %s", kept.replace("\n", "; "))
+        return Change(seen, kept, list(written.names))
     except WeftError as error:
         typer.echo(f"the program has changed, and the one before goes on:\n{error}", err=True)
+        LOGGER.warning("the program has changed, and the one before goes on: %s", error)
+        return Change(seen, str(error), refused=True)
 
 
 def shed_of(text: str | None) -> Shed | None:

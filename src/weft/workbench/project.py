@@ -14,6 +14,7 @@ EVENT_ENDINGS = (".jsonl", ".csv", ".parquet")
 TEST_ENDING = ".test.toml"
 LARGEST_TEXT = 2_000_000  # bytes of a program or a test file
 MOST_FILES = 5000
+RUNS = "runs"  # what runs on Spark keep: a folder each, with program, matches and checkpoint
 HIDDEN = frozenset({"__pycache__", "node_modules"})
 
 
@@ -34,9 +35,10 @@ class Project:
             raise UsageError(f"no such folder: {folder}")
 
     def programs(self) -> list[ProgramFile]:
-        """All programs, by path."""
-        found = self._files(tuple(PROGRAM_ENDINGS))
-        return [ProgramFile(path, PROGRAM_ENDINGS[Path(path).suffix]) for path in found]
+        """All programs, by path; not the copies that run."""
+        found = (Path(path) for path in self._files(tuple(PROGRAM_ENDINGS)))
+        own = (path for path in found if not path.match(f"{RUNS}/*/program/*"))
+        return [ProgramFile(str(path), PROGRAM_ENDINGS[path.suffix]) for path in own]
 
     def event_files(self) -> list[str]:
         """All files that may hold events."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.running.changing import Change
+
 HOUR = 3600.0
 POINTS = 120  # of a chart of the last hour
 
@@ -72,13 +74,14 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """A program that runs, or ran: `where` is `here` (in this process) or `spark`."""
+    """A program that runs, or ran: `where` is `here` (in this process) or `spark`; `change` is the last one."""
 
     name: str
     where: str
     state: str
     summary: RunSummary
     problem: str | None = None
+    change: Change | None = None
 
 
 @dataclass(frozen=True)

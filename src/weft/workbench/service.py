@@ -12,6 +12,7 @@ from weft.errors import InputError, UsageError
 from weft.reasons import Reasons
 from weft.rule_tests import run_file, to_json
 from weft.running import registry
+from weft.running.changing import change, last_change
 from weft.running.metrics import metrics_text
 from weft.workbench import checking, trying
 from weft.workbench.checking import Checked, Planned
@@ -20,7 +21,7 @@ from weft.workbench.completion import Completion, complete
 from weft.workbench.completion.seen import types_in
 from weft.workbench.event_files import row_count
 from weft.workbench.in_process import InProcess, InProcessRuns
-from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, TEST_ENDING, ProgramFile, Project
+from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, RUNS, TEST_ENDING, ProgramFile, Project
 from weft.workbench.run_info import RunDetail, RunInfo, last_hour, summary_of
 from weft.workbench.spark_funnels import newest_funnels
 from weft.workbench.trying import Sample, Tried
@@ -200,12 +201,30 @@ class Workbench:
         given = [f"{key}={self.project.path(inside)}" for key, inside in sources.items()]
         if not given:
             raise UsageError("a run needs a source: a name, and a folder of the project")
-        base = self.project.path(f"runs/{registry.check_name(name)}")
-        arguments = ["run", str(self.project.path(source.path, *PROGRAM_ENDINGS)), "--name", name]
+        base = self.project.path(f"{RUNS}/{registry.check_name(name)}")
+        trying.program_of(source.text, _known(source.language), source.stem)
+        arguments = ["run", str(self._copied(source, name)), "--watch", "--name", name]
         arguments += ["--sink", str(base / "matches"), "--checkpoint", str(base / "checkpoint")]
         for text in given:
             arguments += ["--source", text]
         return _on_spark(registry.detach(name, arguments))
+
+    def _copied(self, source: Source, name: str) -> Path:
+        """The folder with the program as a run has it: what is saved later does not change what runs."""
+        if any(entry.name == name and entry.is_running for entry in registry.entries()):
+            raise UsageError(f"a run called {name!r} is running already: stop it, or choose another name")
+        inside = f"{RUNS}/{name}/program"
+        folder = self.project.path(inside)
+        for left in folder.glob("*") if folder.is_dir() else ():
+            left.unlink()
+        self.project.write(f"{inside}/{self._file_name(source)}", source.text)
+        return folder
+
+    def _file_name(self, source: Source) -> str:
+        """What the file of a program that runs is called; not as files are that runs pass over."""
+        ending = next(ending for ending, language in PROGRAM_ENDINGS.items() if language == source.language)
+        stem = self.project.path(source.path, ending).stem if source.path else source.stem
+        return f"{stem.lstrip('._') or 'q'}{ending}"
 
     def push(self, name: str, rows: str) -> int:
         """Give events to a program that runs here; the number of matches that they made certain."""
@@ -214,15 +233,25 @@ class Workbench:
         return self._run_here(name).push(events)
 
     def change(self, name: str, source: Source) -> RunInfo:
-        """Let another program run in its place, on the events that come from now on."""
-        run = self._run_here(name)
-        run.replace(trying.program_of(source.text, _known(source.language), source.stem))
-        return _here(run)
+        """Let another program run in its place, on the events that come from now on.
+
+        One on Spark keeps the state of queries that are the same, and is changed in the file that it watches.
+        """
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        if self._here.get(name) is not None or not self._is_on_spark(name):
+            run = self._run_here(name)
+            run.replace(program)
+            return _here(run)
+        change(name, self._file_name(source), source.text)
+        return _on_spark(registry.entry(name))
+
+    def _is_on_spark(self, name: str) -> bool:
+        return any(entry.name == name for entry in registry.entries())
 
     def _run_here(self, name: str) -> InProcess:
         run = self._here.get(name)
-        if run is None and any(entry.name == name for entry in registry.entries()):
-            raise UsageError(f"{name} runs on Spark, with its queries in its checkpoint: stop it, and start another")
+        if run is None and self._is_on_spark(name):
+            raise UsageError(f"{name} runs on Spark: put files of events into the folders of its sources")
         if run is None:
             raise UsageError(f"no program called {name!r} runs here")
         return run
@@ -275,7 +304,7 @@ def _on_spark(entry: registry.Entry) -> RunInfo:
     started, ended = entry.about.get("started"), entry.status.get("ended")
     end = time.time() if entry.is_running else ended or started
     summary = summary_of(entry.status, 0.0 if started is None else max(0.0, end - started))
-    return RunInfo(entry.name, "spark", entry.state, summary, entry.status.get("problem"))
+    return RunInfo(entry.name, "spark", entry.state, summary, entry.status.get("problem"), last_change(entry))
 
 
 def _last_lines(path: Path) -> list[str]:

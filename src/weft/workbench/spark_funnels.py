@@ -8,6 +8,7 @@ from typing import Any
 from weft.api import compile, together
 from weft.errors import UsageError
 from weft.reasons import funnel
+from weft.running.program_files import ProgramFiles
 from weft.running.registry import Entry
 from weft.workbench.event_files import drawn
 
@@ -18,7 +19,8 @@ MOST_BYTES = 8_000_000  # of files that are read for them
 def newest_funnels(entry: Entry) -> dict[str, list[tuple[str, int]]]:
     """By query: its steps, and how many partial matches of the newest events reached each."""
     base = Path(str(entry.about.get("folder") or "."))
-    programs = [base / str(path) for path in entry.about.get("programs", ())]
+    given = ProgramFiles([str(base / str(path)) for path in entry.about.get("programs", ())])
+    programs = [Path(path) for path in given.paths()]
     if not programs or not all(path.is_file() for path in programs):
         raise UsageError(f"the programs of {entry.name} are not files that are still there")
     rows: list[dict[str, Any]] = []

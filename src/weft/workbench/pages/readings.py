@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from weft.running.changing import Change
 from weft.workbench.pages.frame import ACCENT, button, fill, table
 from weft.workbench.run_info import LaneInfo, OperatorInfo, Point, QueryInfo, RunDetail, RunInfo
 
@@ -46,6 +47,14 @@ def run_row(run: RunInfo) -> dict[str, Any]:
         "state": size_text(summary.state_bytes),
         **counts,
     }
+
+
+def change_text(change: Change | None) -> str:
+    """What became of the last change of a run's program."""
+    if change is None:
+        return ""
+    what = "refused, and the program before goes on" if change.refused else "changed"
+    return f"{what}, {_ago(change.at)} ago:\n{change.told}"
 
 
 def size_text(count: int) -> str:

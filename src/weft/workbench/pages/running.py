@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from weft.workbench.pages.frame import asked, button, card, fill, frame, table, texts
-from weft.workbench.pages.readings import RunReadings, run_row
+from weft.workbench.pages.readings import RunReadings, change_text, run_row
 from weft.workbench.run_info import RunInfo
 from weft.workbench.service import Workbench
 from weft.workbench.trying import Sample
@@ -97,14 +97,16 @@ class _Running:
                     button("Change to the chosen program", self._change, "change", "outline")
                     button("Restart", self._restart, "restart", "outline")
                     button("Stop", self._stop, "stop", "color=negative outline")
+                self.changed = texts([], "changed").classes("opacity-70")
                 self._readings = RunReadings(self._ask_funnels)
             with card("Log"):
                 self.log = texts([], "log").style("max-height: 220px; overflow: auto")
 
     async def _change(self) -> None:
         source = await asked(self._bench.program, self.program.value or "")
-        if source is not None and await asked(self._bench.change, self._name, source) is not None:
-            ui.notify(f"{self._name} runs {source.path} now", type="positive")
+        info = None if source is None else await asked(self._bench.change, self._name, source)
+        if source is not None and info is not None:
+            ui.notify(f"{self._name} takes over {source.path}", type="positive")
 
     async def _restart(self) -> None:
         await asked(self._bench.restart, self._name)
@@ -128,5 +130,6 @@ class _Running:
         self.state.text = found.info.state
         self.state.props(f"color={'positive' if found.info.state == 'running' else 'grey'}")
         self.problem.text = found.info.problem or ""
+        self.changed.text = change_text(found.info.change)
         self._readings.tell(found)
         self.log.text = "\n".join(reversed(found.log[-100:]))

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from weft.algebra.query import Program
-from weft.errors import UsageError
+from weft.errors import UsageError, WeftError
+from weft.plan.changes import changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
@@ -142,14 +143,25 @@ class ContinuousRun:
         self._program, self._written = program, written
         try:
             self.options.limits.guard(self._planned(program, 0).queries)
-        except Exception:
+            self.stop()
+            kept = self.kept()  # when the trigger at work is done, which may be the first
+            self._restart()
+        except WeftError:
             self._program, self._written = before
+            if self._query is not None and not self._query.isActive:
+                self._restart()
             raise
-        self.stop()
-        kept = self.kept()  # when the trigger at work is done, which may be the first
-        self._sink.rename([query.name for query in program.queries])
-        self.start(self._session)
         return kept
+
+    def is_running(self, written: Program) -> bool:
+        """Whether a program is the one that runs, as it was written."""
+        mine = self._written
+        return written.time_unit == mine.time_unit and changed(mine.queries, written.queries).is_none
+
+    def _restart(self) -> None:
+        """Start the query with the program as it is now."""
+        self._sink.rename([query.name for query in self._program.queries])
+        self.start(self._session)
 
     def executors(self) -> list[dict[str, object]]:
         """The executors of the Spark that runs it, as plain data: cores, memory and tasks."""
