@@ -30,6 +30,7 @@ from weft.runtime.reading.order import read_events
 RATES = {f"S{number}": float(2**number) for number in range(8)}
 KNOWN = weft.Statistics(RATES)
 WORKLOADS = ("next", "union", "mix")
+MOST_TRIED = 8  # operands of a chain all of whose brackets are tried
 GOALS = {"next": ">= 2.0", "union": ">= 1.15", "mix": "between"}
 
 
@@ -197,8 +198,8 @@ def _exactness(chains: int) -> list[Row]:
     dice = random.Random(1)
     exact = plain = worst = 0.0
     for _ in range(chains):
-        operands = [profiles.leaf(float(2 ** dice.randint(0, 7))) for _ in range(dice.randint(3, 7))]
-        best = min(cost_of_shape(shape, operands) for shape in all_shapes(0, len(operands) - 1))
+        operands = [profiles.leaf(float(2 ** dice.randint(0, 7))) for _ in range(dice.randint(3, MOST_TRIED))]
+        best = min(cost for cost, _ in all_forms(operands))
         exact += cost_of_shape(best_brackets(operands), operands) > best * (1 + 1e-9)
         found = cost_of_shape(plain_brackets(operands), operands) / best
         plain, worst = plain + (found > 1 + 1e-9), max(worst, found)
@@ -208,16 +209,20 @@ def _exactness(chains: int) -> list[Row]:
     ]
 
 
-def all_shapes(first: int, last: int) -> list[Shape]:
-    """All brackets of a stretch."""
-    if first == last:
-        return [first]
-    return [
-        (left, right)
-        for cut in range(first, last)
-        for left in all_shapes(first, cut)
-        for right in all_shapes(cut + 1, last)
-    ]
+def all_forms(operands: Sequence[profiles.Profile]) -> list[tuple[float, profiles.Profile]]:
+    """A chain with all its brackets, none left out: what its operators do, and what comes out."""
+    forms = {(at, at): [(0.0, operand)] for at, operand in enumerate(operands)}
+    for length in range(1, len(operands)):
+        for first in range(len(operands) - length):
+            last = first + length
+            forms[first, last] = [
+                (one + other + joined.work, joined)
+                for cut in range(first, last)
+                for one, left in forms[first, cut]
+                for other, right in forms[cut + 1, last]
+                for joined in [profiles.follow(left, right)]
+            ]
+    return forms[0, len(operands) - 1]
 
 
 def cost_of_shape(shape: Shape, operands: Sequence[profiles.Profile]) -> float:

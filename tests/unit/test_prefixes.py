@@ -83,7 +83,8 @@ def test_fewer_events_are_looked_at() -> None:
             if isinstance(query, SituationQuery)
         ),
     )
-    events = [{"type": "ABCDF"[n % 5], "ts": n, "k": 1, "v": n % 7, "w": 5 if n % 105 == 1 else 7} for n in range(1, 900)]
+    widths = [5 if n % 105 == 1 else 7 for n in range(900)]
+    events = [{"type": "ABCDF"[n % 5], "ts": n, "k": 1, "v": n % 7, "w": widths[n]} for n in range(1, 900)]
     looked, found = [], []
     for program in (written, shared):
         chosen = plan(program)
