@@ -167,3 +167,36 @@ def test_others_see_what_a_rule_defines_in_the_order_of_its_look_backs() -> None
         alone = replace(program, queries=program.queries[:1])
         assert trace(alone, Statistics(rates), grows=True).program == alone, "a reader may be deployed later"
     assert order_lookbacks(program.queries[0], ("B", "A"), free=False) is program.queries[0]
+
+
+STEP = 'topology "T"\n' + "".join(f'external {name}(x: int) < "{name}" [5.0]\n' for name in "ABC") + "Q(*): "
+EACH = "each A() within 5 min from T and each B() within 5 min from T"
+TWO = f"define X() from T() and {EACH}\ndefine Y() from S() and last X() within 5 min from S"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "rates", "place"),
+    [
+        ("step", STEP + "A ;[dur < 9] (B ; C)", {}, "A ;[dur < 9] (B ; C"),
+        ("step", STEP + "(A, B[B.x > 1]), C", {}, "A, B[B.x > 1]), C"),
+        ("tesla", TWO, {"T": 1, "A": 100, "B": 0.001, "S": 1}, EACH),
+        ("epn", "pattern P all(A a, B b) where a.k = b.k", {}, "A a, B b) where a.k = b.k"),
+        ("epn", "pattern P sequence(A a, B b) where a.k = b.k", {}, "where a.k = b.k"),
+        ("eql", "SELECT * FROM A a ; (B b ; C c) WHERE FILTER(b.x = c.x)", {}, "b.x = c.x"),
+    ],
+)
+def test_refusals_say_where_that_stands(language: str, text: str, rates: dict[str, float], place: str) -> None:
+    program = weft.compile(text, language)
+    shown = json.loads(weft.explain(program, "optimized", "json", statistics=Statistics(rates)))
+    (refusal,) = shown["queries"][0]["left_alone"]
+    assert text[refusal["span"]["start"] : refusal["span"]["end"]].rstrip() == place
+    assert refusal["span"]["line"] == text[: refusal["span"]["start"]].count("\n") + 1
+
+
+def test_patterns_that_begin_alike_and_share_nothing_say_where() -> None:
+    text = "pattern P sequence(A a, B b, C c) where a.k = b.k\npattern Q sequence(A a, B b, D d) where a.k = b.k"
+    program = weft.compile(text, "epn")
+    shown = json.loads(weft.explain(program, "optimized", "json", statistics=Statistics(dict.fromkeys("ABCD", 1.0))))
+    for query in shown["queries"]:
+        (refusal,) = query["left_alone"]
+        assert text[refusal["span"]["start"] : refusal["span"]["end"]] == "A a, B b"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
 
@@ -23,7 +23,6 @@ from weft.algebra.definition import Definition
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.terms import mentioned
 from weft.schema import Kind
-from weft.source import Span
 from weft.tree import Node
 
 Conditions = tuple[Predicate, ...]
@@ -236,13 +235,12 @@ class Field(Node):
 class CompositeQuery(Definition):
     """A named pattern and the output fields of its matches: one match for each different binding of variables.
 
-    `order` are the variables as they were written, where the pattern was rewritten; `spans` say where conditions stand.
+    `order` are the variables as they were written, where the pattern was rewritten.
     """
 
     pattern: Composite
     fields: tuple[Field, ...] = ()
     order: tuple[str, ...] = ()
-    spans: tuple[tuple[Predicate, Span], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _require_known((shown.value for shown in self.fields), self.pattern.variables)

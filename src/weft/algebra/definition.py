@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from weft.schema import Kind
+from weft.source import Span
 from weft.tree import Node
 
 
@@ -15,9 +16,11 @@ class Definition(Node):
     """A named query. Its matches are events of the type that it defines, for all queries that read that type.
 
     A derived event has the fields of the match as its attributes, and the match's interval as its times.
+    `spans` say where parts of it stand in the text: conditions, events.
     """
 
     name: str
+    spans: tuple[tuple[Node, Span], ...] = field(default=(), compare=False, repr=False, kw_only=True)
     is_rule: ClassVar[bool] = False
     """Rules differ: several may define one type, which may be made of itself, and what they define is an instant."""
 

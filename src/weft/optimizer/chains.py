@@ -17,15 +17,20 @@ from weft.algebra.composites import Composite, Follow, Source
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.keys import key_name, tying_names
+from weft.tree import Node
 
 Shape = int | tuple["Shape", "Shape"]  # brackets: the number of an operand, or two shapes
 
 
 class Refusal(NamedTuple):
-    """Why something was left as it was written, and the condition that forbids more, if one does."""
+    """Why something was left as it was written, and the condition that forbids more, if one does.
+
+    Otherwise it is about some `parts` of the query, or about the whole.
+    """
 
     reason: str
     condition: Predicate | None = None
+    parts: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class _Choosing:
         if isinstance(node, Follow) and node.pick == "each":
             return self._each(node, ordered)
         if isinstance(node, Follow) and any(isinstance(side, Follow) for side in (node.left, node.right)):
-            self.refusals.append(Refusal("Step's ; takes the first in processing order, which brackets would change"))
+            reason = "Step's ; takes the first in processing order, which brackets would change"
+            self.refusals.append(Refusal(reason, parts=(node,)))
         return self._operands(node, ordered)
 
     def _operands(self, node: Composite, ordered: bool) -> Composite:
@@ -126,7 +127,8 @@ class _Choosing:
     def _overlap(self, node: Overlap, ordered: bool) -> Composite:
         """The rarer operand first, then by text: so those written either way are the same."""
         if isinstance(node.left, Overlap) or isinstance(node.right, Overlap):
-            self.refusals.append(Refusal("`,` is not associative: of three, the third need not meet the first"))
+            reason = "`,` is not associative: of three, the third need not meet the first"
+            self.refusals.append(Refusal(reason, parts=(node,)))
         whole = self._operands(node, ordered)
         assert isinstance(whole, Overlap)
         left, right = ((self._costs.profile(one).rate, repr(canonical(one)[0])) for one in (whole.left, whole.right))

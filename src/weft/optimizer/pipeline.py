@@ -141,7 +141,7 @@ def _situation(query: SituationQuery, costs: Costs) -> QueryTrace:
     cost, situation = _rate_read(query, costs), query.situation
     choice = quick_split(situation, costs.statistics)
     if choice.split == situation.split:
-        refusals = () if choice.reason is None else (Refusal(choice.reason),)
+        refusals = () if choice.reason is None else (Refusal(choice.reason, parts=choice.parts),)
         return QueryTrace(query, query, cost, cost, (), refusals)
     split = split_sequence(situation, choice.split)
     late, less = (late_work(situation, early, costs.statistics) for early in (0, choice.split))
@@ -160,7 +160,7 @@ def _rule(query: Rule, costs: Costs, free: bool) -> QueryTrace:
     order = best_order(query, known, free)
     if not free and _saves(query, best_order(query, known, free=True), before, costs):
         reason = "others see what it defines in the order of its look-backs, so those that take several events stay"
-        refusals = (Refusal(reason),)
+        refusals = (Refusal(reason, parts=tuple(step for step in query.lookbacks if step.count != 1)),)
     if not _saves(query, order, before, costs):
         return QueryTrace(query, query, before, before, (), refusals)
     after = order_lookbacks(query, order, free)

@@ -47,7 +47,8 @@ def share_prefixes(traced: Sequence[QueryTrace], statistics: Statistics) -> list
                 found[number] = _shared(one, count, costs)
             elif not any(refusal.reason.startswith(_BEGINS) for refusal in one.refusals):
                 others = ", ".join(found[other].query.name for other in free if other != number)
-                refusal = Refusal(f"{_BEGINS} {others} ({count} participants), {against}")
+                parts = _situation(one).participants[:count]
+                refusal = Refusal(f"{_BEGINS} {others} ({count} participants), {against}", parts=parts)
                 found[number] = replace(one, refusals=(*one.refusals, refusal))
     return found
 

@@ -17,16 +17,18 @@ from weft.algebra.terms import mentioned
 from weft.optimizer.cost.selectivity import condition_texts
 from weft.optimizer.rules.split_sequence import splits_of
 from weft.statistics import Statistics
+from weft.tree import Node
 
 SHARE = 0.05  # of a core that may work ahead
 LOOKS = 10_000_000.0  # events that a core looks at in a second
 
 
 class SplitChoice(NamedTuple):
-    """How many blocks are worked out early, and if none is why."""
+    """How many blocks are worked out early, and if none is why, and by which parts of the situation (none: all)."""
 
     split: int
     reason: str | None = None
+    parts: tuple[Node, ...] = ()
 
 
 def quick_split(situation: Situation, statistics: Statistics, share: float = SHARE) -> SplitChoice:
@@ -37,7 +39,7 @@ def quick_split(situation: Situation, statistics: Statistics, share: float = SHA
         return SplitChoice(0, f"only sequences are split, and this is {situation.kind}")
     most = splits_of(situation)[-1]
     if not most:
-        return SplitChoice(0, "its conditions tie all participants together")
+        return SplitChoice(0, "its conditions tie all participants together", situation.assertion)
     if any(statistics.rate(slot.type).origin == "default" for slot in situation.participants):
         return SplitChoice(0, "the rates of its types are not known, so it is not split; weft tune tries all splits")
     fitting = [early for early in range(1, most + 1) if early_work(situation, early, statistics) <= share * LOOKS]

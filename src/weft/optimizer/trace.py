@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 from weft.algebra.composites import Composite
 from weft.algebra.query import AnyQuery, Program
@@ -58,8 +59,16 @@ class QueryTrace:
             yield from (Inequality(chosen, other) for other in dict.fromkeys(others()) if other != chosen)
 
     def span_of(self, refusal: Refusal) -> Span | None:
-        """Where the condition stands that forbids more, as far as it is known."""
-        return dict(getattr(self.written, "spans", ())).get(refusal.condition)
+        """Where that stands which forbids more, as far as it is known: a condition, or else all of the parts."""
+        spans: dict[Node, list[Span]] = {}
+        for node, span in self.written.spans:
+            spans.setdefault(node, []).append(span)
+        if refusal.condition is not None:
+            return next(iter(spans.get(refusal.condition, ())), None)
+        kinds = tuple({type(node) for node in spans})
+        nodes = [node for part in refusal.parts or (self.written,) for node in part.walk() if isinstance(node, kinds)]
+        found = [span for node in nodes for span in spans.get(node, ())]
+        return reduce(Span.to, found) if found else None
 
 
 @dataclass(frozen=True)

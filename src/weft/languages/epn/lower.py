@@ -21,7 +21,8 @@ from weft.languages.epn.scope import Types, scope_of
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_PARTICIPANTS
-from weft.source import SourceText
+from weft.source import SourceText, Span
+from weft.tree import Node
 
 LANGUAGE = "epn"
 AnyClause = TypeVar("AnyClause", bound=syntax.Clause)
@@ -93,7 +94,11 @@ class _PatternLowering:
         if settings.split is not None:
             situation = lowered_split(settings.split, situation, self._findings)
         warn(self._node, situation, self._findings)
-        return SituationQuery(self._node.name.text, situation, fields)
+        spans: list[tuple[Node, Span]] = [
+            (slot, self._scope.participants[slot.variable].span) for slot in situation.participants
+        ]
+        spans += [(condition, where.span) for condition in assertion if where is not None]
+        return SituationQuery(self._node.name.text, situation, fields, spans=tuple(spans))
 
     def _clause(self, wanted: type[AnyClause]) -> AnyClause | None:
         """The clause of a kind, if there is one; further ones are reported."""

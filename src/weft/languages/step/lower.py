@@ -16,7 +16,8 @@ from weft.languages.step.conditions import Place, StepConditions
 from weft.languages.step.declarations import declared_catalog, inputs_of, outputs_of
 from weft.languages.step.negation import Negations, negations_of, own_and_shared
 from weft.languages.step.scope import Part, Variables, beside, variables_of
-from weft.source import SourceText
+from weft.source import SourceText, Span
+from weft.tree import Node
 
 LANGUAGE = "step"
 _NOTHING = Part(composites.Source("", ""), frozenset(), {})  # stands for what has been reported
@@ -53,6 +54,7 @@ class _QueryLowering:
         self._node = node
         self._variables = variables
         self._findings = findings
+        self._spans: list[tuple[Node, Span]] = []  # of events
 
     def lower(self) -> composites.CompositeQuery | None:
         """The query in the algebra, None when a variable is used twice: then nothing more can be said."""
@@ -63,7 +65,8 @@ class _QueryLowering:
             return None
         hint = "say how long a match takes at most, at the outermost operator: ;[dur < 3600000]"
         warn_of_no_bound(whole.pattern, self._node.name.span, hint, self._findings)
-        return composites.CompositeQuery(self._node.name.text, whole.pattern, self._fields(whole))
+        fields, spans = self._fields(whole), tuple(self._spans)
+        return composites.CompositeQuery(self._node.name.text, whole.pattern, fields, spans=spans)
 
     def _fields(self, whole: Part) -> tuple[composites.Field, ...]:
         conditions = self._conditions(whole, "projection")
@@ -98,7 +101,9 @@ class _QueryLowering:
         name = node.variable.text
         alone = Part(composites.Source(node.type.text, name), frozenset({name}), {})
         where = self._conditions(alone, "event").all_of(*conditions)
-        return alone.with_pattern(composites.Source(node.type.text, name, where))
+        source = composites.Source(node.type.text, name, where)
+        self._spans.append((source, node.span))
+        return alone.with_pattern(source)
 
     def _either(self, node: syntax.Either) -> Part:
         left, right = self._pattern(node.left), self._pattern(node.right)

@@ -37,6 +37,7 @@ class RuleLowering:
         self._lookbacks: list[rules.LookBack] = []
         self._absences: list[tuple[rules.Absence, Span]] = []
         self._conditions: list[algebra.Predicate] = []
+        self._spans: list[tuple[Node, Span]] = []  # of events
         self._is_sound = True  # whether the rule can be built: what could not be lowered was reported
 
     def lower(self) -> rules.Rule | None:
@@ -63,6 +64,7 @@ class RuleLowering:
             fields,
             consumed,
             None if self._node.label is None else self._node.label.text,
+            spans=tuple(self._spans),
         )
         for absence, span in self._absences:
             check_absence(absence, rule, span, self._findings)
@@ -79,6 +81,7 @@ class RuleLowering:
         variable = predicate.variable.text
         events = self._conditions_on(predicate).events(predicate.constraints)
         self._terminator = rules.Terminator(variable, events)
+        self._spans.append((events, clause.span))
         check_possible(events, predicate, self._findings)
 
     def _lower_selected(self, clause: syntax.Selected) -> None:
@@ -103,6 +106,7 @@ class RuleLowering:
         count = None if clause.selection == "each" else min(clause.count or 1, MOST)
         if self._is_sound:
             self._lookbacks.append(rules.LookBack(name, events, within, clause.selection, count))
+            self._spans.append((events, clause.span))
 
     def _window(self, clause: syntax.Selected) -> rules.Within | None:
         extent = clause.extent
