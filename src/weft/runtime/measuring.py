@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import accumulate
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.predicates import And, Predicate
 from weft.algebra.query import Program
-from weft.optimizer.atoms import Tie, conditions_of
+from weft.optimizer.atoms import conditions_of
 from weft.plan.atoms import IsType
 from weft.plan.one_event import at_hand, is_of_one_event
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import EventBatch
+from weft.runtime.value_counts import ValueCounts
 from weft.statistics import TICKS_PER_SECOND, Statistics
 
-Value = tuple[str, object]  # of which kind, and what: True is not 1
 MOST_CONDITIONS = 1 << 10  # that are measured
 SAMPLED = 16  # one event of so many is looked at while a program runs
 STRETCH, PIECE = 1 << 9, 1 << 12  # so many at least that follow each other, and so many at most of a batch
-MOST_VALUES = 1 << 16  # different values of an attribute that are told apart; those that come later do not count
 
 
 class Measure:
@@ -44,9 +38,7 @@ class Measure:
         self._ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
         self.types: Counter[str] = Counter()
         self._held = [0] * len(self._atoms)
-        self._values: dict[tuple[str, str], Counter[Value]] = {
-            side: Counter() for tie in self._ties for side in tie.sides
-        }
+        self._values = {side: ValueCounts() for tie in self._ties for side in tie.sides}
         self._apart = apart
         self._first: int | None = None
         self._before = self._span = 0  # ticks, without the batches that follow each other now and with them
@@ -68,9 +60,7 @@ class Measure:
                     self._held[number] += int((letters == letter).sum())
         for (type_, name), values in self._values.items():
             if name in batch.columns:
-                rows = pc.equal(batch.types, type_)
-                for kind in ("numbers", "texts", "booleans"):
-                    _count(getattr(batch.columns[name], kind), rows, kind, values)
+                values.add(batch.columns[name], pc.equal(batch.types, type_))
 
     def statistics(self) -> Statistics:
         """What was seen. A span of no time counts as one tick."""
@@ -83,9 +73,9 @@ class Measure:
         }
         for tie in self._ties:
             one, other = (self._values[side] for side in tie.sides)
-            pairs = one.total() * other.total()
+            pairs = one.total * other.total
             if pairs:
-                selectivity[tie.text] = _holding(tie, one, other) / pairs
+                selectivity[tie.text] = one.holding(tie.operator, other) / pairs
         return Statistics(rates, selectivity, origin="measured", ticks_per_second=self._ticks)
 
 
@@ -124,43 +114,3 @@ class Sampling:
 
 def _of_type(type_: str, predicate: Predicate) -> Predicate:
     return And((IsType(type_), predicate))
-
-
-def _count(column: pa.Array | None, rows: pa.Array, kind: str, values: Counter[Value]) -> None:
-    if column is None:
-        return
-    found = pc.value_counts(column.filter(rows).drop_null())
-    for one, count in zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True):
-        value = kind, one
-        if value in values or len(values) < MOST_VALUES:
-            values[value] += count
-
-
-def _holding(tie: Tie, one: Mapping[Value, int], other: Mapping[Value, int]) -> int:
-    """Of how many pairs of values a comparison is true. Values of different kinds do not compare."""
-    equal = sum(count * other.get(value, 0) for value, count in one.items())
-    if tie.operator == "=":
-        return equal
-    kinds = {kind for kind, _ in (*one, *other)}
-    if tie.operator == "<>":
-        same = (sum(c for (k, _), c in one.items() if k == kind) * _total(other, kind) for kind in kinds)
-        return sum(same) - equal
-    return sum(_ordered(tie.operator, one, other, kind) for kind in kinds)
-
-
-def _total(values: Mapping[Value, int], kind: str) -> int:
-    return sum(count for (own, _), count in values.items() if own == kind)
-
-
-def _ordered(operator: str, one: Mapping[Value, int], other: Mapping[Value, int], kind: str) -> int:
-    """The pairs of values of a kind that stand in an order."""
-    theirs: list[tuple[Any, int]] = sorted((value, count) for (own, value), count in other.items() if own == kind)
-    values = [value for value, _ in theirs]
-    before = [0, *accumulate(count for _, count in theirs)]
-    place = bisect_left if operator in ("<=", ">") else bisect_right
-    found = 0
-    for (own, value), count in one.items():
-        if own == kind:
-            less = before[place(values, value)]
-            found += count * (before[-1] - less if operator in ("<", "<=") else less)
-    return found

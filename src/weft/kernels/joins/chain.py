@@ -26,7 +26,7 @@ STEP = 2
 USED, FREE, SPARE, OUT, LAST_START, LAST_END, STAMP = range(7)
 CONTROL = 7
 NEVER = np.int64(2**63 - 1)
-AHEAD = 8  # events whose lists are fetched before it is their turn
+AHEAD = 8  # events whose first entries are fetched before it is their turn; their lists are known by then
 
 
 @spliced
@@ -88,8 +88,12 @@ def follow_keys(
     count, last = len(letters), len(steps) // STEP - 1
     width = EVENTS + last
     for i in range(begin, count):
+        if i + 2 * AHEAD < count and slots[i + 2 * AHEAD] >= 0:
+            prefetch(heads, slots[i + 2 * AHEAD] * last)
         if i + AHEAD < count and slots[i + AHEAD] >= 0:
-            prefetch(heads, slots[i + AHEAD] * last)
+            for step in range(last):
+                if bits_of[letters[i + AHEAD]] >> (step + 1) & 1 != 0:
+                    prefetch(entries, (heads[slots[i + AHEAD] * last + step] - 1) * width)
         bits, slot = bits_of[letters[i]], np.int64(slots[i])
         if bits == 0 or slot < 0:
             continue

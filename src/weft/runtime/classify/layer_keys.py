@@ -18,6 +18,7 @@ from weft.runtime.running import pages_below, pages_under
 
 Mask = npt.NDArray[np.bool_]
 LEAST_SLOTS = 1 << 12  # fewer are not worth a sweep
+MUCH = 4  # times as many keys as are needed: a key that comes again is best found where it was
 
 
 class KeyUser(Protocol):
@@ -72,7 +73,7 @@ class SharedKey:
             user.clear_slots(dead)
         self.coder.release(dead)
         self._batch = None
-        self._sweep_at = max(LEAST_SLOTS, 2 * int(live.sum()))
+        self._sweep_at = max(LEAST_SLOTS, MUCH * int(live.sum()))
 
 
 class Keys:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import numpy.typing as npt
 
@@ -146,7 +148,7 @@ class ChainOperator(Operator):
         """See `KeyUser`."""
         live = np.zeros(capacity, bool)
         known = self.heads.reshape(-1, self.waits)[:capacity]
-        live[: len(known)] = known.any(axis=1)
+        live[: len(known)] = reduce(np.bitwise_or, known.T) != 0
         return live
 
     def clear_slots(self, slots: Int32s) -> None:
