@@ -16,6 +16,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def printable_json(text: str) -> str:
+    """The same for lines of JSON, with the escapes of JSON: they say what they said before."""
+    return "\n".join(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line) for line in text.split("\n"))
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A half-open range of character offsets, `text[start:end]`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from weft.cli.console import say, say_json
 from weft.errors import InputError, UsageError, did_you_mean
 
 Row = dict[str, Any]  # case, value, unit, baseline, ratio, and the goal of the ratio if there is one
@@ -46,14 +46,14 @@ def bench(
             raise UsageError(f"no benchmark {name!r} in {folder}; {did_you_mean(name, found)}")
     rows: list[Row] = []
     for name in names or list(found):
-        typer.echo(f"running {name} …", err=True)
+        say(f"running {name} …", err=True)
         work = _load(found[name]).run
         given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes)
         fresh = [{"benchmark": name, **row} for row in work(scale, **given)]
         rows += fresh
         if as_json:
             for row in fresh:
-                typer.echo(json.dumps(row, ensure_ascii=False))
+                say_json(row)
     if not as_json:
         _show_table(rows)
 

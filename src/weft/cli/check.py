@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from weft.algebra.query import Program
 from weft.api import Compile, Compiled, compile_beside, compile_with_findings
 from weft.cli import options
+from weft.cli.console import say, say_json
 from weft.cli.render import sources_of
 from weft.errors import Diagnostic, InputError, UsageError
 
@@ -44,7 +44,7 @@ def check(
         rest = f", {unreadable} could not be read" if unreadable else ""
         what = "program" if queries else "file"
         files = f"{len(given)} {what}{'s' * (len(given) != 1)}"
-        typer.echo(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}{rest}")
+        say(f"{files}: {errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}{rest}")
     if errors or unreadable:
         raise typer.Exit(1)
 
@@ -57,7 +57,7 @@ def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | Non
         try:
             compile_beside([compiled])
         except InputError as error:
-            typer.echo(str(error), err=True)
+            say(error, err=True)
         else:
             readable.append(compiled)
     return compile_beside(readable), len(given) - len(readable)
@@ -68,12 +68,12 @@ def _tell_conflict(programs: Sequence[Program]) -> None:
     try:
         reduce(Program.extended, programs, Program("", ()))
     except UsageError as conflict:
-        typer.echo(f"as one program: {conflict}", err=True)
+        say(f"as one program: {conflict}", err=True)
 
 
 def _show(findings: list[Diagnostic], *, as_json: bool) -> None:
     for finding in findings:
         if as_json:
-            typer.echo(json.dumps(finding.to_json(), ensure_ascii=False))
+            say_json(finding.to_json())
         else:
-            typer.echo(finding.render() + "\n", err=True)
+            say(finding.render() + "\n", err=True)

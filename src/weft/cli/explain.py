@@ -9,8 +9,10 @@ import typer
 from weft.api import compile_with_findings
 from weft.api import explain as explain_program
 from weft.cli import options
+from weft.cli.console import say
 from weft.cli.render import sources_of
 from weft.errors import UsageError
+from weft.source import printable_json
 from weft.stages import Format, Stage
 
 
@@ -61,4 +63,5 @@ def explain(
     form = "json" if as_json else output_format
     how: dict[str, Any] = {"optimize": optimize, "statistics": statistics, "strategy": strategy, "lanes": lanes}
     how |= {"rates": rates, "model": model, "nodes": nodes}
-    typer.echo(explain_program(compiled, stage=stage, format=form, **how))
+    shown = explain_program(compiled, stage=stage, format=form, **how)
+    say(printable_json(shown) if form == "json" else shown)

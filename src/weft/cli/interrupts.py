@@ -10,6 +10,8 @@ import sys
 import time
 from threading import Event, Thread
 
+from weft.source import printable
+
 INTERRUPTED = 130  # exit code
 PATIENCE = 1.0  # seconds for the usual way, which says more
 
@@ -35,7 +37,7 @@ def finish_before_ending() -> None:
 def say_interrupted(*more: object) -> None:
     """Say on stderr that it was interrupted."""
     _said.set()
-    print("; ".join(["interrupted", *map(str, more)]), file=sys.stderr, flush=True)
+    print(printable("; ".join(["interrupted", *map(str, more)])), file=sys.stderr, flush=True)
 
 
 def was_interrupted() -> bool:

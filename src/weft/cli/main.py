@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from weft.cli.bench import bench
 from weft.cli.check import check
+from weft.cli.console import say, say_what_others_say
 from weft.cli.explain import explain
 from weft.cli.interrupts import INTERRUPTED, say_interrupted, was_interrupted
 from weft.cli.match import MatchCommand, match
@@ -33,20 +34,21 @@ class QuietGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
+        say_what_others_say()
         try:
             done = self._run(ctx)
             sys.stdout.flush()
             return done
         except UsageError as error:
-            typer.echo(str(error), err=True)
+            say(error, err=True)
             raise typer.Exit(2) from None
         except WeftError as error:
-            typer.echo(str(error), err=True)
+            say(error, err=True)
             raise typer.Exit(1) from None
         except BrokenPipeError:
             raise typer.Exit(0) from None  # the reader has what it wanted: `weft match … | head`
         except OSError as problem:
-            typer.echo(f"cannot write to standard output: {problem.strerror or problem}", err=True)
+            say(f"cannot write to standard output: {problem.strerror or problem}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stopped:
             say_interrupted(*stopped.args)
@@ -88,7 +90,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"weft {version('weft')}")
+        say(f"weft {version('weft')}")
         raise typer.Exit(0)
 
 

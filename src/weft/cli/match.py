@@ -19,6 +19,7 @@ from weft import engines, inputs
 from weft.algebra.query import Program
 from weft.api import PROGRAM_SUFFIXES, choices, together
 from weft.cli import options
+from weft.cli.console import say
 from weft.cli.render import compile_all, compiling_told, progress, show_stats, write_rejects
 from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
@@ -133,6 +134,8 @@ def match(
     if not allow_sinks:
         refuse_sinks_elsewhere(sinks, programs or ())
     output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
+    if output.form == "parquet" and output.is_progress and not sinks:
+        raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
     names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
     how: dict[str, Any] = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
@@ -143,7 +146,7 @@ def match(
         output.write(run)
     write_rejects(run.rejected, rejects)
     for doubt in run.doubts:
-        typer.echo(f"warning: {doubt}", err=True)
+        say(f"warning: {doubt}", err=True)
     if stats:
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}

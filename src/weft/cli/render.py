@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import typer
-
 from weft.algebra.query import Program
 from weft.api import compile_beside, compile_with_findings
+from weft.cli.console import say
 from weft.connectors.files import write_rejected
 from weft.errors import ProgramError, UsageError
 from weft.runtime.events import Rejected
@@ -29,7 +28,7 @@ def compile_all(
     )
     errors = [finding for program, findings in found if program is None for finding in findings]
     for finding in (finding for program, findings in found if program is not None for finding in findings):
-        typer.echo(finding.render(), err=True)
+        say(finding.render(), err=True)
     if errors:
         raise ProgramError(errors)
     return [program for program, _ in found if program is not None]
@@ -74,7 +73,7 @@ def compiling_told() -> Iterator[None]:
     from weft.kernels.compiling import when_compiling
 
     text = "compiling weft's kernels for this machine: this happens once, and takes up to a minute"
-    end = when_compiling(lambda: typer.echo(text, err=True))
+    end = when_compiling(lambda: say(text, err=True))
     try:
         yield
     finally:
@@ -91,7 +90,7 @@ def show_stats(counters: Mapping[str, int], seconds: float, stages: Mapping[str,
         lines["events/s"] = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
     width = max(len(name) for name in lines)
     for name, value in lines.items():
-        typer.echo(f"{name:<{width}}  {value}", err=True)
+        say(f"{name:<{width}}  {value}", err=True)
 
 
 def write_rejects(rejected: Sequence[Rejected], path: str | None) -> None:
@@ -101,4 +100,4 @@ def write_rejects(rejected: Sequence[Rejected], path: str | None) -> None:
     if rejected:
         where = f"see {path}" if path else f"the first: {rejected[0]} (--rejects FILE keeps them all)"
         count = f"{len(rejected):,} event{'s' * (len(rejected) > 1)}"
-        typer.echo(f"warning: {count} could not be read; {where}", err=True)
+        say(f"warning: {count} could not be read; {where}", err=True)

@@ -18,6 +18,7 @@ from weft import engines
 from weft.algebra.query import Program
 from weft.api import choices, together
 from weft.cli import options
+from weft.cli.console import say
 from weft.cli.interrupts import finish_before_ending
 from weft.cli.render import compile_all, progress, show_stats
 from weft.errors import UsageError, WeftError
@@ -193,7 +194,7 @@ def run(
         adapt=adapt,
     )
     if dry_run:
-        typer.echo(continuous.kept())
+        say(continuous.kept())
         return
     about = {
         "programs": [*(programs or ()), *(queries or ())],
@@ -235,11 +236,11 @@ def take_over(
         if continuous.is_running(written):
             return None
         kept = continuous.become(chosen.applied(written), written)
-        typer.echo(f"the program has changed:\n{kept}", err=True)
+        say(f"the program has changed:\n{kept}", err=True)
         LOGGER.info("the program has changed: %s", kept.replace("\n", "; "))
         return Change(seen, kept, list(written.names))
     except WeftError as error:
-        typer.echo(f"the program has changed, and the one before goes on:\n{error}", err=True)
+        say(f"the program has changed, and the one before goes on:\n{error}", err=True)
         LOGGER.warning("the program has changed, and the one before goes on: %s", error)
         return Change(seen, str(error), refused=True)
 
@@ -260,7 +261,7 @@ def start_detached(name: str | None) -> None:
         raise UsageError("--detach needs --name, to find the run again: weft run … --name fire --detach")
     arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
     entry = registry.detach(name, arguments)
-    typer.echo(f"{name} is running as process {entry.about['pid']}; its log is {entry.log}")
+    say(f"{name} is running as process {entry.about['pid']}; its log is {entry.log}")
 
 
 @contextmanager

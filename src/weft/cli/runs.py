@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
+from weft.cli.console import say, say_json
 from weft.errors import UsageError
 from weft.running import registry
 
@@ -20,10 +20,10 @@ def list_runs(as_json: AsJson = False) -> None:
     """List the runs that have a name: their state, uptime and counts."""
     found = registry.entries()
     if as_json:
-        typer.echo(json.dumps([entry.to_json() for entry in found], indent=2))
+        say_json([entry.to_json() for entry in found], indent=2)
         return
     if not found:
-        typer.echo("no runs: start one with `weft run … --name NAME --detach`", err=True)
+        say("no runs: start one with `weft run … --name NAME --detach`", err=True)
         return
     rows: list[tuple[str, ...]] = [("NAME", "STATE", "UPTIME", "EVENTS", "MATCHES", "LATE", "UNREADABLE")]
     for entry in found:
@@ -31,14 +31,14 @@ def list_runs(as_json: AsJson = False) -> None:
         rows.append((entry.name, entry.state, uptime(entry), *counts))
     widths = [max(len(row[column]) for row in rows) for column in range(7)]
     for row in rows:
-        typer.echo("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+        say("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(help="Lines of the log.")] = 5) -> None:
     """Show a run: what it runs, what it did, the matches of each query, and the end of its log."""
     entry = registry.entry(name)
     if as_json:
-        typer.echo(json.dumps({**entry.to_json(), "history": entry.history()}, indent=2))
+        say_json({**entry.to_json(), "history": entry.history()}, indent=2)
         return
     about, status = entry.about, entry.status
     lines: dict[str, Any] = {
@@ -59,25 +59,23 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
     lines["problem"] = status.get("problem")
     shown = {key: value for key, value in lines.items() if value not in (None, "")}
     for key, value in shown.items():
-        typer.echo(f"{key:<12} {round(value, 3) if isinstance(value, float) else value}")
+        say(f"{key:<12} {round(value, 3) if isinstance(value, float) else value}")
     for query, own in (status.get("queries") or {}).items():
         silence = own.get("silent_for")
         doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
-        typer.echo(f"  {query}: {own['matches']:,} matches{doubt}")
+        say(f"  {query}: {own['matches']:,} matches{doubt}")
     for one in status.get("operators") or ():
-        typer.echo(
-            f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting"
-        )
+        say(f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting")
     if entry.log.exists():
         for line in entry.log.read_text(encoding="utf-8", errors="replace").splitlines()[-log:] if log else ():
-            typer.echo(f"| {''.join(char if char.isprintable() else ' ' for char in line)}")
+            say(f"| {line}")
 
 
 def stop(name: Name) -> None:
     """Stop a run after the trigger at work. Started again with its checkpoint, it goes on where it stopped."""
     if not registry.stop(name):
         raise UsageError(f"{name} is still at work; it ends when it is done, or ask again")
-    typer.echo(f"{name} has ended")
+    say(f"{name} has ended")
 
 
 def uptime(entry: registry.Entry) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from weft.api import measure, together
 from weft.cli import options
+from weft.cli.console import say_json
 from weft.cli.match import Events, events_of
 from weft.cli.render import compile_all
 from weft.errors import UsageError
@@ -38,6 +38,6 @@ def stats(
     if not found.rates:
         raise UsageError("there is no event to measure: give --events FILE with some")
     if out is None or out == "-":
-        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+        say_json(found.to_json(), indent=2)
     else:
         found.write(out)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from weft.cli import options
+from weft.cli.console import say, say_json
 from weft.cli.render import compiling_told
 from weft.engines import Engine
 from weft.rule_tests import FileResult, case_lines, find_files, run_file, to_json
@@ -52,13 +52,13 @@ def run_tests(
 def _show(result: FileResult, *, as_json: bool) -> None:
     if as_json:
         for record in [*map(to_json, result.outcomes), *(finding.to_json() for finding in result.findings)]:
-            typer.echo(json.dumps(record, ensure_ascii=False))
+            say_json(record)
         return
-    typer.echo(str(result.path))
+    say(result.path)
     for outcome in result.outcomes:
-        typer.echo("\n".join(case_lines(outcome)))
+        say("\n".join(case_lines(outcome)))
     for finding in result.findings:
-        typer.echo(finding.render(), err=True)
+        say(finding.render(), err=True)
 
 
 def _summarise(results: list[FileResult]) -> None:
@@ -66,4 +66,4 @@ def _summarise(results: list[FileResult]) -> None:
     mistakes = sum(len(result.findings) for result in results)
     failed = passed.count(False)
     wrong = f", {mistakes} mistake{'s' * (mistakes != 1)} in the files" if mistakes else ""
-    typer.echo(f"{len(passed)} case{'s' * (len(passed) != 1)}: {passed.count(True)} passed, {failed} failed{wrong}")
+    say(f"{len(passed)} case{'s' * (len(passed) != 1)}: {passed.count(True)} passed, {failed} failed{wrong}")

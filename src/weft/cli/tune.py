@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +9,7 @@ from typing import Annotated
 import typer
 
 from weft.cli import options
+from weft.cli.console import rewrite_line, say, say_json
 from weft.cli.render import compile_all
 from weft.errors import UsageError
 from weft.tuning.goal import Estimate
@@ -68,13 +67,16 @@ def tune(
         seed=seed,
         progress=_progress,
     )
-    typer.echo(json.dumps(found.to_json(), indent=2) if as_json else "\n".join(_lines(found)))
+    if as_json:
+        say_json(found.to_json(), indent=2)
+    else:
+        say("\n".join(_lines(found)))
     if plot_to is not None:
         plot(found, plot_to)
     if write:
         path = Path(program)
         path.write_text(with_split(path.read_text("utf-8"), found.pattern, found.chosen), "utf-8")
-        typer.echo(f"wrote split {found.chosen} into {path}", err=True)
+        say(f"wrote split {found.chosen} into {path}", err=True)
 
 
 def rates_in(text: str | None) -> dict[str, float]:
@@ -121,5 +123,4 @@ def _shown(value: Estimate, form: str) -> str:
 
 
 def _progress(done: int, of: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\rrun {done} of {of}" + ("\n" if done == of else ""))
+    rewrite_line(f"run {done} of {of}" if done < of else "")

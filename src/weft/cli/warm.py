@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from queue import Queue
@@ -13,6 +12,7 @@ from typing import Annotated
 import typer
 
 from weft.cache import cache_folder
+from weft.cli.console import rewrite_line, say
 from weft.errors import InputError
 
 
@@ -39,16 +39,14 @@ def warm(
     count = processes or warming.cores()
     helpers = warming.start(names, count, subprocess.PIPE)
     for done, name in enumerate(_said(helpers), 1):
-        if sys.stderr.isatty():
-            typer.echo(f"\r\x1b[2K{done} of {len(names)}  {name.partition(':')[2]}", nl=False, err=True)
-    if sys.stderr.isatty():
-        typer.echo("\r\x1b[2K", nl=False, err=True)
+        rewrite_line(f"{done} of {len(names)}  {name.partition(':')[2]}")
+    rewrite_line("")
     left = warming.all_kernels()
     if left:
         raise InputError(f"{len(left)} kernels could not be compiled, among them {left[0]}")
     seconds = time.perf_counter() - started
     what = f"compiled {len(names)} kernels in {seconds:.0f} s" if names else "all kernels were compiled before"
-    typer.echo(f"{what}; they are in {cache_folder()}")
+    say(f"{what}; they are in {cache_folder()}")
 
 
 def _said(helpers: list[subprocess.Popen[str]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from weft.cli.console import say
 from weft.workbench.server import LOOPBACK, Address, serve
 
 
@@ -23,6 +24,6 @@ def web(
     """
 
     def announce(address: Address) -> None:
-        typer.echo(f"the workbench of {folder.resolve()} is at\n\n    {address.url}\n\nCtrl-C ends it.")
+        say(f"the workbench of {folder.resolve()} is at\n\n    {address.url}\n\nCtrl-C ends it.")
 
     serve(folder, host, port, announce=announce)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from weft.api import together
 from weft.cli import options
+from weft.cli.console import say, say_json
 from weft.cli.match import Events, events_of
 from weft.cli.render import compile_all
 from weft.errors import UsageError
@@ -39,7 +39,10 @@ def why(
     program = together(compile_all(programs, queries, language, time_unit))
     given = events_of(events or [], program)
     found = find(given, program, positions_in(at), time=time, type=type_, order=order or ())
-    typer.echo(json.dumps(found.to_json(), indent=2) if as_json else shown(found))
+    if as_json:
+        say_json(found.to_json(), indent=2)
+    else:
+        say(shown(found))
 
 
 def positions_in(text: str) -> list[int]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from weft.errors import InputError, UsageError
+from weft.source import printable_json
 
 STANDARD_OUTPUT = "-"
 
@@ -52,7 +55,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     """
     if str(path) == STANDARD_OUTPUT:
         try:
-            yield sys.stdout.buffer
+            yield cast(BinaryIO, Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
@@ -70,6 +73,24 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     except KeyboardInterrupt as stopped:
         left = "was left as it was before" if was_there else "was not written"
         raise KeyboardInterrupt(*stopped.args, f"{path} {left}") from None
+
+
+class Terminal(io.RawIOBase):
+    """Standard output as a terminal: what events say is shown, and does not drive it; lines are there at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Show text that is given as bytes."""
+        sys.stdout.buffer.write(printable_json(self._decode(bytes(data))).encode())
+        sys.stdout.buffer.flush()
+        return len(data)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.runtime.triggers import Trigger
+from weft.source import printable, printable_json
 
 LogFormat = Literal["text", "json"]
 LOGGER = logging.getLogger("weft.run")
@@ -27,7 +28,7 @@ class JsonLines(logging.Formatter):
         """Time, level, message, and the numbers of a trigger."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"time": at, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
-        return json.dumps({**line, **getattr(record, "trigger", {})}, ensure_ascii=False)
+        return printable_json(json.dumps({**line, **getattr(record, "trigger", {})}, ensure_ascii=False))
 
 
 class TextLines(logging.Formatter):
@@ -36,8 +37,7 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Time, level and message."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in record.getMessage())
-        return f"{at} {record.levelname.lower()} {text}"
+        return f"{at} {record.levelname.lower()} {printable(record.getMessage())}"
 
 
 def show_logs(form: LogFormat, path: Path | None = None) -> None:

@@ -1,0 +1,44 @@
+"""What commands say: all text goes to the terminal through here, and nothing in it drives the terminal.
+
+Names, values and paths come from programs, events and files that others may have written. Their control characters are
+shown as escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+
+import typer
+
+from weft.running.logs import TextLines
+from weft.source import printable, printable_json
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Write lines to standard output, or to standard error."""
+    typer.echo("\n".join(map(printable, str(text).split("\n"))), err=err)
+
+
+def say_json(value: object, *, indent: int | None = None) -> None:
+    """Write a value to standard output, as JSON."""
+    typer.echo(printable_json(json.dumps(value, ensure_ascii=False, indent=indent)))
+
+
+def say_what_others_say() -> None:
+    """Warnings of Python, and log lines that nobody takes, are shown in the same way."""
+
+    def shown(message: Warning | str, *_: object, **__: object) -> None:
+        say(f"warning: {message}", err=True)
+
+    warnings.showwarning = shown
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(TextLines())
+
+
+def rewrite_line(text: str) -> None:
+    """Write over the last line of a terminal's standard error; nothing elsewhere."""
+    if sys.stderr.isatty():
+        typer.echo(f"\r\x1b[2K{printable(text)}", nl=False, err=True)
