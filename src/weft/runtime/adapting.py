@@ -68,7 +68,7 @@ class Adapting:
         composite = {number: query for number, query in queries.items() if isinstance(query, CompositeQuery)}
         alone = all(query.defines not in read and made.isdisjoint(query.reads) for query in composite.values())
         if self._choices.optimize and composite and alone and all(map(_can_change, composite.values())):
-            self._written, self._unit = composite, program.time_unit
+            self._written, self._unit, self._measure = composite, program.time_unit, None
             self._inequalities = self._compared(None)
 
     def stop(self) -> None:
@@ -96,6 +96,7 @@ class Adapting:
         """Watch these queries no more; the numbers of their old forms that are still there."""
         before = {self._before[number] for number in numbers if number in self._before}
         self._written = {number: query for number, query in self._written.items() if number not in numbers}
+        self._measure = None
         if self._leaving is None:
             return set()
         gone, time = self._leaving
@@ -119,12 +120,13 @@ class Adapting:
                 self._matcher.remove(gone)
                 self._leaving = None
         elif self._written and self._seen >= self._next_look and len(batch):
-            self._measure = self._measure or Measure(self._program(), apart=True)
-            self._measure.look(blocks.slice(batch, 0, min(len(batch), AT_ONCE)))
+            measure = self._measure = self._measure or Measure(self._program(), apart=True)
+            measure.look(blocks.slice(batch, 0, min(len(batch), AT_ONCE)))
             self._measured += len(batch)
             if self._measured >= ENOUGH:
-                self._judge(self._measure)
-                self._measure, self._measured, self._next_look = None, 0, 2 * self._seen
+                self._judge(measure)
+                measure.clear()
+                self._measured, self._next_look = 0, 2 * self._seen
 
     def _program(self) -> Program:
         return Program("", tuple(self._written.values()), time_unit=self._unit)
@@ -158,6 +160,7 @@ class Adapting:
         self._leaving = old, (matcher.last or 0) + longest
         self._before = {first + place: number for place, number in enumerate(self._written)}
         self._written = {first + place: query for place, query in enumerate(self._written.values())}
+        self._measure = None
         self.changes += 1
 
 

@@ -36,10 +36,14 @@ class Measure:
         asked = [[_of_type(atom.type, at_hand(atom.predicate))] for atom in self._atoms]
         self._classifier = Classifier(asked)
         self._ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
+        self._apart = apart
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was seen."""
         self.types: Counter[str] = Counter()
         self._held = [0] * len(self._atoms)
         self._values = {side: ValueCounts() for tie in self._ties for side in tie.sides}
-        self._apart = apart
         self._first: int | None = None
         self._before = self._span = 0  # ticks, without the batches that follow each other now and with them
 

@@ -201,6 +201,8 @@ def repack(
     width = EVENTS + last
     used = np.int64(0)
     for head in range(len(heads)):
+        if head + AHEAD < len(heads):
+            prefetch(entries, (heads[head + AHEAD] - 1) * width)
         worth = steps[STEP * (head % last + 1) + WORTH]
         place, heads[head] = heads[head], 0
         before = np.int64(0)

@@ -12,7 +12,7 @@ from weft.algebra.predicates import Attribute, Expression
 from weft.algebra.terms import Elapsed, Previous
 from weft.plan.graph import GraphOutput
 from weft.runtime import blocks
-from weft.runtime.blocks import concat, take
+from weft.runtime.blocks import concat
 from weft.runtime.classify import vectors
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown
@@ -45,8 +45,11 @@ class Remembered:
         if not self.attributes or not len(chosen):
             return
         columns = {name: batch.columns[name] for name in self.attributes if name in batch.columns}
-        whole = EventBatch(pa.nulls(len(batch)), batch.positions, batch.positions, batch.positions, columns)
-        self.chunks.append(whole if len(chosen) == len(whole) else take(whole, chosen))
+        positions = batch.positions
+        if len(chosen) < len(batch):
+            rows, positions = pa.array(chosen), positions[chosen]
+            columns = {name: column.map(lambda array: array.take(rows)) for name, column in columns.items()}
+        self.chunks.append(EventBatch(pa.nulls(len(chosen)), positions, positions, positions, columns))
         self.count += len(chosen)
         while len(self.chunks) > 1 and len(self.chunks[-2]) < max(_LEAST_ROWS, len(self.chunks[-1])):
             self.chunks[-2:] = [concat(self.chunks[-2:])]
