@@ -28,23 +28,27 @@ CASES = (
     ("any next, window 100", "A/a ;?[dur < 100 && a.x > b.x + 900] B/b", 1.0, "slower than window 50"),
     ("exception", "!B/b[b.x > 2000] ; A/a", 1.0, "linear"),
     ("conjunction, window 250", "A/a ,[dur < 250 && a.x > b.x + 900] B/b", 1.0, "log-like, then falling"),
-    ("any iteration, length < 5", "A/a +?[dur < 10 && prev(a.x) > a.x + 700 && len < 5]", 1.0, "flat"),
+    ("any iteration, length < 5", "A/a +?[prev(a.x) > a.x + 700 && len < 5]", 1.0, "flat"),
     ("replication 1:1", "A/a ;?[dur < 100 && a.x > b.x + 950] B/b", 1.0, "total linear, effective log-like"),
     ("replication 1:4", "A/a ;?[dur < 100 && a.x > b.x + 950] B/b", 4.0, "both nearly linear"),
 )
 
 
+WITHOUT_BOUND = 10  # every event meets all before it there: so many times fewer events
+
+
 def parallel(count: int) -> Iterator[Row]:
     """A row for each operator and number of lanes."""
     for name, pattern, ratio, shape in CASES:
-        yield from _curve(name, pattern, ratio, shape, count)
+        yield from _curve(name, pattern, ratio, shape, count // WITHOUT_BOUND if "+?" in pattern else count)
 
 
 def _curve(name: str, pattern: str, ratio: float, shape: str, count: int) -> Iterator[Row]:
     head = HEAD.replace('"A" [1.0]', f'"A" [{ratio}]')
     chosen = plan(weft.compile(f"{head}Q(*): {pattern}", language="step"), strategy="replicate")
     table = _events(count, ratio)
-    work_per_lane(chosen, table.slice(0, 2_000), 2)
+    for lanes in (1, 2):  # compiles what either way needs
+        work_per_lane(chosen, table.slice(0, 2_000), lanes)
     alone = 0.0
     for lanes in LANES:
         found = work_per_lane(chosen, table, lanes)
