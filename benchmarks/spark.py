@@ -72,12 +72,13 @@ def figure(name: str, speed: dict[str, float], baseline: str, goal: str) -> dict
 def stream_speed(folder: str, events: int, program: Program) -> float:
     """Events per CPU second of a stream with many keys, that many events to a trigger.
 
-    The start of a stream, and the first trigger, are left out: what one file and five of them take is compared.
+    The start of a stream, and the first trigger, are left out: what one file and five of them take is compared, after a
+    run that warms Java up.
     """
     from weft.engines import continuous
 
-    def seconds(files: int) -> float:
-        work = Path(folder) / f"stream{files}"
+    def seconds(name: str, files: int) -> float:
+        work = Path(folder) / name
         (work / "in").mkdir(parents=True)
         for number in range(files):
             write_events(str(work / "in" / f"{number}.parquet"), events, keys=100_000, first=3 * events * number)
@@ -89,7 +90,8 @@ def stream_speed(folder: str, events: int, program: Program) -> float:
         run.wait()
         return _tree_cpu() - before
 
-    few, many = seconds(1), seconds(5)
+    seconds("warm", 2)
+    few, many = seconds("few", 1), seconds("many", 5)
     return 4 * events / max(many - few, 1e-3)
 
 
