@@ -38,13 +38,15 @@ class BySlice(Split):
     def sized(self, first: int, last: int, lanes: int) -> BySlice:
         """For an input (or the first part of one) from a time or position to another: every lane has work in it.
 
-        Several slices for each lane even out what happens more often at some times, if they are long enough.
+        Several slices for each lane even out what happens more often at some times, if they are long enough. Where
+        slices have nothing around them, there are as many as give the busiest lane least.
         """
         extent = last - first + 1
         around = self.back + self.ahead
-        turns = 4 if around == 0 else max(1, min(4, extent // (2 * USUAL * around * lanes)))
-        size = max(1, -(-extent // (turns * lanes)))
-        return replace(self, size=self.whole(size), origin=first - first % self.step)
+        turns = range(4, 9) if around == 0 else (max(1, min(4, extent // (2 * USUAL * around * lanes))),)
+        sizes = [self.whole(max(1, -(-extent // (turn * lanes)))) for turn in turns]
+        best = min(sizes, key=lambda size: size * -(-extent // (size * lanes)))
+        return replace(self, size=best, origin=first - first % self.step)
 
     def whole(self, size: int) -> int:
         """The next size that is a multiple of the step."""
