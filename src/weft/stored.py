@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,7 @@ from weft.tree import deep
 
 Plain = Any  # what `json` reads and writes
 Classes = Mapping[str, type]
-_CLASS, _SET, _ONE = "is", "set", "one"
+_CLASS, _SET, _ONE, _DECIMAL = "is", "set", "one", "decimal"
 
 
 def classes_in(modules: Iterable[ModuleType]) -> dict[str, type]:
@@ -42,6 +43,8 @@ def to_plain(value: object) -> Plain:
         return {_ONE: _name(type(value)), "name": value.name}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Decimal):
+        return {_DECIMAL: str(value)}
     if isinstance(value, tuple) and _is_named_tuple(type(value)):
         named = zip(type(value)._fields, value, strict=True)  # type: ignore[attr-defined] # its fields
         return {_CLASS: _name(type(value)), **{name: to_plain(part) for name, part in named}}
@@ -62,6 +65,8 @@ def from_plain(plain: Plain, classes: Classes) -> Any:
         return tuple(from_plain(item, classes) for item in plain)
     if not isinstance(plain, dict):
         return plain
+    if _DECIMAL in plain:
+        return Decimal(plain[_DECIMAL])
     if _SET in plain:
         return frozenset(from_plain(item, classes) for item in plain[_SET])
     kind = classes.get(plain.get(_ONE) or plain.get(_CLASS, ""))

@@ -7,11 +7,12 @@ is one whose arithmetic is undefined or whose sides are of different kinds (sema
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal as OneOf
 
 from weft.tree import Node
 
-Value = int | float | str | bool
+Value = int | float | Decimal | str | bool  # a decimal is what no float stands for
 ArithmeticOperator = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator = OneOf["<", "<=", ">", ">=", "=", "<>"]
 MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from weft.algebra.numbers import EXACT
 from weft.connectors.damage import bad_rows, read_piece
-from weft.runtime.exact import EXACT
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.kinds import columns_of_dicts
 from weft.runtime.reading.order import Reading

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import NamedTuple
 
 from weft.algebra import predicates as algebra
 from weft.algebra import terms
+from weft.algebra.numbers import negated
 from weft.languages import expressions as syntax
 from weft.languages.findings import Findings
 from weft.source import Span
@@ -15,7 +17,7 @@ Families = frozenset[str] | None  # what a value can be: number, text, boolean; 
 NUMBER: Families = frozenset({"number"})
 TEXT: Families = frozenset({"text"})
 BOOLEAN: Families = frozenset({"boolean"})
-FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, str: TEXT}
+FAMILY_OF = {bool: BOOLEAN, int: NUMBER, float: NUMBER, Decimal: NUMBER, str: TEXT}
 
 
 class Typed(NamedTuple):
@@ -96,8 +98,8 @@ class Conditions:
                 return Typed(algebra.Literal(constant), FAMILY_OF[type(constant)])
             case syntax.Field():
                 return self.field(node)
-            case syntax.Negative(syntax.Literal(int() | float() as constant)) if not isinstance(constant, bool):
-                return Typed(algebra.Literal(-constant), NUMBER)
+            case syntax.Negative(syntax.Literal(constant)) if not isinstance(constant, bool | str):
+                return Typed(algebra.Literal(negated(constant)), NUMBER)
             case syntax.Negative(operand):
                 return Typed(algebra.Negative(self._number(operand)), NUMBER)
             case syntax.Arithmetic(operator, left, right):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from typing import Literal as OneOf
 
+from weft.algebra.predicates import Value
 from weft.source import Span
 from weft.tree import Node
 
@@ -37,7 +38,7 @@ class Expression(SyntaxNode):
 class Literal(Expression):
     """A number, a text, true or false."""
 
-    value: int | float | str | bool
+    value: Value
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from weft.algebra.numbers import number_text
+from weft.algebra.predicates import Value
 from weft.languages import expressions as syntax
 
 # How tightly an expression binds; an operand that binds less tightly is put in parentheses.
@@ -80,7 +82,7 @@ class ExpressionPrinter:
         text, binds = self._shown(node)
         return text if binds >= level else f"({text})"
 
-    def _literal(self, value: int | float | str | bool) -> str:
+    def _literal(self, value: Value) -> str:
         if isinstance(value, bool):
             return self.true if value else self.false
-        return self.quoted(value) if isinstance(value, str) else repr(value)
+        return self.quoted(value) if isinstance(value, str) else number_text(value)

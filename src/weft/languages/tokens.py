@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from lark import Token
 from lark.visitors import Transformer
 
+from weft.algebra.numbers import real
 from weft.languages import expressions as syntax
 from weft.languages.limits import require_digits
 from weft.source import Span
@@ -36,6 +38,12 @@ def number_of(token: Token) -> int | float:
     text: str = token.value
     require_digits(text, place(token))
     return int(text) if text.isdigit() else float(text)
+
+
+def constant_of(token: Token) -> int | float | Decimal:
+    """The number a token stands for, with all its digits: they are compared exactly. An exponent asks for a float."""
+    number = number_of(token)
+    return number if isinstance(number, int) or "e" in token.value.lower() else real(token.value)
 
 
 class ExpressionRules(Transformer[Token, Any]):
@@ -94,7 +102,7 @@ class ExpressionRules(Transformer[Token, Any]):
         return syntax.Bare(self.name_of(children[0]), span=place(children[0]))
 
     def number(self, children: list[Child]) -> syntax.Literal:
-        return syntax.Literal(number_of(children[0]), span=place(children[0]))
+        return syntax.Literal(constant_of(children[0]), span=place(children[0]))
 
     def string(self, children: list[Child]) -> syntax.Literal:
         return syntax.Literal(self.text_of(children[0]), span=place(children[0]))

@@ -6,14 +6,16 @@ What is written here runs on every engine; no Python code is called for an event
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import NoReturn
 
 from weft.algebra import predicates as algebra
+from weft.algebra.numbers import real
 from weft.algebra.text.program import to_text
 from weft.errors import UsageError
 from weft.languages.content.lower import compile_filter
 
-Constant = int | float | str | bool
+Constant = algebra.Value
 Operand = "Value | Constant"
 
 
@@ -196,6 +198,8 @@ def _expression(value: object) -> algebra.Expression:
 def _constant(value: object) -> Constant:
     if isinstance(value, int | float | str | bool):
         return value
+    if isinstance(value, Decimal) and value.is_finite():
+        return real(f"{value:f}")
     if value is None:
         raise UsageError("nothing equals None: write e.amount.is_null(), or ~e.amount.is_null()")
     raise UsageError(f"a constant is a number, a text, True or False, not a {type(value).__name__}")

@@ -1,7 +1,7 @@
 """Numbers that neither a 64-bit integer nor a float holds: the digits as text, beside the float that is nearest.
 
-A float stands for the shortest decimal that names it (one of 2**53 or more for its exact value). So the nearest float
-has the value of a decimal of up to 15 digits, and only numbers with more digits need to be looked at here.
+The nearest float has the value of a decimal of up to 15 digits (`weft.algebra.numbers`), and only numbers with more
+digits need to be looked at here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.numbers import NAMED_DIGITS, worth
 from weft.runtime.events import Column, number_of_digits
 
 Mask = npt.NDArray[np.bool_]
-Number = int | float | Decimal
-EXACT = 2**53  # integers up to here are exact as floats
-NAMED_DIGITS = 15  # decimals of so many digits are told apart by floats
 MOST_DIGITS = 76  # that Arrow's decimals have
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
 _PLAIN = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
@@ -79,13 +77,6 @@ def numbers_of(is_whole: Mask, known: Mask, wholes: npt.NDArray[np.int64], float
     return Column(pa.array(numbers, mask=~known), exact=digits if digits.null_count < len(digits) else None)
 
 
-def worth(number: Number) -> int | Decimal:
-    """What a number compares by."""
-    if not isinstance(number, float):
-        return number
-    return Decimal(repr(number)) if abs(number) < EXACT else Decimal(number)
-
-
 def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
     """The rows whose number is not the one that the float beside it stands for."""
     digits, numbers = column.exact, column.numbers
@@ -118,15 +109,6 @@ def decimal_text(number: int | Decimal) -> str:
     digits = f"{number:f}" if isinstance(number, Decimal) else str(number)
     digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
     return f"{np.float64(near).view(np.uint64):016x}{side}{digits}"
-
-
-def real(digits: str) -> float | Decimal:
-    """A number that is no integer: the float that stands for it, or a decimal when there is none."""
-    near = float(digits)
-    if len(digits) <= NAMED_DIGITS + 1 or repr(near) == digits:
-        return near
-    exact = Decimal(digits)
-    return near if exact == worth(near) else exact
 
 
 def with_digits(column: Column, digits: pa.Array) -> Column:

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from weft.algebra import patterns, predicates
 from weft.algebra.chains import Chain, Fits
 from weft.algebra.composites import Composite, CompositeQuery
+from weft.algebra.numbers import number_text
 from weft.algebra.query import Consume, Program, Query, Selected, Window
 from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
@@ -222,8 +223,8 @@ def _literal(value: predicates.Value) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    return repr(value)
+    return number_text(value)
 
 
 def _is_negative(value: predicates.Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < 0
+    return not isinstance(value, bool | str) and value < 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from weft.algebra import predicates as algebra
+from weft.algebra.numbers import negated
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.scope import Occurrence, Scope
@@ -150,8 +151,8 @@ class Expressions:
                 return Typed(algebra.Literal(constant), FAMILY_OF[type(constant)])
             case syntax.Attribute(name):
                 return self._attribute(name, place)
-            case syntax.Negative(syntax.Literal(int() | float() as number)) if not isinstance(number, bool):
-                return Typed(algebra.Literal(-number), NUMBER)
+            case syntax.Negative(syntax.Literal(number)) if not isinstance(number, bool | str):
+                return Typed(algebra.Literal(negated(number)), NUMBER)
             case syntax.Negative(operand):
                 return Typed(algebra.Negative(self._number(operand, place)), NUMBER)
             case syntax.Arithmetic(operator, left, right):

@@ -7,12 +7,13 @@ from functools import cache
 
 from lark import Lark, Token, UnexpectedInput
 
+from weft.algebra.numbers import negated
 from weft.errors import ProgramError
 from weft.languages.ceql import syntax
 from weft.languages.ceql.mistakes import CEQL
 from weft.languages.grammars import load_parser
 from weft.languages.stops import explain
-from weft.languages.tokens import Child, ExpressionRules, from_to, number_of, place
+from weft.languages.tokens import Child, ExpressionRules, constant_of, from_to, number_of, place
 from weft.source import SourceText, Span
 
 
@@ -303,4 +304,4 @@ class _Nodes(ExpressionRules):
 
     def negative_number(self, children: list[Child]) -> syntax.Literal:
         minus, number = children
-        return syntax.Literal(-number_of(number), span=from_to(minus, number))
+        return syntax.Literal(negated(constant_of(number)), span=from_to(minus, number))

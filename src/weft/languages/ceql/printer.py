@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from weft.algebra.numbers import number_text
+from weft.algebra.predicates import Value
 from weft.languages.ceql import syntax
 from weft.languages.ceql.clause_words import KEYWORDS
 from weft.languages.expressions import chain
@@ -214,10 +216,10 @@ def _negation(negated: bool) -> str:
     return "NOT " if negated else ""
 
 
-def _literal(value: int | float | str | bool) -> str:
+def _literal(value: Value) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    return _quoted(value) if isinstance(value, str) else number_text(value)
 
 
 def _quoted(text: str) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from weft.algebra.analysis.rule_graph import histories_without_end, instant_cycles
+from weft.algebra.numbers import worth
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate, Value
 from weft.algebra.rules import Absence, Events, LookBack, Rule, Within
 from weft.algebra.text.program import expression_text
@@ -65,14 +66,15 @@ def _is_possible(one: tuple[Comparison, Value], other: tuple[Comparison, Value])
 
 
 def _compares(left: Value, operator: str, right: Value) -> bool:
-    less, equal = left < right, left == right  # type: ignore[operator]
+    a, b = (value if isinstance(value, bool | str) else worth(value) for value in (left, right))
+    less, equal = a < b, a == b  # type: ignore[operator]
     return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less, "=": equal, "<>": not equal}[
         operator
     ]
 
 
 def _family(value: Value) -> type:
-    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+    return type(value) if isinstance(value, bool | str) else float
 
 
 # ---------------------------------------------------------------- absences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from math import prod
 
 from weft.algebra.analysis.renaming import rename
@@ -51,8 +52,8 @@ class Selectivity:
             match part:
                 case Comparison("<" | "<=", Elapsed(), Literal(bool() | str())):
                     continue
-                case Comparison("<" | "<=", Elapsed(), Literal(int() | float() as number)):
-                    spans.append(self._statistics.seconds(number))
+                case Comparison("<" | "<=", Elapsed(), Literal(int() | float() | Decimal() as number)):
+                    spans.append(self._statistics.seconds(float(number)))
         return min(spans, default=None)
 
     def _fraction(self, condition: Predicate) -> float | None:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.algebra.numbers import worth
 from weft.algebra.predicates import Aggregate, Attribute, Expression
 from weft.runtime.classify import vectors
 from weft.runtime.classify.functions import Numbers, Vector, to_column
 from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown, worth
+from weft.runtime.exact import shown
 from weft.tree import Node
 
 # The values of an attribute for all events bound to its variable, and where those of each match begin.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weft.algebra.numbers import Number
 from weft.algebra.predicates import MIRRORED, Aggregate, Literal
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.conditions import AGAINST_NEXT, OF_ALL, TEST
@@ -148,10 +149,10 @@ def _is_plain(item: CompiledCondition) -> bool:
     return item.kind == "whole" and all(isinstance(side, Aggregate | Literal) for side in item.sides)
 
 
-def _constant(item: CompiledCondition) -> int | float | None:
+def _constant(item: CompiledCondition) -> Number | None:
     """The number that something is compared with."""
     for side in item.sides:
-        if isinstance(side, Literal) and isinstance(side.value, int | float) and not isinstance(side.value, bool):
+        if isinstance(side, Literal) and not isinstance(side.value, bool | str):
             return side.value
     return None
 
@@ -159,7 +160,7 @@ def _constant(item: CompiledCondition) -> int | float | None:
 def _most(item: CompiledCondition) -> int | None:
     """A count beyond which a comparison with a constant does not change."""
     constant = _constant(item)
-    return None if constant is None or not abs(constant) < MOST_GROUPS else max(0, math.floor(constant) + 1)
+    return None if constant is None or not -MOST_GROUPS < constant < MOST_GROUPS else max(0, math.floor(constant) + 1)
 
 
 def _is_bound(item: CompiledCondition) -> bool:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.chains import SkipTo
+from weft.algebra.numbers import worth
 from weft.algebra.query import Query, Top
 from weft.plan.automaton.cea import UNLESS
-from weft.runtime.exact import worth
 from weft.runtime.matches import MatchBatch
 
 Int32s = npt.NDArray[np.int32]

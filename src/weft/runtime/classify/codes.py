@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable
+from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.numbers import Number, worth
 from weft.algebra.predicates import Predicate
 from weft.kernels.events import columns
 from weft.runtime import exact
@@ -114,13 +116,14 @@ class NumberCoder:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._atoms: Atoms[tuple[tuple[str, int | float], ...]] = Atoms()
-        self._cuts: dict[tuple[int | float, int], int] = {}  # (constant, 0 at it or 1 beyond it) -> place, once sorted
+        self._atoms: Atoms[tuple[tuple[str, int | Decimal], ...]] = Atoms()
+        # (what the constant is worth, 0 at it or 1 beyond it) -> place, once sorted
+        self._cuts: dict[tuple[int | Decimal, int], int] = {}
         self._arrays: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] | None = None
 
-    def add(self, alternatives: Iterable[tuple[str, int | float]]) -> int:
+    def add(self, alternatives: Iterable[tuple[str, Number]]) -> int:
         """The place of the predicate that one of the comparisons `attribute symbol constant` holds."""
-        key = tuple(alternatives)
+        key = tuple((symbol, worth(value)) for symbol, value in alternatives)
         for symbol, value in key:
             if symbol in ("<", ">=", "=", "<>"):
                 self._cuts[value, 0] = 0
@@ -162,7 +165,7 @@ class NumberCoder:
         if numbers.null_count:
             columns.mark_nulls(validity_of(numbers), numbers.offset, self.count - 1, codes)
         if column is not None and len(rows := exact.unnamed_rows(column)):
-            exact_cuts = [(exact.worth(value), side) for value, side in self._cuts]
+            exact_cuts = list(self._cuts)
             codes[rows] = exact.mapped(column, rows, lambda number: bisect_right(exact_cuts, (number, 0)))
         return codes
 
@@ -190,21 +193,21 @@ class NumberCoder:
         return truth
 
 
-def whole_cut(value: int | float, side: int) -> int | None:
+def whole_cut(value: Number, side: int) -> int | None:
     """The smallest 64-bit integer at (beyond) a constant; None when there is none. The lowest reaches all below it."""
-    if isinstance(value, float) and math.isinf(value):
+    if value in (math.inf, -math.inf):
         return None if value > 0 else int(INT64.min)
     cut = math.floor(value) + 1 if side else math.ceil(value)
     return None if cut > INT64.max else max(cut, int(INT64.min))
 
 
-def float_cut(value: int | float, side: int) -> float | None:
+def float_cut(value: Number, side: int) -> float | None:
     """The smallest float at (beyond) a constant; None when there is none."""
     try:
         near = float(value)
     except OverflowError:
         near = math.inf if value > 0 else -math.inf
-    if near < value or (side and near == value):
+    if worth(near) < worth(value) or (side and worth(near) == worth(value)):
         return None if near == math.inf else math.nextafter(near, math.inf)
     return near
 

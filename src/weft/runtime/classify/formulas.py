@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.algebra.numbers import worth
 from weft.algebra.predicates import (
     Always,
     And,
@@ -146,7 +147,7 @@ class Atomizer:
             return self._evaluated(predicate)
         name = _name(operand)
         parts: list[Formula] = [self._simple(name, "=", value) for value in values if isinstance(value, bool)]
-        numbers = sorted({v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)})
+        numbers = sorted({v for v in values if not isinstance(v, bool | str)}, key=worth)
         if numbers:
             column, coder = self._coder(("number", name), lambda: NumberCoder(name))
             parts.append(Leaf(column, coder.add([("=", number) for number in numbers])))
@@ -210,6 +211,8 @@ def _family(value: Value) -> str:
 def _compare(symbol: str, left: Value | None, right: Value | None) -> bool:
     if left is None or right is None or _family(left) != _family(right):
         return False
+    if not isinstance(left, bool | str) and not isinstance(right, bool | str):
+        left, right = worth(left), worth(right)
     return bool(vectors.COMPARE[symbol](left, right))
 
 

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing
 from weft.runtime.buffers import bits_of, fixed, text_buffers, validity_of, values_of
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import EXACT, MOST_DIGITS, digits_at, unnamed_rows
+from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
 
 Partition = tuple[tuple[str, ...], ...]
 Slots = npt.NDArray[np.int32]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.numbers import EXACT, Number, worth
 from weft.algebra.predicates import (
     Arithmetic,
     Attribute,
@@ -36,7 +37,7 @@ from weft.algebra.predicates import (
 )
 from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import EXACT, Number, digits_at, nearest, unnamed_rows, whole_numbers, worth
+from weft.runtime.exact import digits_at, nearest, unnamed_rows, whole_numbers
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.numbers import worth
 from weft.algebra.predicates import Value
 from weft.kernels.machine import tagged
 from weft.kernels.machine.decimals import DIGITS
@@ -26,7 +27,6 @@ from weft.runtime.exact import (
     unnamed_rows,
     whole_numbers,
     with_digits,
-    worth,
 )
 
 Mask = npt.NDArray[np.bool_]

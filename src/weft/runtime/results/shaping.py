@@ -20,6 +20,7 @@ from weft.runtime.results.shape import EventField, Shape
 from weft.schema import Kind
 
 _KINDS = {Kind.INT: pa.int64(), Kind.FLOAT: pa.float64(), Kind.TEXT: pa.string(), Kind.BOOL: pa.bool_()}
+_PYTHON_KINDS = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
 
 
 def shape_of(queries: Sequence[AnyQuery], schema: pa.Schema, reading: Reading, *, whole: bool = False) -> Shape:
@@ -123,7 +124,7 @@ def _kind(value: Expression, schema: pa.Schema) -> pa.DataType | None:
     """The type of a computed value, as far as it can be told."""
     match value:
         case Literal(constant):
-            return _KINDS.get({int: Kind.INT, float: Kind.FLOAT, str: Kind.TEXT, bool: Kind.BOOL}[type(constant)])
+            return _PYTHON_KINDS.get(type(constant))
         case Attribute(name) if name in schema.names:
             return _plain(schema.field(name).type)
         case Elapsed() | Aggregate("COUNT"):

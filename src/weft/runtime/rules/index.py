@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.numbers import Number
 from weft.algebra.predicates import Predicate, Value
 from weft.kernels.machine.tagged import BOOLEAN, INTEGER, TEXT
 from weft.kernels.rules import tables as t
@@ -25,7 +27,8 @@ SPARSE = 6  # words for each value: with more, a table by hash is smaller
 GAP = 64  # words between values that are not close together
 _BASES = slice(t.A_MEMBERS, t.A_PLACES + 1)
 _BOUNDS = ("=", "<", "<=", ">", ">=")
-Interval = tuple[tuple[int | float, int] | None, tuple[int | float, int] | None]  # cuts to be reached, and not
+Cut = tuple[Number, int]
+Interval = tuple[Cut | None, Cut | None]  # cuts to be reached, and not
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,9 @@ class _Part:
 
 def choose(guards: Sequence[Guard]) -> Way:
     """How a rule is found: `key` or `cuts`, by which column, and the guards that this answers."""
+    guards = [guard for guard in guards if _is_exact(guard.value)]
     for guard in guards:
-        if guard.operator == "=" and _is_exact(guard.value):
+        if guard.operator == "=":
             return "key", guard.column, [guard]
     columns: dict[int, list[Guard]] = {}
     for guard in guards:
@@ -91,8 +95,8 @@ def choose(guards: Sequence[Guard]) -> Way:
 
 
 def _is_exact(value: Value) -> bool:
-    """Whether a constant is tagged without rounding, as all are but whole numbers of more than 64 bits."""
-    return not isinstance(value, int) or -(2**63) <= value < 2**63
+    """Whether no decimal of an event equals a constant: so it is but for decimals and integers of more than 64 bits."""
+    return not isinstance(value, int | Decimal) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
 def _key(value: Value) -> Value:
@@ -102,8 +106,8 @@ def _key(value: Value) -> Value:
 
 def interval_of(guards: Iterable[Guard]) -> Interval:
     """The cut that numbers must reach, and the one that they must not."""
-    low: tuple[int | float, int] | None = None
-    high: tuple[int | float, int] | None = None
+    low: Cut | None = None
+    high: Cut | None = None
     for guard in guards:
         assert not isinstance(guard.value, str)
         if guard.operator in ("=", ">=", ">"):

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.algebra.numbers import real
 from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.identify import identify, write_hex
 from weft.kernels.matches.order import is_ordered, match_order, merged_order
 from weft.runtime.buffers import fixed, names_by_number, room, strings
-from weft.runtime.exact import real
 from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.threads import ALONE, Threads
