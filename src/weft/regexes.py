@@ -9,6 +9,9 @@ import re2
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
+_OPTIONS.never_capture = (
+    True  # only whether there is a match is asked for, and thousands of groups would cost gigabytes
+)
 _LACKS = ("(?=", "(?!", "(?<=", "(?<!", "(?P=", "\\1", "\\2", "\\3", "\\4", "\\5", "\\6", "\\7", "\\8", "\\9")
 
 

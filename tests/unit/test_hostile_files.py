@@ -121,6 +121,47 @@ def test_quotes_open_in_every_line_are_refused_at_once(tmp_path: Path) -> None:
         list(weft.detect(str(path), QUERY))
 
 
+@pytest.mark.parametrize("wrong", ["x", "1.5", "", "99999999999999999999", "true", "2024-13-01"])
+def test_one_bad_time_in_csv_is_one_reject(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "a.csv"
+    far = 2**61 + 1
+    path.write_text(f"type,ts,n\nA,{far},x\nA,{wrong},y\nA, {far + 1},z\n")
+    rejects: list[weft.Rejected] = []
+    found = list(weft.detect(str(path), QUERY, rejects=rejects))
+    assert [(match.end, match.event["n"]) for match in found] == [(far, "x"), (far + 1, "z")]
+    assert [one.line for one in rejects] == [3]
+
+
+def test_numbers_and_dates_may_be_mixed_as_times_in_csv(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("type,ts,n\nA,5,x\nA,1970-01-01T00:00:00.007,y\n")
+    assert [match.end for match in weft.detect(str(path), QUERY)] == [5, 7]
+
+
+def test_a_row_may_be_longer_than_a_block(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"type,ts,n\nA,1,{'z' * (3 * csv_rows.BLOCK)}\nA,2\nA,3,x\n")
+    rejects: list[weft.Rejected] = []
+    assert weft.count(str(path), QUERY, rejects=rejects) == {"q": 2}
+    assert [one.line for one in rejects] == [3]
+
+
+def test_a_header_of_many_columns_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    names = ",".join(f"c{number}" for number in range(20_000))
+    path.write_text(f"type,ts,n,{names}\nA,1,x{',' * 20_000}\n")
+    assert weft.count(str(path), QUERY) == {"q": 1}
+
+
+def test_empty_lines_are_no_events_and_are_counted_as_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "BLOCK", 1 << 12)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(GOOD + b"\n" * 20_000 + GOOD + b"null\n"))
+    rejects: list[weft.Rejected] = []
+    assert weft.count(str(path), QUERY, rejects=rejects) == {"q": 2}
+    assert [one.line for one in rejects] == [20_003]
+
+
 def test_a_bomb_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that grows without end when it is unpacked is left out, and the others are read."""
     monkeypatch.setattr(json_lines, "BLOCK", 1 << 12)

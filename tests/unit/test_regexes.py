@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft
+from weft.languages.limits import MOST_CHARACTERS
 from weft.regexes import RegexError, finder, liker
 
 
@@ -51,6 +52,19 @@ def test_an_expression_that_backtracks_elsewhere_ends_at_once(engine: str) -> No
     program = "SELECT * WHERE A FILTER A[name MATCHES '^(([a-z])+.)+[A-Z]([a-z])+$'] WITHIN 5 EVENTS"
     events = [{"type": "A", "ts": 1, "name": "a" * 40}, {"type": "A", "ts": 2, "name": "abXy"}]
     assert weft.count(events, program, engine=engine) == {"q": 1}
+
+
+@pytest.mark.parametrize("operator", ["LIKE", "MATCHES"])
+def test_a_pattern_is_no_longer_than_it_may_be(operator: str) -> None:
+    """The longest ones run, those that need most room among them; a longer one is refused."""
+    program = "SELECT * WHERE A FILTER A[name {} '{}'] WITHIN 5 EVENTS"
+    events = [{"type": "A", "ts": 1, "name": "a" * 100}]
+    for part in ("%", "_", "a", "%_") if operator == "LIKE" else ("(a)?", "a?", "(", ".*", "[\\p{L}]?"):
+        pattern = part * (MOST_CHARACTERS // len(part))
+        pattern = pattern if part != "(" else "(" * 999 + "a" + ")" * 999
+        assert set(weft.count(events, program.format(operator, pattern))) == {"q"}
+    with pytest.raises(weft.ProgramError, match="2,001 characters; 2,000 is the limit"):
+        weft.compile(program.format(operator, "a" * (MOST_CHARACTERS + 1)))
 
 
 def test_like_with_many_parts_ends_at_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -19,14 +20,17 @@ from weft.errors import InputError
 from weft.runtime.events import STREAM, Column
 from weft.runtime.exact import floats_with_digits
 from weft.runtime.reading.chunks import Chunk
-from weft.runtime.reading.kinds import column_of
+from weft.runtime.reading.kinds import column_of, column_of_values
 from weft.runtime.reading.order import Reading
+from weft.runtime.reading.times import END, START
 
 LARGEST = 1 << 32  # bytes of a file, after they are unpacked
 OPEN_QUOTE = "a quote that opens here is never closed"
 OPEN_QUOTES = 20  # lines of a file, before it is not read at all
 LONGEST_HEADER = 1 << 22  # bytes
+BLOCK, LARGEST_BLOCK = 1 << 20, (1 << 31) - 1  # bytes that are parsed at once
 SAMPLE = 64  # values that show what a column is not
+_TICKS = r"^\s*[+-]?\d{1,19}\s*$"
 
 
 def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
@@ -41,12 +45,8 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     table = _read(data, path, bad)
     if bad or damage:
         yield bad_rows(path, [*bad, *((data.count(b"\n") + 1, problem) for problem in damage)])
-    columns = {
-        name: column_of(_one(table.column(name)))
-        if name in (reading.type, STREAM)
-        else _typed(_one(table.column(name)))
-        for name in table.schema.names
-    }
+    read = dict.fromkeys((reading.type, STREAM), column_of) | dict.fromkeys((reading.time, START, END), _times)
+    columns = {name: read.get(name, _typed)(_one(table.column(name))) for name in table.schema.names}
     left_out = sorted(number for number, _ in bad)
     for first in range(0, max(1, len(table)), reading.batch_size):
         yield _slice(path, table, columns, left_out, first, min(reading.batch_size, len(table) - first))
@@ -93,20 +93,23 @@ def _read(data: bytes, path: str, bad: list[tuple[int, str]]) -> pa.Table:
         bad.append((row.number, problem))
         return "skip"
 
-    try:
-        return pv.read_csv(
-            pa.BufferReader(data),
-            pv.ReadOptions(use_threads=False, column_names=names, skip_rows_after_names=1),
-            pv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
-            pv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-            ),
-        )
-    except pa.ArrowException as problem:
-        raise InputError(f"cannot read {path}: {problem}") from None
+    for size in (BLOCK, min(len(data) + 1, LARGEST_BLOCK)):  # all at once if a row is longer than a block
+        bad.clear()
+        try:
+            return pv.read_csv(
+                pa.BufferReader(data),
+                pv.ReadOptions(use_threads=False, column_names=names, skip_rows_after_names=1, block_size=size),
+                pv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+                pv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowException as problem:
+            why = problem
+    raise InputError(f"cannot read {path}: {why}")
 
 
 def _readable(data: bytes, columns: int) -> tuple[bytes, dict[int, str]]:
@@ -197,7 +200,7 @@ def _header(data: bytes, path: str) -> list[str]:
             names = [name.strip() for name in reader.schema.names]
     except (pa.ArrowException, UnicodeDecodeError) as problem:
         raise InputError(f"cannot read {path}: {problem}") from None
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise InputError(f"{path}: two columns are called {twice!r}: rename one")
     return names
@@ -224,6 +227,18 @@ def _typed(texts: pa.Array) -> Column:
     if set(lower.unique().drop_null().to_pylist()) <= {"true", "false"}:
         return column_of(pc.equal(lower, "true"))
     return column_of(texts)
+
+
+def _times(texts: pa.Array) -> Column:
+    """The same for a column of times: one that cannot be read does not make texts of those that are numbers."""
+    typed = _typed(texts)
+    if typed.texts is None:
+        return typed
+    whole = pc.fill_null(pc.match_substring_regex(texts, _TICKS), False).to_pylist()
+    if not any(whole):
+        return typed
+    pairs = zip(texts.to_pylist(), whole, strict=True)
+    return column_of_values([int(text) if is_number else text for text, is_number in pairs])
 
 
 def _line(row: int, bad: list[int]) -> int:

@@ -37,9 +37,10 @@ def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     damage: list[str] = []
     with _open(path) as stream:
         for block in _blocks(stream, damage):
-            yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
-                block, path, line, reading.time_unit
-            )
+            if not block.isspace():
+                yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
+                    block, path, line, reading.time_unit
+                )
             line += block.count(b"\n")
     if damage:
         yield bad_rows(path, [(line, damage[0])])

@@ -15,6 +15,7 @@ from weft.tree import Node
 
 Tree = TypeVar("Tree", bound=SyntaxNode)
 
+MOST_CHARACTERS = 2_000  # of the pattern of a LIKE or MATCHES
 MOST_DIGITS = 1_000  # of a number; Python itself reads no more than 4,300
 MOST_NESTED = 200  # operators, one the operand of the other: there are two in `A ; B ; C`
 MOST_PARTS = 1_000  # conditions joined by one AND or OR, or listed; events of a rule, fields of a query

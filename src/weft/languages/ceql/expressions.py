@@ -16,6 +16,7 @@ from weft.languages.conditions import BOOLEAN, FAMILY_OF, NUMBER, TEXT, Families
 from weft.languages.durations import TICKS
 from weft.languages.expressions import parts_of
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_CHARACTERS
 from weft.regexes import RegexError, finder, hint
 
 MONOTONE = ("INCREASING", "DECREASING")
@@ -116,6 +117,10 @@ class Expressions:
 
     def _like(self, node: syntax.Like, operand: Typed) -> algebra.Predicate:
         self._expect(operand, TEXT, node.operand, f"{node.operator} needs a text")
+        if len(node.pattern) > MOST_CHARACTERS:
+            message = f"this pattern has {len(node.pattern):,} characters; {MOST_CHARACTERS:,} is the limit"
+            self._findings.error("too-large", message, node.pattern_span, "use several conditions, joined by OR")
+            return algebra.Like(operand.value, "")
         if node.operator == "LIKE":
             return algebra.Like(operand.value, node.pattern)
         try:
