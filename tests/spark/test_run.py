@@ -97,6 +97,19 @@ def test_a_killed_run_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) 
     assert sorted(written(tmp_path), key=repr) == wanted
 
 
+def test_a_run_that_died_when_it_noted_its_first_trigger_begins(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark wants its logs to be empty then, and a half-written entry is in the way."""
+    write(tmp_path / "in", 0, EVENTS[:30])
+    offsets = tmp_path / "checkpoint" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    for left in (".0.90ddfaab-3e78-4312-8dde-b53bcb523013.tmp", "..0.90ddfaab-3e78-4312-8dde-b53bcb523013.tmp.crc"):
+        (offsets / left).touch()
+    run = run_of(tmp_path, until="complete")
+    run.start(spark)
+    run.wait()
+    assert run.counters["events"] == 30
+
+
 def test_a_run_stops_and_goes_on_and_ends(spark: SparkSession, tmp_path: Path) -> None:
     """Files come in while it runs; it is stopped; the rest is read later; in the end the stream is complete."""
     write(tmp_path / "in", 0, [*EVENTS[:40], {"type": "A", "k": "u"}])

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 from weft.errors import InputError, UsageError
 from weft.runtime.spark.runs.agreement import agreed
-from weft.runtime.spark.runs.checkpoint_files import check_files
+from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, reason_in, told
 
 FILES = {
@@ -83,6 +83,20 @@ def test_damage_to_what_the_run_says_of_itself_is_one_sentence(tmp_path: Path, w
     with pytest.raises(UsageError, match=r"cannot be used: weft/run\.json") as refused:
         agreed(str(tmp_path), {})
     assert "\n" not in str(refused.value)
+
+
+def test_an_entry_that_was_never_finished_does_not_keep_a_run_from_beginning(tmp_path: Path) -> None:
+    remove_unfinished(str(tmp_path / "new"))
+    written(tmp_path)
+    left = tmp_path / "spark" / "offsets" / ".0.9f.tmp"
+    left.write_bytes(b"")
+    remove_unfinished(str(tmp_path))
+    assert left.exists()  # Spark knows what to do with it once there are others
+    for name in ("offsets/0", "offsets/1", "commits/0", "commits/1"):
+        (tmp_path / "spark" / name).unlink()
+    remove_unfinished(str(tmp_path))
+    assert not left.exists()
+    assert (tmp_path / "spark" / "metadata").exists()
 
 
 def test_failures_are_told_in_one_sentence() -> None:

@@ -35,6 +35,18 @@ def check_files(checkpoint: str) -> None:
         raise damaged(checkpoint, problem.strerror or str(problem)) from None
 
 
+def remove_unfinished(checkpoint: str) -> None:
+    """Before the first trigger has begun, remove what a process left that died when it was about to note it.
+
+    Spark would refuse to begin: it wants its logs to be empty then.
+    """
+    spark = Path(checkpoint) / "spark"
+    logs = [spark / "offsets", spark / "commits"]
+    if not any(map(_numbers, logs)):
+        for left in (path for log in logs if log.is_dir() for path in log.iterdir()):
+            left.unlink()
+
+
 def _check(spark: Path, own: Path) -> None:
     offsets, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
     if not offsets and not commits:

@@ -37,7 +37,7 @@ from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of, successive_job
 from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
-from weft.runtime.spark.runs.checkpoint_files import check_files
+from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
 from weft.runtime.spark.runs.generations import compared, first_generation, generation_from_plain, succeeded
 from weft.runtime.spark.runs.options import RunOptions
@@ -132,6 +132,7 @@ class ContinuousRun:
         writer = matches.writeStream.foreachBatch(self._sink.write).queryName("weft")
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._sink.begin()
+        remove_unfinished(options.checkpoint)
         return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
     def become(self, program: Program, written: Program) -> str:
