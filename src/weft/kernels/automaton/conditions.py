@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.automaton.tecs import BARE, LABEL_MASK
-from weft.kernels.jit import bare
+from weft.kernels.jit import bare, spliced
 from weft.kernels.machine.machine import (
     ALONE,
     CHOSEN,
@@ -89,7 +89,7 @@ KEEP, NOT_LAST, CUT = range(3)  # a run: goes on, cannot end here, can neither e
 _LOOKED_AT = 4  # ways to go on from an event that are looked at
 
 
-@bare
+@spliced
 def cut(
     cuts: Cuts, nodes: Int64s, mask: int, stored: Int64s, tail: Any, new: Int64s, at: Any, label: Any, head: Any
 ) -> int:
