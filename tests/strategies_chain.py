@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from hypothesis import strategies as st
 
-from weft import AfterMatch, Pattern, e
+from weft import AfterMatch, Pattern, e, step
 from weft.errors import UsageError
+from weft.pattern import Condition
+from weft.pattern.builder import taken_by
 
 EventDict = dict[str, object]
 TYPES = ("A", "B", "C")
@@ -76,12 +79,25 @@ def _tried(pattern: Any, call: str, *arguments: Any) -> Any:
 
 
 @st.composite
+def _comparisons(draw: st.DrawFn, names: list[str]) -> Condition:
+    """Values of whole steps compared with each other, with each event of a step, or with a constant."""
+    one, other = (step(draw(st.sampled_from(names))) for _ in range(2))
+    values = [one.x.sum(), one.x.avg(), one.x.min(), one.x.max(), one.x.first(), one.x.last(), one.count()]
+    against = [1, 2, other.x, other.x.last(), other.x.max(), other.count() + 1]
+    compare = draw(st.sampled_from([operator.lt, operator.ge, operator.eq]))
+    compared: Condition = compare(draw(st.sampled_from(values)), draw(st.sampled_from(against)))
+    return compared
+
+
+@st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """A whole pattern, with or without a time, keys and skipping."""
     pattern = draw(steps(Pattern))
     pattern = pattern.within(draw(st.integers(1, 9))) if draw(st.booleans()) or pattern.links[-1].negated else pattern
     pattern = pattern.by("k") if draw(st.integers(0, 2)) == 0 else pattern
     names = pattern._names()
+    taken = taken_by(pattern.links)
+    pattern = pattern.having(draw(_comparisons(taken))) if draw(st.integers(0, 2)) == 0 else pattern
     skips = [AfterMatch.skip_to_next(), AfterMatch.skip_past_last_event()]
     skips += [make(name) for name in names for make in (AfterMatch.skip_to_first, AfterMatch.skip_to_last)]
     return pattern.after_match(draw(st.sampled_from(skips))) if draw(st.booleans()) else pattern

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from weft.live_matches import Deployment, Matches
     from weft.live_program import LiveProgram, live
-    from weft.pattern import AfterMatch, Pattern, coalesce, e
+    from weft.pattern import AfterMatch, Pattern, coalesce, e, step
     from weft.plan.changes import Change
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
@@ -84,6 +84,7 @@ __all__ = [
     "match",
     "measure",
     "rows",
+    "step",
     "timeline",
     "tune",
     "why",
@@ -117,7 +118,7 @@ _MODULES = {
     ),
     "weft.live_matches": ("Deployment", "Matches"),
     "weft.live_program": ("LiveProgram", "live"),
-    "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e"),
+    "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "step"),
     "weft.plan.changes": ("Change",),
     "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft import Pattern, UsageError, e
+from weft import Pattern, UsageError, e, step
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a function": (lambda: Pattern.begin("a").where(lambda event: True), "not a function"),  # type: ignore[arg-type]
@@ -27,6 +27,21 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Pattern.begin(Pattern.begin("a").optional()).one_or_more(),
         "every step of the group may be left out",
     ),
+    "another step in where": (lambda: Pattern.begin("a").where(e.x > step("a").x), "into having"),
+    "the event at hand in having": (lambda: Pattern.begin("a").having(e.x > 1), "use where"),
+    "each event of one step": (lambda: Pattern.begin("a").having(step("a").x > 1), "say it by where"),
+    "or of comparisons": (
+        lambda: Pattern.begin("a").having((step("a").x.sum() > 1) | (step("a").count() > 1)),
+        "two patterns",
+    ),
+    "having of what is not there": (
+        lambda: Pattern.begin("a").not_next("b").having(step("b").count() > 1).program(),
+        "no events are taken by 'b': having is about a",
+    ),
+    "having in a group": (
+        lambda: Pattern.begin("a").next(Pattern.begin("b").having(step("b").count() > 1)),
+        "about the whole pattern",
+    ),
     "skip to nothing": (
         lambda: Pattern.begin("a").after_match(weft.AfterMatch.skip_to_last("b")).program(),
         "no step 'b'",
@@ -39,6 +54,21 @@ def test_a_mistake_is_named(name: str) -> None:
     make, message = WRONG[name]
     with pytest.raises(UsageError, match=message):
         make()
+
+
+@pytest.mark.parametrize("engine", ["meaning", "local"])
+def test_matches_are_chosen_by_the_events_of_their_steps(engine: str) -> None:
+    """As FlinkCEP's iterative conditions do, where a step may pass over any event or none."""
+    events = [{"type": "A", "ts": ts, "price": price} for ts, price in enumerate([3, 4, 8, 7, 20])]
+    rising = Pattern.begin("low").one_or_more().consecutive().next("high")
+    pattern = rising.having(step("high").price > step("low").price.sum()).having(step("low").count() >= 2)
+    found = [match.bindings for match in weft.detect(events, pattern, engine=engine)]
+    assert found == [
+        {"low": (0, 1), "high": (2,)},
+        {"low": (1, 2, 3), "high": (4,)},
+        {"low": (2, 3), "high": (4,)},
+    ]
+    assert eval(str(pattern), {"Pattern": Pattern, "step": step}) == pattern
 
 
 def test_a_program_prints_shortly() -> None:

@@ -2,5 +2,6 @@
 
 from weft.pattern.builder import AfterMatch, Pattern
 from weft.pattern.expressions import Condition, Value, coalesce, e
+from weft.pattern.gathered import step
 
-__all__ = ["AfterMatch", "Condition", "Pattern", "Value", "coalesce", "e"]
+__all__ = ["AfterMatch", "Condition", "Pattern", "Value", "coalesce", "e", "step"]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from weft.algebra import patterns as algebra
 from weft.algebra.chains import Chain, Contiguity, Fits, Link, Skip, SkipTo
 from weft.algebra.predicates import Always, And, Or, Predicate
 from weft.algebra.query import Program, Query, Window
 from weft.errors import UsageError
 from weft.languages.durations import TICKS, UNITS
 from weft.pattern.expressions import Condition, condition_of, joined
+from weft.pattern.gathered import comparisons_of, variables_of
 from weft.pattern.text import chain_text
 
 Duration = int | str | timedelta
@@ -56,6 +58,7 @@ class Pattern:
     duration: Duration | None = None
     skip: Skip | None = None
     keys: tuple[str, ...] = ()
+    conditions: tuple[Predicate, ...] = ()
 
     # -- steps ---------------------------------------------------------------------------------
 
@@ -95,6 +98,8 @@ class Pattern:
                 raise UsageError("only a single step can be negated: give it a name, and say what fits by where")
             if _ends_open(step.links):
                 raise UsageError(f"{step.links[-1].name!r} must not come, but until when? end the group with an event")
+            if step.conditions:
+                raise UsageError("having is about the whole pattern: call it there, not on the group")
             link = Link("", contiguity=contiguity, group=step._closed().links)
             shorter = [d for d in (self.duration, step.duration) if d is not None]
             pattern = replace(self, links=(*self.links, link), duration=min(shorter, key=_nanoseconds, default=None))
@@ -203,6 +208,10 @@ class Pattern:
             raise UsageError(f"within takes a time that is longer than nothing, not {given!r}")
         return replace(self, duration=given)
 
+    def having(self, condition: Condition) -> Pattern:
+        """Of the matches only those whose events satisfy this: `step("a").price.sum() < step("b").price`."""
+        return replace(self, conditions=(*self.conditions, *comparisons_of(condition)))
+
     def by(self, *attributes: str) -> Pattern:
         """Events that agree in these attributes are a stream of their own; those that lack one take no part."""
         return replace(self, keys=attributes)
@@ -223,9 +232,14 @@ class Pattern:
             raise UsageError(
                 f"there is no step {self.skip.variable!r} to skip to: use one of {', '.join(self._names())}"
             )
+        whole: algebra.Pattern = Chain(links)
+        for condition in self.conditions:
+            for unknown in sorted(variables_of(condition) - set(taken_by(links)), key=str):
+                raise UsageError(f"no events are taken by {unknown!r}: having is about {', '.join(taken_by(links))}")
+            whole = algebra.Correlate(whole, condition)
         query = Query(
             name,
-            Chain(links),
+            whole,
             partition=tuple((key,) for key in self.keys),
             window=None if self.duration is None else Window("time", _ticks(self.duration, time_unit) - 1),
             skip=self.skip,
@@ -234,7 +248,7 @@ class Pattern:
         return Program(BUILT, (query,), text=str(self), time_unit=time_unit)
 
     def __str__(self) -> str:
-        return chain_text(self.links, self.duration, self.skip, self.keys)
+        return chain_text(self.links, self.duration, self.skip, self.keys, self.conditions)
 
     __repr__ = __str__
 
@@ -262,7 +276,16 @@ class Pattern:
         return replace(self, links=(*self.links[:-1], replace(self.links[-1], **changes)))  # type: ignore[arg-type]
 
     def _names(self) -> list[str]:
-        return [node.name for link in self.links for node in link.walk(Link) if isinstance(node, Link) and node.name]
+        return [node.name for node in _all_links(self.links) if node.name]
+
+
+def _all_links(links: tuple[Link, ...]) -> list[Link]:
+    return [node for link in links for node in link.walk(Link) if isinstance(node, Link)]
+
+
+def taken_by(links: tuple[Link, ...]) -> list[str]:
+    """The names of the steps that take events."""
+    return [link.name for link in _all_links(links) if link.name and not link.negated]
 
 
 def _ends_open(links: tuple[Link, ...]) -> bool:

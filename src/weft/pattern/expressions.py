@@ -26,10 +26,10 @@ class Condition:
         self.predicate = predicate
 
     def __and__(self, other: Condition | str) -> Condition:
-        return Condition(joined(algebra.And, self.predicate, condition_of(other).predicate))
+        return Condition(joined(algebra.And, self.predicate, _predicate(other)))
 
     def __or__(self, other: Condition | str) -> Condition:
-        return Condition(joined(algebra.Or, self.predicate, condition_of(other).predicate))
+        return Condition(joined(algebra.Or, self.predicate, _predicate(other)))
 
     def __invert__(self) -> Condition:
         return Condition(algebra.Not(self.predicate))
@@ -176,12 +176,18 @@ def coalesce(*values: Value | Constant) -> Value:
 def condition_of(given: object) -> Condition:
     """A condition, or one given as text: `name = 'c' AND amount > 2`."""
     if isinstance(given, Condition):
+        if any(isinstance(node, algebra.Attribute) and node.variable is not None for node in given.predicate.walk()):
+            raise UsageError("this is about the event at hand, e: write conditions on the events of steps into having")
         return given
     if isinstance(given, str):
         return Condition(compile_filter(given))
     if callable(given):
         raise UsageError("a condition is an expression, not a function: write e.amount < 2, or the text 'amount < 2'")
     raise UsageError(f"a condition is an expression like e.amount < 2, or its text, not a {type(given).__name__}")
+
+
+def _predicate(given: Condition | str) -> algebra.Predicate:
+    return given.predicate if isinstance(given, Condition) else condition_of(given).predicate
 
 
 def joined(

@@ -20,10 +20,15 @@ _SYMBOLS = {"=": "==", "<>": "!="}
 
 
 def chain_text(
-    links: Sequence[Link], duration: int | str | timedelta | None, skip: Skip | None, keys: Sequence[str]
+    links: Sequence[Link],
+    duration: int | str | timedelta | None = None,
+    skip: Skip | None = None,
+    keys: Sequence[str] = (),
+    conditions: Sequence[algebra.Predicate] = (),
 ) -> str:
     """The calls that build the pattern, one step on each line."""
     lines = [_link_text(link, first=number == 0) for number, link in enumerate(links)]
+    lines += [f".having({condition_text(condition)})" for condition in conditions]
     if keys:
         lines.append(f".by({', '.join(map(repr, keys))})")
     if duration is not None:
@@ -37,7 +42,7 @@ def chain_text(
 
 def _link_text(link: Link, *, first: bool) -> str:
     call = ("not_" if link.negated else "") + _CALLS[link.contiguity]
-    step = chain_text(link.group, None, None, ()) if link.group else repr(link.name)
+    step = chain_text(link.group) if link.group else repr(link.name)
     return ("Pattern.begin" if first else f".{call}") + f"({step})" + "".join(_modifiers(link))
 
 
@@ -92,9 +97,14 @@ def _value(node: algebra.Expression) -> str:
     match node:
         case algebra.Literal(value):
             return repr(value)
-        case algebra.Attribute(name):
-            plain = name.isidentifier() and not iskeyword(name) and not name.startswith("__")
-            return f"e.{name}" if plain else f"e[{name!r}]"
+        case algebra.Attribute(name, variable):
+            owner = "e" if variable is None else f"step({variable!r})"
+            plain = name.isidentifier() and not iskeyword(name) and not name.startswith("_") and name != "count"
+            return f"{owner}.{name}" if plain else f"{owner}[{name!r}]"
+        case algebra.Aggregate("COUNT", algebra.Attribute("*", variable)):
+            return f"step({variable!r}).count()"
+        case algebra.Aggregate(function, attribute):
+            return f"{_value(attribute)}.{function.lower()}()"
         case algebra.Negative(operand):
             return f"(-{_value(operand)})"
         case algebra.Arithmetic(operator, left, right):
