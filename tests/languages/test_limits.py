@@ -107,7 +107,9 @@ def test_the_caret_is_under_the_first_operand_too_many() -> None:
         ("eql", "SELECT * FROM A a WHERE a.x < #"),
         ("eql", "SELECT * FROM A @ # sec"),
         ("step", STEP + "A/a +[len > #]"),
+        ("step", STEP + "A/a +?[len < #]"),
         ("tesla", "define X() from A(x > #)"),
+        ("tesla", "define X() from A() and #-last B() within 5 from A"),
         ("tesla", "define X() from A() and each B() within # from A"),
     ],
 )
@@ -140,9 +142,25 @@ def test_a_set_may_have_any_number_of_constants() -> None:
     assert weft.count(EVENTS, program) == {"q": 1}
 
 
-def test_a_count_in_the_text_costs_nothing_until_events_come() -> None:
-    program = weft.compile(STEP + "A/a +[len > 2000000000]")
-    assert weft.count(EVENTS[:1] * 50, program) == {"Q": 0}
+@pytest.mark.parametrize(("symbol", "found"), [(">", 0), (">=", 0), ("=", 0), ("<", 1), ("<=", 1), ("!=", 1)])
+def test_a_count_in_the_text_costs_nothing_until_events_come(symbol: str, found: int) -> None:
+    program = weft.compile(f"{STEP}A/a +[len {symbol} 2000000000]")
+    assert weft.count([{"type": "A", "ts": n} for n in range(50)], program) == {"Q": found}
+
+
+@pytest.mark.parametrize("symbol", [">", ">=", "=", "<", "<=", "!="])
+def test_lengths_that_no_run_has_are_refused(symbol: str) -> None:
+    assert "not told apart" in refused("step", f"{STEP}A/a +[len {symbol} {'9' * 400}]")
+    assert "not told apart" in refused("step", f"{STEP}A/a +?[len {symbol} 100000000]")
+    assert weft.count(EVENTS[:1] * 3, weft.compile(f"{STEP}A/a +?[len {symbol} 9999]")).keys() == {"Q"}
+
+
+def test_counts_that_no_run_has_are_refused() -> None:
+    for count in ("{#}", "{#,}", "{1,#}"):
+        with pytest.raises(weft.ProgramError, match="is the limit"):
+            weft.compile(f"SELECT * FROM A a{count.replace('#', '9' * 400)}", "eql")
+        program = weft.compile(f"SELECT * FROM A a{count.replace('#', str(10**9))}", "eql")
+        assert weft.count([{"type": "A", "ts": n} for n in range(3)], program)["q"] == (6 if count == "{1,#}" else 0)
 
 
 def test_filters_of_subscribers_have_the_same_limits() -> None:

@@ -184,3 +184,27 @@ def test_a_csv_file_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, m
     path.write_bytes(gzip.compress(b"type,ts,n\n" + b"A,1,x\n" * 10**6))
     with pytest.raises(weft.InputError, match="cut it into parts"):
         weft.count(str(path), QUERY)
+
+
+def test_a_rejected_row_of_parquet_shows_what_can_be_read_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that no query asks for may be damaged; the row group is read once for all of its rejects."""
+    path = tmp_path / "a.parquet"
+    size = 300
+    times = pa.array([None] * (size - 1) + [1], pa.int64())
+    noise = pa.array([f"{number * 7919 % 1000}" for number in range(size)])
+    table = pa.table({"type": ["A"] * size, "ts": times, "n": ["x"] * size, "m": noise})
+    pq.write_table(table, path, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    begin = pq.read_metadata(path).row_group(0).column(3).data_page_offset
+    data[begin : begin + 30] = b"\xff" * 30
+    path.write_bytes(bytes(data))
+    read: list[object] = []
+    whole = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *a, **b: (read.append(a), whole(*a, **b))[1])
+    rejects: list[weft.Rejected] = []
+    assert weft.count(str(path), QUERY, rejects=rejects) == {"q": 1}
+    assert {frozenset(one.event or ()) for one in rejects} == {frozenset({"type", "ts", "n"})}
+    assert len(rejects) == size - 1
+    assert len(read) < 20

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -174,8 +175,20 @@ def _row_group(
     def load(name: str) -> Column:
         return column_at(name, names, original, time_unit)
 
+    @cache
+    def readable() -> dict[str, pa.Array]:
+        columns = {}
+        for name in names:
+            with suppress(InputError):  # what else is wrong with the file is told when that column is needed
+                columns[name] = original(name)
+        return columns
+
     def row(place: int) -> dict[str, object]:
-        return dict(file.read_row_group(group).slice(place, 1).to_pylist()[0])
+        found: dict[str, object] = {}
+        for name, column in readable().items():
+            with suppress(pa.ArrowException, ValueError, OverflowError):
+                found[name] = column[place].as_py()
+        return found
 
     return Chunk(length, names, load, row, place=lambda place: (path, first + place + 1), original=original)
 

@@ -8,6 +8,7 @@ from lark import Token
 
 from weft.languages.expressions import SyntaxNode
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_LENGTH
 from weft.languages.stops import Explained, Stop
 from weft.languages.tokens import from_to, number_of
 
@@ -41,6 +42,8 @@ def bounds_of(node: Count, findings: Findings) -> tuple[int, int | None]:
         message, hint = "a count is a whole number", "write {3}, {2,4} or {2,}"
     elif least < 1:
         message, hint = "a run has at least one member", "write {1,2} for one or two"
+    elif max(least, most or 0) > MOST_LENGTH:
+        message, hint = f"no run has so many members: {MOST_LENGTH:,} is the limit", "write {2,} for two or more"
     elif most is not None and most < least:
         message, hint = f"{node.text} is no count: the second number is the larger one", "as in {2,4}"
     else:

@@ -22,6 +22,8 @@ MOST_PARTS = 1_000  # conditions joined by one AND or OR, or listed; events of a
 MOST_EVENTS = 200  # of a CEQL pattern whose counts are written out
 MOST_FILTERS = 200  # conditions of a CEQL filter beside each other, outside brackets
 MOST_ALTERNATIVES = 200  # patterns that a CEQL filter stands for: OR adds up, AND multiplies
+MOST_LENGTH = 1 << 62  # of a run: no stream has more events
+MOST_LENGTH_OF_ANY = 10_000  # of a run of Step's any iteration, which keeps a bit for each length that is told apart
 # Participants of an EPN pattern: in `all` there is a search of its own for each new event.
 MOST_PARTICIPANTS = {"all": 64, "sequence": 500}
 MOST_PARTITIONS = 100_000  # of a sliding EPN context that one event is in

@@ -13,6 +13,7 @@ from weft.errors import did_you_mean
 from weft.languages.epn import syntax
 from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_DIGITS
 
 POLICIES: dict[str, type[Enum]] = {
     "evaluation": Evaluation,
@@ -101,7 +102,7 @@ def _put_split(node: syntax.Setting, group: syntax.Group, settings: Settings, fi
 def lowered_split(value: Name, situation: Situation, findings: Findings) -> Situation:
     """The situation with the split that was chosen; one that it does not have is reported."""
     graph = dependencies(situation)
-    parts = [int(part) for part in value.text.split(":") if part.isdigit()]
+    parts = [int(part) for part in value.text.split(":") if part.isdigit() and len(part) < MOST_DIGITS]
     most = len(graph.blocks)
     if situation.kind != "sequence" or most < 2:
         why = "only sequences are split" if situation.kind != "sequence" else "its conditions tie all participants"

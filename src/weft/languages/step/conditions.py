@@ -10,8 +10,9 @@ from weft.algebra import terms
 from weft.algebra.composites import Lengths
 from weft.languages import expressions
 from weft.languages.conditions import BOOLEAN, NUMBER, UNKNOWN, Conditions, Typed
-from weft.languages.counts import Count, bounds_of
+from weft.languages.counts import bounds_of
 from weft.languages.findings import Findings
+from weft.languages.limits import MOST_LENGTH, MOST_LENGTH_OF_ANY
 from weft.languages.step import syntax
 from weft.languages.step.scope import Reason, Variables
 
@@ -45,11 +46,12 @@ class StepConditions(Conditions):
         parts = [part for node in nodes for part in _conjuncts(node)]
         return tuple(self.condition(part) for part in parts if not self._is_bound(part))
 
-    def lengths(self, node: expressions.Expression | None, count: Count | None) -> Lengths:
-        """What the count and the top-level conjuncts say on the length of a run."""
+    def lengths(self, node: syntax.Repeat) -> Lengths:
+        """What the count and the top-level conjuncts of an iteration say on the length of a run."""
+        count, most_told = node.count, MOST_LENGTH_OF_ANY if node.each else MOST_LENGTH
         low, high = (1, None) if count is None else bounds_of(count, self.findings)
         excluded: set[int] = set()
-        for part in _conjuncts(node):
+        for part in _conjuncts(node.condition):
             bound = _length_bound(part) if self._is_bound(part) else None
             if bound is None:
                 continue
@@ -59,6 +61,10 @@ class StepConditions(Conditions):
             high = most if high is None else high if most is None else min(high, most)
             if operator == "<>":
                 excluded.add(length)
+        if max(low, high or 0, *excluded) > most_told:
+            message = f"greater lengths than {most_told:,}, which is the limit, are not told apart here"
+            self.findings.error("too-large", message, node.span, "compare len with a smaller number, or use + for +?")
+            return Lengths()
         within = frozenset(length for length in excluded if length >= low and (high is None or length <= high))
         return Lengths(low, high, within)
 

@@ -125,7 +125,7 @@ class _QueryLowering:
         if inner is _NOTHING:
             return _NOTHING
         conditions = self._conditions(inner, "iteration")
-        where, lengths = conditions.all_of(node.condition), conditions.lengths(node.condition, node.count)
+        where, lengths = conditions.all_of(node.condition), conditions.lengths(node)
         pick: composites.RepeatPick = "each" if node.each else "longest"
         return inner.with_pattern(composites.Repeat(inner.pattern, pick, where, lengths=lengths))
 

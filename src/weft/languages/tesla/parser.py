@@ -11,6 +11,7 @@ from weft.errors import ProgramError
 from weft.languages.expressions import Name
 from weft.languages.forms import Forms, Misplaced, Placed
 from weft.languages.grammars import load_parser
+from weft.languages.limits import require_digits
 from weft.languages.stops import explain
 from weft.languages.tesla import syntax
 from weft.languages.tesla.mistakes import TESLA
@@ -141,6 +142,7 @@ class _Nodes(ExpressionRules):
     def selected(self, children: list[Child]) -> syntax.Selected:
         word, predicate, extent = children
         count, _, selection = word.value.lower().rpartition("-")
+        require_digits(count, place(word))
         return syntax.Selected(
             predicate,
             selection.strip(),

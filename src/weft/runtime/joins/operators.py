@@ -316,8 +316,8 @@ class LongestOperator(Operator):
         assert isinstance(pattern, Repeat)
         self.where = build.compiler.conditions(pattern.where, self.view)
         self.lengths = lengths = pattern.lengths
-        allowed = [length for length in range(lengths.low, (lengths.high or 0) + 1) if lengths.allow(length)]
-        self.most = ENDLESS if lengths.high is None else max(allowed, default=1)
+        allowed = (length for length in range(lengths.high or 0, lengths.low - 1, -1) if lengths.allow(length))
+        self.most = ENDLESS if lengths.high is None else next(allowed, 1)
 
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from pyspark import accumulators
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -109,7 +110,12 @@ def start_workers(session: SparkSession) -> None:
 
 
 def _silence(session: SparkSession) -> None:
-    """What Spark's Python processes print goes to Java's standard error, and is of no use; errors are logged."""
+    """What Spark's Python processes print goes to Java's standard error, and is of no use; errors are logged.
+
+    So is the stack trace that a thread of Spark's prints here when its Java process dies: who works with it says so.
+    """
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = lambda *_: None
     java = session._jvm.java
     java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
 
