@@ -18,11 +18,12 @@ KINDS = ("numbers", "texts", "booleans", "exact")
 
 def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Callable[[Int64s], Int64s]) -> EventBatch:
     ends = times(batch.ends)
+    positions = ends if batch.positions is batch.ends else times(batch.positions)
     return EventBatch(
         types=arrow(batch.types),
         starts=ends if batch.starts is batch.ends else times(batch.starts),
         ends=ends,
-        positions=times(batch.positions),
+        positions=positions,
         columns={name: column.map(arrow) for name, column in batch.columns.items()},
         streams=None if batch.streams is None else arrow(batch.streams),
         rows=None if batch.rows is None else arrow(batch.rows),

@@ -12,21 +12,23 @@ from weft.algebra.predicates import Attribute, Expression
 from weft.algebra.terms import Elapsed, Previous
 from weft.plan.graph import GraphOutput
 from weft.runtime import blocks
-from weft.runtime.blocks import concat
+from weft.runtime.blocks import concat, take
 from weft.runtime.classify import vectors
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import shown
 from weft.tree import Node
 
 _LEAST_ROWS = 1 << 14  # smaller chunks are put together
+_FEW, _MANY = 4, 64  # one event of so many, batches: fewer events and more batches are not left to wait
 
 
 class Remembered:
-    """The shown attributes of past events, oldest first."""
+    """The shown attributes of past events, oldest first. They are picked out when they are asked for."""
 
     def __init__(self, queries: Sequence[CompositeQuery]) -> None:
         self.read(queries)
-        self.chunks: list[EventBatch] = []
+        self._chunks: list[EventBatch] = []
+        self._fresh: list[tuple[EventBatch, Int64s]] = []  # batches, and which of their events
         self.count = 0  # events ever remembered
 
     def read(self, queries: Sequence[CompositeQuery]) -> None:
@@ -38,30 +40,41 @@ class Remembered:
     @property
     def first(self) -> int:
         """The number of the first event that is still here, counting all that ever were."""
-        return self.count - sum(map(len, self.chunks))
+        return self.count - sum(map(len, self._chunks)) - sum(len(chosen) for _, chosen in self._fresh)
 
     def add(self, batch: EventBatch, chosen: Int64s) -> None:
         """Remember some events of a batch."""
         if not self.attributes or not len(chosen):
             return
         columns = {name: batch.columns[name] for name in self.attributes if name in batch.columns}
-        positions = batch.positions
-        if len(chosen) < len(batch):
-            rows, positions = pa.array(chosen), positions[chosen]
-            columns = {name: column.map(lambda array: array.take(rows)) for name, column in columns.items()}
-        self.chunks.append(EventBatch(pa.nulls(len(chosen)), positions, positions, positions, columns))
+        whole = EventBatch(pa.nulls(len(batch)), batch.positions, batch.positions, batch.positions, columns)
+        self._fresh.append((whole, chosen))
         self.count += len(chosen)
-        while len(self.chunks) > 1 and len(self.chunks[-2]) < max(_LEAST_ROWS, len(self.chunks[-1])):
-            self.chunks[-2:] = [concat(self.chunks[-2:])]
+        if len(chosen) * _FEW < len(batch) or len(self._fresh) > _MANY:  # what is not needed takes memory too
+            self._pick()
 
-    def forget(self, before: int) -> None:
-        """Drop chunks all of whose events are before a position."""
-        self.chunks = [chunk for chunk in self.chunks if chunk.positions[-1] >= before]
+    def _pick(self) -> list[EventBatch]:
+        """The events without the others of their batches."""
+        for whole, chosen in self._fresh:
+            self._chunks.append(whole if len(chosen) == len(whole) else take(whole, chosen))
+            while len(self._chunks) > 1 and len(self._chunks[-2]) < max(_LEAST_ROWS, len(self._chunks[-1])):
+                self._chunks[-2:] = [concat(self._chunks[-2:])]
+        self._fresh = []
+        return self._chunks
+
+    def forget(self, before: int | None = None) -> None:
+        """Drop chunks all of whose events are before a position; None: all."""
+        self._chunks = [chunk for chunk in self._chunks if before is not None and chunk.positions[-1] >= before]
+        self._fresh = [
+            (whole, chosen)
+            for whole, chosen in self._fresh
+            if before is not None and whole.positions[chosen[-1]] >= before
+        ]
 
     def rows(self, low: int, high: int) -> EventBatch:
         """The events with these numbers."""
         at, parts = self.first, []
-        for chunk in self.chunks:
+        for chunk in self._pick():
             if at < high and low < at + len(chunk):
                 parts.append(blocks.slice(chunk, max(low - at, 0), high - max(low, at)))
             at += len(chunk)
@@ -70,7 +83,7 @@ class Remembered:
     def load(self, parts: Iterable[EventBatch], count: int) -> None:
         """Take the events of a snapshot, the last of so many."""
         whole = concat(parts)
-        self.chunks, self.count = [whole] if len(whole) else [], count
+        self._chunks, self._fresh, self.count = [whole] if len(whole) else [], [], count
 
     def columns(self, name: str, positions: Int64s) -> Column:
         """An attribute of the events at these positions; missing where the position is negative."""
@@ -78,7 +91,7 @@ class Remembered:
         if not len(known):
             return Column()
         low, high = known.min(), known.max()
-        chunks = [c for c in self.chunks if c.positions[-1] >= low and c.positions[0] <= high]
+        chunks = [c for c in self._pick() if c.positions[-1] >= low and c.positions[0] <= high]
         places = np.concatenate([chunk.positions for chunk in chunks])
         rows = pa.array(np.searchsorted(places, positions), mask=positions < 0)
         whole = chunks[0] if len(chunks) == 1 else concat(chunks)

@@ -80,10 +80,7 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
         ids[:] = places[ids]
     for chain in run.chains:
         chain.renumber(event_places)
-    if arena.event_count:
-        run.remembered.forget(int(arena.events[occurrences.POSITION]))
-    else:
-        run.remembered.chunks.clear()
+    run.remembered.forget(int(arena.events[occurrences.POSITION]) if arena.event_count else None)
     return places
 
 
