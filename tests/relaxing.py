@@ -27,12 +27,13 @@ from weft.algebra.predicates import (
     Comparison,
     IsNull,
     Literal,
+    Not,
     Or,
     Predicate,
     variables_of,
 )
 from weft.algebra.query import AnyQuery, Consume, Query, Strategy
-from weft.algebra.rules import Events, LookBack, Rule, Terminator, Within
+from weft.algebra.rules import Absence, Events, LookBack, Rule, Terminator, Within
 from weft.algebra.rules import mentioned as mentioned_in_rule
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import conjuncts, mentioned
@@ -62,6 +63,7 @@ def found_without(
     loose = relaxed(query, failures)
     if isinstance(query, Rule):
         assert isinstance(loose, Rule)
+        seen = [_with_marks(event, failures) for event in seen]
         taken = {(f.step, f.positions) for f in failures if (f.kind, f.wanted) == ("choice", "not consumed before")}
         return any(set(positions) == chosen for positions in _fired(query, loose, seen, taken))
     find = {Query: query_matches, CompositeQuery: composite_matches, SituationQuery: situation_matches}[type(query)]
@@ -145,20 +147,30 @@ def relaxed(query: AnyQuery, failures: Iterable[Failure]) -> AnyQuery:
 
 
 Dropped = dict[tuple[str, str], Failure]
-Marks = Callable[[Predicate], Sequence[Predicate]]
+Marks = Callable[[Predicate, Failure], Sequence[Predicate]]
+
+
+def _mark_of(failure: Failure) -> str:
+    """The mark of all events that a failure is not about."""
+    return f"{MARK} than {failure.positions}"
+
+
+def _with_marks(event: Happening, failures: Iterable[Failure]) -> Happening:
+    marks = {_mark_of(one): True for one in failures if not set(event.positions) <= set(one.positions)}
+    return replace(event, attributes={**event.attributes, **marks})
 
 
 def _parts(conditions: Iterable[Predicate], dropped: Dropped, marks: Marks) -> tuple[Predicate, ...]:
     """The conditions, those that are dropped true of chosen events."""
-    return tuple(
-        Or((part, And(tuple(marks(part)))))
-        if {("condition", expression_text(part)), ("bound", expression_text(part))} & set(dropped)
-        else part
-        for part in conjuncts(conditions)
-    )
+    parts = []
+    for part in conjuncts(conditions):
+        text = expression_text(part)
+        failure = dropped.get(("condition", text)) or dropped.get(("bound", text))
+        parts.append(part if failure is None else Or((part, And(tuple(marks(part, failure))))))
+    return tuple(parts)
 
 
-def _by_variable(part: Predicate) -> list[Predicate]:
+def _by_variable(part: Predicate, failure: Failure) -> list[Predicate]:
     return [IsNull(Attribute(MARK, name)) for name in sorted(mentioned(part))]
 
 
@@ -180,7 +192,7 @@ def _composite(pattern: Composite, dropped: Dropped) -> Composite:
 def _query(query: Query, dropped: Dropped) -> Query:
     def change(node: Node) -> Node:
         if isinstance(node, Where):
-            parts = _parts([node.predicate], dropped, lambda _: [IsNull(Attribute(MARK))])
+            parts = _parts([node.predicate], dropped, lambda *_: [IsNull(Attribute(MARK))])
             return replace(node, predicate=parts[0] if len(parts) == 1 else And(parts))
         if isinstance(node, Correlate):
             return replace(node, condition=_parts([node.condition], dropped, _by_count)[0])
@@ -197,7 +209,7 @@ def _query(query: Query, dropped: Dropped) -> Query:
     )
 
 
-def _by_count(part: Predicate) -> list[Predicate]:
+def _by_count(part: Predicate, failure: Failure) -> list[Predicate]:
     return [
         Comparison("=", Aggregate("COUNT", Attribute(MARK, name)), Literal(0)) for name in sorted(variables_of(part))
     ]
@@ -205,19 +217,17 @@ def _by_count(part: Predicate) -> list[Predicate]:
 
 def _rule(rule: Rule, dropped: Dropped) -> Rule:
     def events(step: Events) -> Events:
-        here = [IsNull(Attribute(MARK))]
-        return replace(
-            step,
-            static=_parts(step.static, dropped, lambda _: here),
-            related=_parts(step.related, dropped, lambda part: [*here, *_by_rule_variable(part)]),
-        )
+        def here(part: Predicate, failure: Failure) -> list[Predicate]:
+            return [IsNull(Attribute(_mark_of(failure))), *_by_rule_variable(part, failure)]
+
+        return replace(step, static=_parts(step.static, dropped, here), related=_parts(step.related, dropped, here))
 
     def changed(step: Terminator | LookBack) -> Terminator | LookBack:
-        absences = tuple(a for a in step.absences if ("unwanted", absence_text(a, to_text)) not in dropped)
+        absences = tuple(_kept_from(step.variable, absence, dropped) for absence in step.absences)
         step = replace(step, events=events(step.events), absences=absences)
-        own = {kind for (kind, _), failure in dropped.items() if failure.step == step.variable}
+        own = {kind: failure for (kind, _), failure in dropped.items() if failure.step == step.variable}
         if isinstance(step, LookBack) and "bound" in own:
-            step = replace(step, events=_bounded(step), within=Within(step.within.anchor, HUGE))
+            step = replace(step, events=_bounded(step, own["bound"]), within=Within(step.within.anchor, HUGE))
         return replace(step, pick="each", count=None) if isinstance(step, LookBack) and "choice" in own else step
 
     terminator, *lookbacks = (changed(step) for step in rule.steps)
@@ -229,15 +239,24 @@ def _rule(rule: Rule, dropped: Dropped) -> Rule:
     )
 
 
-def _bounded(step: LookBack) -> Events:
+def _kept_from(variable: str, absence: Absence, dropped: Dropped) -> Absence:
+    """An absence that is not asked of the event that a failure is about."""
+    failure = dropped.get(("unwanted", absence_text(absence, to_text)))
+    if failure is None:
+        return absence
+    others = Not(IsNull(Attribute(_mark_of(failure), variable)))
+    return replace(absence, events=replace(absence.events, related=(*absence.events.related, others)))
+
+
+def _bounded(step: LookBack, failure: Failure) -> Events:
     """The events of a look-back, with its bound as a condition that need not hold of chosen ones."""
     start = Arithmetic("-", Attribute(END, step.within.anchor), Literal(step.within.ticks))
-    bound = Or((IsNull(Attribute(MARK)), Comparison(">=", Attribute(END), start)))
+    bound = Or((IsNull(Attribute(_mark_of(failure))), Comparison(">=", Attribute(END), start)))
     return replace(step.events, related=(*step.events.related, bound))
 
 
-def _by_rule_variable(part: Predicate) -> list[Predicate]:
-    return [IsNull(Attribute(MARK, name)) for name in sorted(mentioned_in_rule(part))]
+def _by_rule_variable(part: Predicate, failure: Failure) -> list[Predicate]:
+    return [IsNull(Attribute(_mark_of(failure), name)) for name in sorted(mentioned_in_rule(part))]
 
 
 def _situation(query: SituationQuery, dropped: Dropped) -> SituationQuery:
@@ -261,7 +280,7 @@ def _situation(query: SituationQuery, dropped: Dropped) -> SituationQuery:
         situation=replace(
             situation,
             participants=tuple(slots),
-            assertion=_parts(situation.assertion, dropped, lambda _: whole),
+            assertion=_parts(situation.assertion, dropped, lambda *_: whole),
             evaluation=Evaluation.IMMEDIATE if ("evaluation", "") in policies else situation.evaluation,
             cardinality=Cardinality.UNRESTRICTED if ("cardinality", "") in policies else situation.cardinality,
             context=context,
