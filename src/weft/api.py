@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
 from weft.detection import Detection
+from weft.drawing.program import plan_picture
 from weft.errors import (
     DataWarning,
     Diagnostic,
@@ -203,7 +204,8 @@ def detect(
         report_doubts(run, stacklevel=6)
 
     # What is wrong shows now, not when the matches are asked for.
-    return Detection(start(), partial(start, showing=True), report, again, (time, type))
+    drawn = partial(plan_picture, whole, how["choices"])
+    return Detection(start(), partial(start, showing=True), report, again, (time, type), drawn)
 
 
 def count(

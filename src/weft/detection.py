@@ -38,12 +38,14 @@ class Detection:
         report: Callable[[Run], None],
         events: Callable[[], Events | None] | None = None,
         names: tuple[str, str] = ("ts", "type"),
+        plan: Callable[[], str] | None = None,
     ) -> None:
         self._run = run
         self._showing = showing  # starts a run whose results show events
         self._report = report  # tells what could not be read, after a run
         self._events = events  # opens the events once more, if they are here; None: they can be read once
         self._names = names  # of the columns for time and type
+        self._plan = plan  # draws how they are found
         self._matches: Iterator[Match] | None = None
         self._scene: Scene | None = None  # the first matches, kept when they have been seen
         self._notes: list[str] = []  # what is to be said about the events, of the run that was made to show it
@@ -97,11 +99,17 @@ class Detection:
         return timeline_svg(self._shown())
 
     def _repr_html_(self) -> str:
-        """For a notebook: a table of the first matches, and their timeline."""
+        """For a notebook: a table of the first matches, their timeline, and, folded, the plan that finds them."""
         try:
-            return matches_html(self._shown(), self._notes)
+            found = matches_html(self._shown(), self._notes)
         except WeftError as problem:
-            return element("p", escaped(problem))
+            found = element("p", escaped(problem))
+        plan = [] if self._plan is None else [element("details", element("summary", "plan"), self.plan())]
+        return element("div", found, *plan)
+
+    def plan(self) -> str:
+        """A picture (SVG) of the plan by which they are found."""
+        return "" if self._plan is None else self._plan()
 
     def _shown(self) -> Scene:
         if self._scene is None:

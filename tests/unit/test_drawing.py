@@ -225,13 +225,35 @@ def test_many_matches_and_events_are_bounded_and_counted() -> None:
     many = [{"type": "A", "ts": n, "x": 1} for n in range(30)] + [{"type": "B", "ts": 30, "x": 1}]
     html = weft.detect(many, PAIRS)._repr_html_()
     assert "30 matches; 10 more are not shown" in html
-    (picture,) = pictures(html)
+    picture, _ = pictures(html)
     assert "10 more matches" in " ".join(texts(picture))
     assert texts(picture).count("q") == MOST_MATCHES
     long = [{"type": "A", "ts": n, "x": 1} for n in range(500)] + [{"type": "B", "ts": 500, "x": 1}]
     picture = ElementTree.fromstring(weft.detect(long, "SELECT MAX * WHERE A+ AS a ; B AS b").timeline())
     assert "301 more events of these matches" in " ".join(texts(picture))
     assert len([g for g in picture.iter(f"{SVG}g") if g.get("class", "").startswith("weft-at-")]) == MOST_EVENTS
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ceql", "SELECT * WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 900 EVENTS"),
+        ("eql", "SELECT a.x FROM A a ; B b WHERE a.x = b.x AND (a, b) OCCURS WITHIN 10 sec"),
+        ("step", 'topology "t" external A(x: int) < "a" [1.0] external B(x: int) < "b" [1.0] Q(A.x): A ;[dur < 900] B'),
+        ("tesla", "define X(x: int) from B() and each A() within 5 min from B where x = A.x"),
+        ("epn", "pattern P\n  sequence(A a, B b)\n  policies repeated every\n  context fixed 1 min\n"),
+    ],
+)
+def test_results_of_every_language_have_a_timeline_and_a_plan(language: str, text: str) -> None:
+    many = [{"type": "A", "ts": n, "x": 1} for n in range(300)] + [{"type": "B", "ts": 300, "x": 1}]
+    found = weft.detect(many, weft.compile(text, language))
+    timeline, plan = pictures(found._repr_html_())
+    assert f"{300 - MOST_MATCHES} more matches" in " ".join(texts(timeline))
+    arcs = [g for g in timeline.iter(f"{SVG}g") if g.get("class", "").startswith("weft-match-")]
+    assert len(arcs) == MOST_MATCHES
+    assert {"A", "B"} <= set(re.findall(r"\w+", " ".join(texts(plan))))
+    assert ElementTree.tostring(ElementTree.fromstring(found.plan())) == ElementTree.tostring(plan)
+    assert len(list(found)) == 300  # to look at them takes nothing away
 
 
 def test_no_matches_are_said() -> None:

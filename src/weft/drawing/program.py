@@ -7,7 +7,7 @@ from weft.drawing.highlighting import highlighted
 from weft.drawing.plan import expected, plan_svg
 from weft.drawing.svg import MONO, element, escaped
 from weft.errors import WeftError
-from weft.optimizer.pipeline import optimize
+from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.planner import plan
 
 MOST_LINES = 200
@@ -19,12 +19,13 @@ def program_html(program: Program) -> str:
     shown = highlighted("\n".join(lines[:MOST_LINES]), program.language)
     more = f"\n… {len(lines) - MOST_LINES:,} more lines" if len(lines) > MOST_LINES else ""
     style = f"font-family:{MONO};line-height:1.4;padding:10px;background:#f6f8fa;color:#24292f;overflow:auto"
-    return element("div", element("pre", shown + more or " ", style=style), _picture(program))
+    return element("div", element("pre", shown + more or " ", style=style), plan_picture(program))
 
 
-def _picture(program: Program) -> str:
+def plan_picture(program: Program, choices: Choices = DEFAULT) -> str:
+    """The plan of a program as a picture, or why there is none."""
     try:
-        optimized = optimize(program)
+        optimized = choices.applied(program)
         return plan_svg(plan(optimized), expected(optimized))
     except WeftError as problem:
         return element("p", escaped(problem))
