@@ -74,7 +74,9 @@ def test_another_host_is_refused(client: TestClient) -> None:
 def test_own_requests_are_answered_with_headers_that_keep_others_out(client: TestClient) -> None:
     answer = client.get("/api/programs", headers={**OWN, "Origin": "http://127.0.0.1:8765"})
     assert answer.json() == [{"path": "pair.ceql", "language": "ceql"}]
-    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    policy = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "connect-src 'self' ws://127.0.0.1:8765 ws://localhost:8765;" in policy  # nothing is sent elsewhere
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 

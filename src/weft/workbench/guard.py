@@ -17,10 +17,10 @@ OPEN = frozenset({"/health"})  # says nothing about the project
 # The pages' library needs scripts in the page; nothing is loaded from elsewhere, and no other page may show these.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'self'"
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' {}; frame-ancestors 'none'; base-uri 'self'; "
+    "form-action 'self'"
 )
 HEADERS = {
-    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "x-frame-options": "DENY",
@@ -40,6 +40,8 @@ class Guard:
         self._app = app
         self._token = token
         self._hosts = frozenset(hosts)
+        sockets = " ".join(f"ws://{host}" for host in sorted(self._hosts))  # 'self' is not enough for older browsers
+        self._headers = {"content-security-policy": POLICY.format(sockets), **HEADERS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or one socket."""
@@ -53,7 +55,7 @@ class Guard:
         elif self._brings_token(scope):
             await _redirect(send, scope["path"], self._token)
         elif scope["path"] in OPEN or self._knows_token(headers):
-            await self._app(scope, receive, _with_headers(send))
+            await self._app(scope, receive, _with_headers(send, self._headers))
         else:
             await _refuse(scope, send, 401, "this needs the token: open the address that `weft web` printed")
 
@@ -89,10 +91,10 @@ class Guard:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            more = [(name.encode(), value.encode()) for name, value in headers.items()]
             message = {**message, "headers": [*message.get("headers", ()), *more]}
         await send(message)
 

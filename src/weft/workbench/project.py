@@ -53,10 +53,15 @@ class Project:
         for folder, inside, names in os.walk(self.folder):
             inside[:] = sorted(name for name in inside if name not in HIDDEN and not name.startswith("."))
             wanted = [name for name in names if name.endswith(endings) and not name.startswith(".")]
-            found += (str((Path(folder) / name).relative_to(self.folder)) for name in wanted)
+            paths = (Path(folder) / name for name in wanted)
+            found += (str(path.relative_to(self.folder)) for path in paths if self._is_inside(path))
             if len(found) >= MOST_FILES:
                 break
         return sorted(found)[:MOST_FILES]
+
+    def _is_inside(self, path: Path) -> bool:
+        """Whether a file that was found is in the project, which a link may not be."""
+        return not path.is_symlink() or path.resolve().is_relative_to(self.folder)
 
     def path(self, inside: str, *endings: str) -> Path:
         """A path of the project as a whole one; one that leads elsewhere, or ends otherwise, is refused."""

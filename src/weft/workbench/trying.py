@@ -114,12 +114,17 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     source = inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None)
     scene = with_events(scene_of(rows, sum(counts.values()), sample.time, sample.type), source, source.reading)
     every, total = events_in_order(events, program, sample, MOST_EVENTS)
-    shown = [{"position": position, **event} for position, event in enumerate(every)]
+    shown = [_placed(position, event) for position, event in enumerate(every)]
     unread = run.rejected
     notes = [f"{len(unread):,} events could not be read; the first: {unread[0]}"] if unread else []
     funnels = funnel(events, program, time=sample.time, type=sample.type)
     pictures = timeline_svg(scene), timeline_svg(scene, "variable")
     return Tried(rows, sum(counts.values()), counts, shown, total, *pictures, funnels, [*notes, *run.doubts], seconds)
+
+
+def _placed(position: int, event: Row) -> Row:
+    """An event with its position; an attribute of that name gets another one."""
+    return {"position": position, **{"position_" if name == "position" else name: event[name] for name in event}}
 
 
 def events_in_order(events: Any, program: Program, sample: Sample, most: int = LARGEST_SAMPLE) -> tuple[list[Row], int]:
@@ -159,7 +164,13 @@ def case_text(name: str, program: Program, sample: Sample, file: Path | None) ->
     if quote in body or quote in wanted:
         raise UsageError("these events have three quotes in a row, which a case cannot hold")
     expected = f"{quote}\n{wanted}\n{quote}" if found else '"none"'
-    return f"\n[[case]]\nname = {json.dumps(name)}\nevents = {quote}\n{body}\n{quote}\nexpected = {expected}\n"
+    return f"\n[[case]]\nname = {toml_text(name)}\nevents = {quote}\n{body}\n{quote}\nexpected = {expected}\n"
+
+
+def toml_text(text: str) -> str:
+    """A text as TOML has it between quotes: as JSON has it, but other letters as they are."""
+    plain = "".join(char if char != "\x7f" and not "\ud800" <= char <= "\udfff" else "?" for char in text)
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _event_line(event: Mapping[str, object]) -> str:

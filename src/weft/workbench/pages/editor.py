@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable
 
 from nicegui import ui
@@ -88,12 +89,13 @@ class ProgramEditor:
             await self._on_right(source)
 
     def _mark(self, checked: Checked) -> None:
-        marks = [{"kind": "mark", "from": c.start, "to": c.end, "class": f"weft-{c.kind}"} for c in checked.colours]
-        for finding in checked.findings:
-            if finding.end > finding.start:
-                look = f"weft-{finding.severity}"
-                marks.append({"kind": "mark", "from": finding.start, "to": finding.end, "class": look})
-        self.text.decorations = marks
+        ranges = [(c.start, c.end, c.kind) for c in checked.colours]
+        ranges += [(f.start, f.end, f.severity) for f in checked.findings if f.end > f.start]
+        place = _places_in(self.text.value)
+        self.text.decorations = [
+            {"kind": "mark", "from": place(start), "to": place(end), "class": f"weft-{kind}"}
+            for start, end, kind in ranges
+        ]
         self.text.line_tooltips = {finding.line: finding.message for finding in checked.findings}
         errors = sum(finding.severity == "error" for finding in checked.findings)
         warnings = len(checked.findings) - errors
@@ -106,3 +108,9 @@ class ProgramEditor:
                 text = f"{finding.line}:{finding.column}  {finding.message}{hint}"
                 colour = "#cf222e" if finding.severity == "error" else "#9a6700"
                 ui.label(text).classes("weft-mono").style(f"color: {colour}")
+
+
+def _places_in(text: str) -> Callable[[int], int]:
+    """From a number of characters to the editor's own places: there a character beyond 0xFFFF counts twice."""
+    wide = [number for number, char in enumerate(text) if char > "\uffff"]
+    return lambda place: place + bisect_left(wide, place)
