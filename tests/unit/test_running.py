@@ -6,8 +6,10 @@ import json
 import logging
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,16 @@ def test_operators_add_up_over_lanes_and_triggers() -> None:
     assert 'weft_operator_received_total{operator="automata 0: fire",run="night"} 40.0' in text
     assert 'weft_lane_taken{lane="1",run="night"} 10.0' in text
     assert 'weft_waiting{run="night"} 8.0' in text
+
+
+def test_steps_add_up_and_are_shown() -> None:
+    run = registry.Registration("night", {"steps": {"fire": [("t1", "fire/1"), ("h1", "fire/2")]}})
+    for number in (1, 2):
+        run.add(replace(trigger(number, time.time(), fire=2), steps={"fire/1": 5, "fire/2": 3}))
+    assert run.activity.summary()["steps"] == {"fire/1": 10, "fire/2": 6}
+    text = metrics_text({"night": run.activity}).decode()
+    assert 'weft_step_total{query="fire",run="night",step="1"} 10.0' in text
+    assert "  fire: t1 10, h1 6, 4 matches" in CliRunner().invoke(app, ["show", "night"]).stdout
 
 
 def test_what_an_operator_did_since_is_the_difference_or_all_if_it_began_anew() -> None:

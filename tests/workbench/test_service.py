@@ -15,6 +15,8 @@ import pytest
 from weft.errors import InputError, ProgramError, UsageError
 from weft.running.registry import Registration
 from weft.runtime.triggers import OperatorStanding, Standing, Trigger
+from weft.workbench import trying
+from weft.workbench.in_process import InProcess
 from weft.workbench.run_info import last_hour
 from weft.workbench.service import Source, Workbench
 from weft.workbench.trying import Sample
@@ -52,6 +54,10 @@ def test_paths_outside_the_project_and_other_files_are_refused(bench: Workbench,
 def test_a_link_that_leads_out_of_the_project_is_refused(bench: Workbench, tmp_path: Path) -> None:
     (tmp_path / "secret.ceql").write_text("SELECT * FROM S WHERE A")
     (bench.project.folder / "link.ceql").symlink_to(tmp_path / "secret.ceql")
+    (bench.project.folder / "fire" / "link.jsonl").symlink_to("/etc/hostname")
+    assert "link.ceql" not in [file.path for file in bench.programs()]
+    assert bench.event_files() == ["fire/sensors.jsonl"]
+    assert bench.complete(Source("SEL", "ceql", "fire/fire.ceql"), 3).words
     with pytest.raises(UsageError, match="not in the project"):
         bench.program("link.ceql")
     with pytest.raises(UsageError, match="not in the project"):
@@ -107,13 +113,21 @@ def test_what_is_found_is_kept_as_a_test_that_passes_until_the_program_changes(b
     rows = ROWS + '\n{"type": "A", "ts": 9, "x": 7, "note": "it\'s <b>\\"quoted\\"</b>"}'
     assert bench.keep_as_test(source, Sample(rows=rows), 'the "first"') == "pair.test.toml"
     assert bench.keep_as_test(source, Sample(rows='{"type": "A", "ts": 1}'), "nothing") == "pair.test.toml"
+    bench.keep_as_test(source, Sample(rows='{"type": "A", "ts": 1}'), "a 🧵\n\x7f")
     report = bench.tests(["pair.test.toml"])
-    assert [(case.name, case.passed) for case in report.cases] == [('the "first"', True), ("nothing", True)]
+    names = ['the "first"', "nothing", "a 🧵\n?"]
+    assert [(case.name, case.passed) for case in report.cases] == [(name, True) for name in names]
     assert report.passed
     bench.save("pair.ceql", PAIR.replace("=", "<>"))
     changed = bench.tests(["pair.test.toml"])
     assert not changed.passed
     assert changed.cases[0].missing
+
+
+def test_an_attribute_called_position_does_not_hide_positions(bench: Workbench) -> None:
+    rows = '{"type": "A", "ts": 1, "position": "left"}\n{"type": "B", "ts": 2}'
+    tried = bench.try_program(Source(PAIR, "ceql"), Sample(rows=rows))
+    assert [(event["position"], event.get("position_")) for event in tried.events] == [(0, "left"), (1, None)]
 
 
 def wait_for(true: object) -> None:
@@ -149,6 +163,25 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     assert bench.run("pairs").log
     assert bench.restart("pairs").state == "running"
     wait_for(lambda: bench.run("pairs").info.summary.events == 8)
+
+
+def test_the_lag_of_a_replay_is_the_time_that_waiting_events_span() -> None:
+    events = [{"type": "A", "ts": 10 * number} for number in range(20)]
+    program = trying.program_of(PAIR, "ceql", "q")
+    run = InProcess("slow", program, events, 1.0, ("ts", "type"))
+    run._began = time.monotonic() - 10.5  # so that eleven events should have come
+    run._replayed = 4
+    run.push(events[:4])
+    last = run.activity.history[-1]
+    assert (last.held, last.lag) == (7, 70)
+    run._replayed = 20
+    run.push(events[4:])
+    assert (run.activity.history[-1].held, run.activity.history[-1].lag) == (0, 0)
+    texts = [{**event, "ts": f"2026-01-01T00:00:{number:02}"} for number, event in enumerate(events)]
+    dated = InProcess("dated", program, texts, 1.0, ("ts", "type"))
+    dated._began = time.monotonic() - 10.5
+    dated.push(texts[:1])
+    assert dated.activity.history[-1].lag is None  # it is not known in ticks
 
 
 def test_runs_of_others_are_listed_and_unknown_ones_are_told(bench: Workbench) -> None:

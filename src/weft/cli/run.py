@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
 from weft import engines
+from weft.algebra.analysis.prefixes import Steps as StepsOfQueries
+from weft.algebra.analysis.prefixes import step_names, with_steps
 from weft.algebra.query import Program
 from weft.api import choices, together
 from weft.cli import options
@@ -91,6 +93,9 @@ DryRun = Annotated[
 Watch = Annotated[
     bool, typer.Option("--watch", help="Take over programs that change, or appear in a folder, at the next trigger.")
 ]
+Steps = Annotated[
+    bool, typer.Option("--steps", help="Count how many partial matches reach each step of each query; takes work.")
+]
 GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
@@ -132,6 +137,7 @@ def run(
     adapt: Adapt = False,
     dry_run: DryRun = False,
     watch: Watch = False,
+    steps: Steps = False,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -163,13 +169,14 @@ def run(
     if watch and adapt:
         raise UsageError("--watch does not go together with --adapt: leave one of them out")
 
-    def compiled() -> Program:
-        return together(compile_all(files.paths(), queries, language, time_unit))
+    def compiled() -> Written:
+        program = together(compile_all(files.paths(), queries, language, time_unit))
+        return Written(program.names, *(with_steps(program) if steps else (program, {})))
 
-    program = compiled()
+    written = compiled()
     chosen = choices(optimize, statistics)
     continuous = engines.continuous(
-        program,
+        written.program,
         [named_source(item) for item in source],
         sink=sink,
         checkpoint=checkpoint,
@@ -192,6 +199,7 @@ def run(
         choices=chosen,
         limits=options.limits_of(budget, shed_of(shed_above)),
         adapt=adapt,
+        counted=step_names(written.steps),
     )
     if dry_run:
         say(continuous.kept())
@@ -202,7 +210,8 @@ def run(
         "sink": sink,
         "checkpoint": checkpoint,
         "listen": listen,
-        "queries": list(program.names),
+        "queries": list(written.names),
+        "steps": written.steps,
         "time": time,
         "type": type_,
         "command": sys.argv[1:],
@@ -219,30 +228,42 @@ def run(
                     asked = clock.monotonic()
                     registration.tell(executors=continuous.executors())
                 seen = clock.time()
-                change = take_over(continuous, compiled, chosen, seen) if watch and files.have_changed() else None
-                if change is not None and registration is not None:
-                    registration.tell(change=asdict(change))
+                told = take_over(continuous, compiled, chosen, seen) if watch and files.have_changed() else {}
+                if told and registration is not None:
+                    registration.tell(**told)
             continuous.stop()
     if stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
 
 
+class Written(NamedTuple):
+    """A program as it is written, with its queries up to each of their steps if those are to be counted."""
+
+    names: tuple[str, ...]
+    program: Program
+    steps: StepsOfQueries
+
+
 def take_over(
-    continuous: ContinuousRun, compiled: Callable[[], Program], chosen: Choices, seen: float
-) -> Change | None:
-    """Let the programs as they are now take the place of those before; if they are wrong, those before go on."""
+    continuous: ContinuousRun, compiled: Callable[[], Written], chosen: Choices, seen: float
+) -> dict[str, object]:
+    """Let the programs as they are now take the place of those before; if they are wrong, those before go on.
+
+    What the registry is to know of it; nothing if the programs are those that run.
+    """
     try:
         written = compiled()
-        if continuous.is_running(written):
-            return None
-        kept = continuous.become(chosen.applied(written), written)
+        if continuous.is_running(written.program):
+            return {}
+        kept = continuous.become(chosen.applied(written.program), written.program, step_names(written.steps))
         say(f"the program has changed:\n{kept}", err=True)
         LOGGER.info("the program has changed: %s", kept.replace("\n", "; "))
-        return Change(seen, kept, list(written.names))
+        change = Change(seen, kept, list(written.names))
+        return {"change": asdict(change), "queries": change.queries, "steps": written.steps}
     except WeftError as error:
         say(f"the program has changed, and the one before goes on:\n{error}", err=True)
         LOGGER.warning("the program has changed, and the one before goes on: %s", error)
-        return Change(seen, str(error), refused=True)
+        return {"change": asdict(Change(seen, str(error), refused=True))}
 
 
 def shed_of(text: str | None) -> Shed | None:

@@ -60,10 +60,13 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
     shown = {key: value for key, value in lines.items() if value not in (None, "")}
     for key, value in shown.items():
         say(f"{key:<12} {round(value, 3) if isinstance(value, float) else value}")
+    steps = about.get("steps") or {}
     for query, own in (status.get("queries") or {}).items():
         silence = own.get("silent_for")
         doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
-        say(f"  {query}: {own['matches']:,} matches{doubt}")
+        reached = [(step, (status.get("steps") or {}).get(part, 0)) for step, part in steps.get(query, ())]
+        shown_steps = "".join(f"{step} {count:,}, " for step, count in reached)
+        say(f"  {query}: {shown_steps}{own['matches']:,} matches{doubt}")
     for one in status.get("operators") or ():
         say(f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting")
     if entry.log.exists():

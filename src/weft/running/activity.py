@@ -41,6 +41,7 @@ class Activity:
         self.seconds = 0.0
         self.queries: dict[str, QueryActivity] = {}
         self.history: deque[Trigger] = deque()
+        self.steps: Counter[str] = Counter()  # by query and step: partial matches that reached it
         self.operators: dict[str, Counter[str]] = {}  # by name: what they received and emitted in all lanes
         self._lock = threading.Lock()
 
@@ -52,6 +53,7 @@ class Activity:
                 events=trigger.events, matches=found, late=trigger.late, unreadable=trigger.unreadable, triggers=1
             )
             self.seconds += trigger.seconds
+            self.steps.update(trigger.steps)
             for name, count in trigger.matches.items():
                 self._found(self.queries.setdefault(name, QueryActivity()), count, trigger.at)
             for operator in (operator for lane in trigger.lanes for operator in lane.operators):
@@ -85,6 +87,7 @@ class Activity:
                 "busy": self.seconds,
                 "rate": sum(trigger.events for trigger in recent) / min(60.0, max(now - self.started, 1.0)),
                 "queries": queries,
+                "steps": dict(self.steps),
                 "operators": self._operators(last),
                 "last_trigger": None if last is None else last.to_json(),
             }

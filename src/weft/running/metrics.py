@@ -58,6 +58,14 @@ class Metrics:
                 silent.add_metric([name, query], own["silent_for"] or 0)
         yield matches
         yield silent
+        reached = CounterMetricFamily(
+            "weft_step", "Partial matches that reached a step", labels=["run", "query", "step"]
+        )
+        for name, summary in summaries.items():
+            for one, count in summary["steps"].items():
+                query, _, step = one.rpartition("/")
+                reached.add_metric([name, query, step], count)
+        yield reached
         yield from _by_operator(summaries)
         for key, text in GAUGES.items():
             gauge = GaugeMetricFamily(f"weft_{key}", text, labels=["run"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -67,6 +67,7 @@ class Trigger:
     unreadable: int
     matches: Mapping[str, int]  # by query
     lanes: tuple[Standing, ...] = ()
+    steps: Mapping[str, int] = field(default_factory=dict)  # by query and step: partial matches that reached it
 
     @property
     def state_bytes(self) -> int:

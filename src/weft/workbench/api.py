@@ -88,6 +88,7 @@ class NewSparkRun(BaseModel):
     program: ProgramText
     name: str
     sources: dict[str, str]
+    steps: bool = True  # count the partial matches that reach each step
 
 
 class Stored(BaseModel):
@@ -102,7 +103,12 @@ InProject = Annotated[str, Query(description="The path of a file in the project.
 def api_router(bench: Workbench) -> APIRouter:
     """All addresses below `/api`."""
     router = APIRouter(prefix="/api")
+    for add in (_add_programs, _add_trying, _add_tests, _add_runs, _add_changes_of_runs, _add_cluster):
+        add(router, bench)
+    return router
 
+
+def _add_programs(router: APIRouter, bench: Workbench) -> None:
     @router.get("/programs", tags=["programs"])
     def programs() -> list[ProgramFile]:
         """The programs of the project."""
@@ -133,6 +139,8 @@ def api_router(bench: Workbench) -> APIRouter:
         """The plan of a program as SVG and text, and the rewrites that led to it."""
         return bench.plan(given.source())
 
+
+def _add_trying(router: APIRouter, bench: Workbench) -> None:
     @router.get("/events", tags=["try"])
     def events() -> list[str]:
         """The files of events in the project."""
@@ -153,6 +161,8 @@ def api_router(bench: Workbench) -> APIRouter:
         """Why events are a match, or what would have to be otherwise."""
         return list(bench.why(given.program.source(), given.events.sample(), given.positions))
 
+
+def _add_tests(router: APIRouter, bench: Workbench) -> None:
     @router.post("/tests", tags=["tests"])
     def keep_as_test(given: NewTest) -> dict[str, str]:
         """Keep what a program finds in events as a test."""
@@ -162,9 +172,6 @@ def api_router(bench: Workbench) -> APIRouter:
     def tests(file: Annotated[list[str] | None, Query()] = None) -> TestReport:
         """Run the project's tests, or those of some files."""
         return bench.tests(file or ())
-
-    _add_runs(router, bench)
-    return router
 
 
 def _add_runs(router: APIRouter, bench: Workbench) -> None:
@@ -180,7 +187,7 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
 
     @router.get("/runs/{name}/funnels", tags=["runs"])
     def funnels(name: str) -> dict[str, list[tuple[str, int]]]:
-        """By query: its steps, and how many partial matches reached each; on Spark, in the newest events."""
+        """By query: its steps, and how many partial matches reached each; if the run does not count, in new events."""
         return bench.funnels(name)
 
     @router.post("/runs", tags=["runs"])
@@ -191,8 +198,10 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
     @router.post("/runs/spark", tags=["runs"])
     def submit_to_spark(given: NewSparkRun) -> RunInfo:
         """Start `weft run` in the background."""
-        return bench.submit_to_spark(given.program.source(), given.sources, given.name)
+        return bench.submit_to_spark(given.program.source(), given.sources, given.name, given.steps)
 
+
+def _add_changes_of_runs(router: APIRouter, bench: Workbench) -> None:
     @router.post("/runs/{name}/events", tags=["runs"])
     def push(name: str, given: Stored) -> dict[str, int]:
         """Give events (JSON lines or CSV) to a program that runs here."""
@@ -214,6 +223,8 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
         """End a run."""
         return bench.stop(name)
 
+
+def _add_cluster(router: APIRouter, bench: Workbench) -> None:
     @router.get("/cluster", tags=["cluster"])
     def cluster() -> Overview:
         """What Spark says of the machines that runs use."""

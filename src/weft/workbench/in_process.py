@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from weft.algebra.analysis.prefixes import Prefix, prefixes
-from weft.algebra.composites import Repeat as CompositeRepeat
-from weft.algebra.patterns import Repeat
+from weft.algebra.analysis.prefixes import funnels_of, with_steps
 from weft.algebra.query import Program
 from weft.errors import UsageError, WeftError
 from weft.live_program import LiveProgram
@@ -27,16 +25,13 @@ MOST_RUNS = 200
 
 
 class Steps:
-    """How far the partial matches of a program come: its queries up to each step run beside it, and are counted.
-
-    Runs of any length are left out, whose partial matches may be very many.
-    """
+    """How far the partial matches of a program come: its queries up to each step run beside it, and are counted."""
 
     def __init__(self, program: Program, names: tuple[str, str]) -> None:
         self._counts: Counter[str] = Counter()
-        self._parts = {query.name: _short(prefixes(query)) for query in program.queries}
+        widened, self._steps = with_steps(program)
         self._live = LiveProgram(time=names[0], type=names[1], rejects=[])
-        parts = tuple(part for own in self._parts.values() for _, part in own)
+        parts = widened.queries[len(program.queries) :]
         if parts:
             self._live.deploy(replace(program, queries=parts, inputs=(), outputs=()))
 
@@ -49,15 +44,7 @@ class Steps:
     @property
     def funnels(self) -> dict[str, list[tuple[str, int]]]:
         """By query: its steps with their counts, and its matches."""
-        return {
-            name: [*((step, self._counts[part.name]) for step, part in own), ("match", self._counts[name])]
-            for name, own in self._parts.items()
-        }
-
-
-def _short(parts: Sequence[Prefix]) -> list[Prefix]:
-    repeated = [any(isinstance(node, Repeat | CompositeRepeat) for node in part.walk()) for _, part in parts]
-    return [part for part, repeats in zip(parts, repeated, strict=True) if not repeats]
+        return funnels_of(self._steps, self._counts)
 
 
 class InProcess:
@@ -79,7 +66,8 @@ class InProcess:
         self.program, self.events, self.rate, self.names = program, events, rate, names
         self._stop = threading.Event()
         self._pushing = threading.Lock()
-        self._triggers = self._due = self._taken = 0
+        self._triggers = self._replayed = 0
+        self._began = time.monotonic()
         self._operators: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
         self._sized: tuple[float, int] = (0.0, 0)  # when state was measured last, and how large it was
         self._thread = threading.Thread(target=self._replay, name=f"weft-{name}", daemon=True)
@@ -94,20 +82,23 @@ class InProcess:
         return "failed" if self.problem else "running" if self.ended is None else "ended"
 
     def _replay(self) -> None:
-        done = 0
-        began = time.monotonic()
+        self._began = time.monotonic() - BEAT
         try:
-            while not self._stop.is_set() and done < len(self.events):
-                due = min(len(self.events), int((time.monotonic() - began + BEAT) * self.rate) + 1)
-                self._due = due
-                if due > done:
-                    self.push(self.events[done:due])
-                    done = due
+            while not self._stop.is_set() and self._replayed < len(self.events):
+                events = self.events[self._replayed : self._due]
+                if events:
+                    self._replayed += len(events)
+                    self.push(events)
                 self._stop.wait(BEAT)
             self._stop.wait()  # what is there stays to be looked at, and more may be pushed
         except WeftError as problem:
             self.problem = str(problem)
             self.log.append(str(problem))
+
+    @property
+    def _due(self) -> int:
+        """How many events should have been replayed by now."""
+        return min(len(self.events), int((time.monotonic() - self._began) * self.rate) + 1)
 
     def push(self, events: Sequence[Mapping[str, Any]]) -> int:
         """Give it events; the number of matches that they made certain."""
@@ -129,7 +120,7 @@ class InProcess:
                 late=late,
                 unreadable=len(self._rejects) - late,
                 matches=dict(found),
-                lanes=(self._standing(len(events)),),
+                lanes=(self._standing(),),
             )
             self._rejects.clear()
             self._triggers += 1
@@ -137,17 +128,23 @@ class InProcess:
             self.log.append(str(trigger))
             return len(matches)
 
-    def _standing(self, taken: int) -> Standing:
-        """How it stands: `held` are replayed events that are due and have not been taken yet."""
-        self._taken += taken
+    def _standing(self) -> Standing:
+        """How it stands: `held` are events that should have been replayed by now, and `lag` the time that they span."""
+        due, done = self._due, self._replayed
         now = time.monotonic()
         if now - self._sized[0] > SIZED_EVERY:
             self._sized = now, self._program.state_bytes
         operators = {operator.name: operator for operator in self._program.operators()}
         did = tuple(operator.since(self._operators.get(name)) for name, operator in operators.items())
         self._operators = operators
-        late = max(0, min(len(self.events), self._due) - self._taken)
-        return Standing(0, self._program.events, late, self._program.behind, self._sized[1], 0, did)
+        lag = self._ticks(due - 1, done - 1) if due > done else 0
+        held = max(0, due - done)
+        return Standing(0, self._program.events, held, self._program.behind, self._sized[1], lag, did)
+
+    def _ticks(self, later: int, earlier: int) -> int | None:
+        """From one event to another, if their times are numbers."""
+        end, start = (self.events[max(0, number)].get(self.names[0]) for number in (later, earlier))
+        return max(0, end - start) if isinstance(end, int) and isinstance(start, int) else None
 
     def replace(self, program: Program) -> None:
         """Run another program on the events that come from now on."""

@@ -23,7 +23,7 @@ from weft.workbench.event_files import row_count
 from weft.workbench.in_process import InProcess, InProcessRuns
 from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, RUNS, TEST_ENDING, ProgramFile, Project
 from weft.workbench.run_info import RunDetail, RunInfo, last_hour, summary_of
-from weft.workbench.spark_funnels import newest_funnels
+from weft.workbench.spark_funnels import counted_funnels, newest_funnels
 from weft.workbench.trying import Sample, Tried
 
 LOG_LINES = 200
@@ -151,7 +151,7 @@ class Workbench:
         beside = self.project.path(source.path, *PROGRAM_ENDINGS)
         inside = str((beside.parent / f"{beside.stem}{TEST_ENDING}").relative_to(self.project.folder))
         exists = self.project.path(inside).is_file()
-        before = self.project.read(inside) if exists else f'program = "{beside.name}"\n'
+        before = self.project.read(inside) if exists else f"program = {trying.toml_text(beside.name)}\n"
         self.project.write(inside, before.rstrip("\n") + "\n" + case)
         return inside
 
@@ -181,12 +181,15 @@ class Workbench:
             history = last_hour([trigger.to_json() for trigger in list(here.activity.history)])
             return RunDetail(_here(here), here.funnels, history, list(here.log)[-LOG_LINES:])
         entry = registry.entry(name)
-        return RunDetail(_on_spark(entry), {}, last_hour(entry.history()), _last_lines(entry.log))
+        return RunDetail(_on_spark(entry), counted_funnels(entry), last_hour(entry.history()), _last_lines(entry.log))
 
     def funnels(self, name: str) -> dict[str, list[tuple[str, int]]]:
-        """By query how many partial matches reached each step; on Spark, in the newest events of the sources."""
+        """By query how many partial matches reached each step; of a run that does not count, in its newest events."""
         here = self._here.get(name)
-        return here.funnels if here is not None else newest_funnels(registry.entry(name))
+        if here is not None:
+            return here.funnels
+        entry = registry.entry(name)
+        return counted_funnels(entry) or newest_funnels(entry)
 
     def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
         """Run a program here, over the events of a sample, replayed at so many a second."""
@@ -194,8 +197,11 @@ class Workbench:
         shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
         return _here(self._here.start(name, program, shown, rate, (sample.time, sample.type)))
 
-    def submit_to_spark(self, source: Source, sources: dict[str, str], name: str) -> RunInfo:
-        """Start `weft run` in the background, over folders of the project; matches go to `runs/NAME` of the project."""
+    def submit_to_spark(self, source: Source, sources: dict[str, str], name: str, steps: bool = True) -> RunInfo:
+        """Start `weft run` in the background, over folders of the project; matches go to `runs/NAME` of the project.
+
+        `steps`: have it count the partial matches that reach each step, for funnels.
+        """
         if not source.path:
             raise UsageError("save the program first: a run reads its file")
         given = [f"{key}={self.project.path(inside)}" for key, inside in sources.items()]
@@ -204,6 +210,7 @@ class Workbench:
         base = self.project.path(f"{RUNS}/{registry.check_name(name)}")
         trying.program_of(source.text, _known(source.language), source.stem)
         arguments = ["run", str(self._copied(source, name)), "--watch", "--name", name]
+        arguments += ["--steps"] if steps else []
         arguments += ["--sink", str(base / "matches"), "--checkpoint", str(base / "checkpoint")]
         for text in given:
             arguments += ["--source", text]

@@ -1,10 +1,11 @@
-"""How far partial matches come in a run on Spark: counted here, over the newest events that its sources hold."""
+"""How far partial matches come in a run on Spark: as it counts them, or else over the newest events of its sources."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from weft.algebra.analysis.prefixes import funnels_of
 from weft.api import compile, together
 from weft.errors import UsageError
 from weft.reasons import funnel
@@ -12,11 +13,18 @@ from weft.running.program_files import ProgramFiles
 from weft.running.registry import Entry
 from weft.workbench.event_files import drawn
 
+Funnels = dict[str, list[tuple[str, int]]]
 NEWEST = 10_000  # events that are counted at most
 MOST_BYTES = 8_000_000  # of files that are read for them
 
 
-def newest_funnels(entry: Entry) -> dict[str, list[tuple[str, int]]]:
+def counted_funnels(entry: Entry) -> Funnels:
+    """By query: its steps, and how many partial matches reached each since the run started; nothing if none counts."""
+    found = {name: own["matches"] for name, own in (entry.status.get("queries") or {}).items()}
+    return funnels_of(entry.about.get("steps") or {}, {**found, **(entry.status.get("steps") or {})})
+
+
+def newest_funnels(entry: Entry) -> Funnels:
     """By query: its steps, and how many partial matches of the newest events reached each."""
     base = Path(str(entry.about.get("folder") or "."))
     given = ProgramFiles([str(base / str(path)) for path in entry.about.get("programs", ())])

@@ -6,27 +6,63 @@ partitions and picks, and leaves out what chooses among matches: strategies, lim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from weft.algebra import composites
 from weft.algebra.composites import Composite, CompositeQuery, Follow, Without
-from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Repeat, Where
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import variables_of
-from weft.algebra.query import AnyQuery, Consume, Query, Strategy
+from weft.algebra.query import AnyQuery, Consume, Program, Query, Strategy
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import mentioned
 
 Prefix = tuple[str, AnyQuery]  # the step that it ends with
+Steps = Mapping[str, Sequence[tuple[str, str]]]  # by query: its steps, and what the query up to each is called
 
 
 def prefixes(query: AnyQuery) -> list[Prefix]:
     """The query up to each of its steps but the last; none if its pattern is no sequence of steps."""
     found = _prefixes(query)
     return [(step, replace(part, name=f"{query.name}/{number}")) for number, (step, part) in enumerate(found, 1)]
+
+
+def with_steps(program: Program) -> tuple[Program, Steps]:
+    """A program that finds partial matches besides, step by step, and what they are called.
+
+    Runs of any length are left out, whose partial matches may be very many.
+    """
+    parts = {query.name: [own for own in prefixes(query) if not _repeats(own[1])] for query in program.queries}
+    more = tuple(part for own in parts.values() for _, part in own)
+    return replace(program, queries=(*program.queries, *more)), {
+        name: [(step, part.name) for step, part in own] for name, own in parts.items()
+    }
+
+
+def step_names(steps: Steps) -> frozenset[str]:
+    """What the queries up to each step are called."""
+    return frozenset(name for own in steps.values() for _, name in own)
+
+
+def is_step(name: str, queries: Collection[str]) -> bool:
+    """Whether this is what one of these queries up to a step of it is called."""
+    query, _, number = name.rpartition("/")
+    return query in queries and number.isdigit()
+
+
+def funnels_of(steps: Steps, counts: Mapping[str, int]) -> dict[str, list[tuple[str, int]]]:
+    """By query: its steps and how many partial matches reached each, and its matches."""
+    return {
+        query: [*((step, counts.get(name, 0)) for step, name in own), ("match", counts.get(query, 0))]
+        for query, own in steps.items()
+    }
+
+
+def _repeats(query: AnyQuery) -> bool:
+    return any(isinstance(node, Repeat | composites.Repeat) for node in query.walk())
 
 
 def _prefixes(query: AnyQuery) -> Iterator[Prefix]:

@@ -52,6 +52,7 @@ class Job:
     readers: Mapping[str, Reader] | None = None  # of files, by format: late events are looked up there
     generations: tuple[Generation, ...] = ()  # of a run whose program has changed; else all lanes are of the plan
     seed: Seed | None = None  # where lanes begin that have no state yet
+    counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
 
     @cached_property
     def query_names(self) -> list[str]:

@@ -110,12 +110,13 @@ class RunReadings:
         for name, reading in self._tiles.items():
             reading.text = row[name]
         summary = found.info.summary
-        self._ask.visible = found.info.where == "spark"
+        counts = bool(found.funnels)
+        self._ask.visible = not counts and found.info.where == "spark"
         told = [summary.queries, found.funnels]
         if told != self._told or any(query.silent_for for query in summary.queries):
             self._told = told
             self._show_queries(summary.queries)
-            if found.info.where != "spark":
+            if counts or found.info.where != "spark":
                 self.show_funnels(found.funnels)
         fill(self._operators, [_operator_row(one) for one in summary.operators])
         fill(self._lanes, [_lane_row(lane) for lane in summary.lanes])

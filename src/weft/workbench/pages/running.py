@@ -46,6 +46,7 @@ class _Running:
             self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
             self.source = ui.input("source", placeholder="warehouse=incoming").classes("grow")
             self.source.props('dense outlined data-testid="source" hint="NAME=FOLDER of the project, …"')
+            self.steps = ui.checkbox("count steps", value=True).props('dense data-testid="steps"')
             self.name = ui.input("name", value="first").props('dense outlined data-testid="run-name"')
             button("Start", self._start, "start")
         self._switch()
@@ -61,7 +62,7 @@ class _Running:
     def _switch(self) -> None:
         is_here = self.where.value == HERE
         self.file.visible = self.rate.visible = is_here
-        self.source.visible = not is_here
+        self.source.visible = self.steps.visible = not is_here
 
     def _choose(self, event: Any) -> None:
         self._name = event.args[1]["name"]
@@ -76,7 +77,8 @@ class _Running:
             given = (part.strip().partition("=") for part in str(self.source.value or "").split(","))
             sources = {name: folder for name, _, folder in given if folder}
             ui.notify("Spark is starting …", timeout=4000)
-            started = await asked(self._bench.submit_to_spark, source, sources, self.name.value)
+            steps = bool(self.steps.value)
+            started = await asked(self._bench.submit_to_spark, source, sources, self.name.value, steps)
         else:
             sample = Sample(file=str(self.file.value or ""))
             started = await asked(self._bench.submit, source, sample, self.name.value, float(self.rate.value or 1))

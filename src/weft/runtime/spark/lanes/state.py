@@ -94,7 +94,8 @@ class LaneState:
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         own = None if lane is None else job.generation_of(lane)
         names, silent = (None, ()) if own is None else (own.names, own.silent_names)
-        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, names, silent)
+        told = names, silent, job.counted
+        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, *told)
         self._changing = changing
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
@@ -295,7 +296,7 @@ class LaneState:
             "operators": did,
             "changes": 0 if self._changing is None else self._changing.changes,
         }
-        return self._output(counters_as_output({"standing": standing}))
+        return self._output(counters_as_output({"standing": standing, "steps": self.results.newly_counted()}))
 
 
 def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:

@@ -47,6 +47,7 @@ class RunOptions:
     max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = NO_LIMITS  # each lane has its part of them
+    counted: frozenset[str] = frozenset()  # the names of queries whose matches are counted, and not written
 
     def __post_init__(self) -> None:
         if self.idle_after is not None and (self.idle_after <= 0 or self.until != "stopped"):

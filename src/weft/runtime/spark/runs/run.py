@@ -17,7 +17,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from weft.algebra.query import Program
+from weft.algebra.analysis.prefixes import is_step
+from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError, WeftError
 from weft.plan.changes import changed
 from weft.plan.operators import Plan
@@ -79,7 +80,7 @@ class ContinuousRun:
         self._folders = folders_of(sources, program, options.type)
         self._formats = formats
         self._readers = readers
-        self._sink = FileSink(options.sink, options.rejects, options.format, [q.name for q in program.queries])
+        self._sink = FileSink(options.sink, options.rejects, options.format, self._told_names)
         self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
         self._sink.watchers.append(partial(_tell_changes, Changes(self._log)))
         self._query: StreamingQuery | None = None
@@ -135,20 +136,29 @@ class ContinuousRun:
         remove_unfinished(options.checkpoint)
         return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
-    def become(self, program: Program, written: Program) -> str:
+    @property
+    def _told(self) -> list[AnyQuery]:
+        """The queries whose matches are written."""
+        return [query for query in self._program.queries if query.name not in self.options.counted]
+
+    @property
+    def _told_names(self) -> list[str]:
+        return [query.name for query in self._told]
+
+    def become(self, program: Program, written: Program, counted: frozenset[str] = frozenset()) -> str:
         """Let another program take this one's place when the trigger at work is done; what it keeps, line by line.
 
         When something is wrong with it an error says so, and the one before goes on.
         """
-        before = self._program, self._written
-        self._program, self._written = program, written
+        before = self._program, self._written, self.options
+        self._program, self._written, self.options = program, written, replace(self.options, counted=counted)
         try:
             self.options.limits.guard(self._planned(program, 0).queries)
             self.stop()
             kept = self.kept()  # when the trigger at work is done, which may be the first
             self._restart()
         except WeftError:
-            self._program, self._written = before
+            self._program, self._written, self.options = before
             if self._query is not None and not self._query.isActive:
                 self._restart()
             raise
@@ -161,7 +171,7 @@ class ContinuousRun:
 
     def _restart(self) -> None:
         """Start the query with the program as it is now."""
-        self._sink.rename([query.name for query in self._program.queries])
+        self._sink.rename(self._told_names)
         self.start(self._session)
 
     def executors(self) -> list[dict[str, object]]:
@@ -261,7 +271,8 @@ class ContinuousRun:
         options.limits.guard(chosen.queries)  # what is wrong with them shows now
         check_split(job, options.limits)
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
-        return replace(job, reading=reading, limits=options.limits, readers=readers), session
+        job = replace(job, reading=reading, limits=options.limits, readers=readers, counted=options.counted)
+        return job, session
 
     def _planned(self, program: Program, first: int) -> Plan:
         """The plan of a program whose queries are numbered from `first` on."""
@@ -301,7 +312,10 @@ class ContinuousRun:
             return "the checkpoint is new: all queries begin with the first event"
         if known.get("reading") != self._reading_mark():
             raise UsageError(_FOREIGN_RUN.format(self.options.checkpoint))
-        return str(compared(tuple(map(generation_from_plain, known["generations"])), self._written.queries))
+        change = compared(tuple(map(generation_from_plain, known["generations"])), self._written.queries)
+        names = {query.name for query in (*change.old, *change.new)}
+        lines = str(change).splitlines()
+        return "\n".join(line for line in lines if not is_step(line.partition(": ")[0], names))
 
     def _reading_mark(self) -> str:
         """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
@@ -317,7 +331,7 @@ class ContinuousRun:
         kept = Path(self.options.checkpoint).absolute() / "weft" / "columns"
         waits = self.options.until == "stopped"
         columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
-        return shape_of(self._program.queries, columns, reading)
+        return shape_of(self._told, columns, reading)
 
     def _agree(self, chosen: Plan, lanes: int) -> dict[str, Any]:
         """Check that the checkpoint is this run's, or make it so; what it says."""

@@ -25,6 +25,7 @@ from weft.runtime.spark.schema import output_schema
 from weft.runtime.triggers import Standing, Trigger
 
 COLLECTED = 1 << 26  # bytes of matches of one trigger, and as many of rejects, that the driver takes
+TOLD_APART = ("standing", "steps", "part")  # what is no counter in what lanes tell
 PIECE = 1 << 26  # bytes of matches in a file that a task writes
 
 
@@ -100,12 +101,16 @@ class FileSink:
         for part in parts:
             (by_query if part["name"].startswith("matches-") else wrong).update(part["counts"])
         counted = self._count(told, by_query.total(), wrong)
+        steps: Counter[str] = Counter()
+        for one in told:
+            steps.update(one.get("steps") or {})
         trigger = Trigger(
             number=batch,
             at=time.time(),
             seconds=time.perf_counter() - started,
             matches=dict(by_query),
             lanes=tuple(self._lanes.values()),
+            steps=dict(steps),
             **counted,
         )
         for watcher in self.watchers:
@@ -139,6 +144,6 @@ class FileSink:
             standing = one.get("standing")
             if standing is not None:
                 self._lanes[standing["lane"]] = Standing.from_json(standing)
-            counted.update({name: number for name, number in one.items() if name not in ("standing", "part")})
+            counted.update({name: number for name, number in one.items() if name not in TOLD_APART})
         self.counters.update(matches=matches, **counted)
         return {name: counted[name] for name in ("events", "late", "unreadable")}
