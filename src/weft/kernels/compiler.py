@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import _dynfunc
 from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 
+from weft.kernels.calling import KernelContext, PartContext
 from weft.kernels.lowering import KernelLegalization, KernelLowering, KnownTypes
 
 PASSES = (
@@ -34,6 +34,8 @@ PASSES = (
     KernelLowering,
     typed_passes.NoPythonBackend,
 )  # those of Numba's that change anything in our kernels, and ours
+
+MANY_PARTS = 12  # a kernel of so many goes from branch to branch: unrolling its loops makes it longer, not quicker
 
 
 class Code(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
@@ -72,16 +74,26 @@ class KernelCode(Code):
                 )
         super().finalize()
 
-
-def _without_address(library: Any, description: Any, env: Any) -> Any:
-    """What stands for a part in Numba's lists of compiled functions."""
-    return _dynfunc.make_function(description.lookup_module(), description.qualname, "", 0, env, (library,))
+    def _optimize_final_module(self) -> None:
+        """Optimise all at once, unless references have to be paired first."""
+        if self.counts:
+            cheap = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"}
+            passes, builder = self._codegen._module_pass_manager(**cheap)
+            passes.run(self._final_module, builder)
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization, options.slp_vectorization = True, False
+        options.loop_unrolling = len(self._linking_libraries) < MANY_PARTS
+        builder = llvm.create_pass_builder(self._codegen._tm, options)
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, builder)
 
 
 class KernelCompiler(CompilerBase):  # type: ignore[misc, unused-ignore]
     """Compiles a kernel."""
 
     code: type[Code] = KernelCode
+    context: type[KernelContext] = KernelContext
 
     def define_pipelines(self) -> list[PassManager]:
         """What Numba does, without what no kernel of ours needs."""
@@ -94,6 +106,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc, unused-ignore]
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         """Compile a Python function."""
         self.state.typingctx = KnownTypes(self.state.typingctx)
+        self.state.targetctx = self.context.like(self.state.targetctx)
         self.state.library = self.code(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.counts = self.state.flags.nrt
         self.state.library.enable_object_caching()
@@ -117,8 +130,4 @@ class PartCompiler(KernelCompiler):
     """Compiles a part of kernels, as far as the kernels need it."""
 
     code = PartCode
-
-    def compile_extra(self, function: Callable[..., Any]) -> Any:
-        """Compile a Python function to what is linked into kernels."""
-        self.state.targetctx = self.state.targetctx.subtarget(get_executable=_without_address)
-        return super().compile_extra(function)
+    context = PartContext

@@ -115,14 +115,17 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
         return None
 
     def _element(self, array: Any, index: Any, kind: Any) -> Any:
-        """Where an element is; numbers below zero count from the end."""
+        """Where an element is; only constants below zero count from the end."""
         parts, place = self.loadvar(array.name), self._cast_var(index, types.intp if kind.signed else types.uintp)
         builder = self.builder
-        if kind.signed:
-            is_negative = builder.icmp_signed("<", place, place.type(0))
-            length = builder.extract_value(parts, [SHAPE, 0])
-            place = builder.select(is_negative, builder.add(place, length), place)
+        if self._is_negative(index):
+            place = builder.add(place, builder.extract_value(parts, [SHAPE, 0]))
         return builder.gep(builder.extract_value(parts, DATA), [place])
+
+    def _is_negative(self, index: Any) -> bool:
+        """Whether a variable is a constant below zero."""
+        known = getattr(self.typeof(index.name), "literal_value", 0)
+        return known < 0
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -22,6 +22,7 @@ from weft.kernels.store import texts_of
 
 HELPER = "WEFT_COMPILES_FOR"  # the process for which a helper compiles: when that one ends, so does its helper
 MOST_HELPERS = 4
+COMMON = ("matches", "memory", "events")  # folders of what programs of all languages use, what is used last first
 
 
 def all_kernels() -> list[str]:
@@ -85,7 +86,13 @@ def help_out() -> None:
     """Have what is missing of the imported kernels compiled on cores that are free, while this process goes on."""
     free = min(cores() - 1, round(cores() - os.getloadavg()[0]), MOST_HELPERS)
     if free > 0 and HELPER not in os.environ and cache_folder() is not None:
-        _HELPERS.extend(start(names_of(KERNELS), free))
+        _HELPERS.extend(start(sorted(names_of(KERNELS), key=_turn), free))
+
+
+def _turn(name: str) -> int:
+    """When a helper compiles a kernel: first what any program needs, while the program's process is at its own."""
+    folder = name.removeprefix(f"{weft.kernels.__name__}.").split(".")[0]
+    return COMMON.index(folder) if folder in COMMON else len(COMMON)
 
 
 _HELPERS: list[subprocess.Popen[str]] = []  # so that nobody warns of processes that are let go

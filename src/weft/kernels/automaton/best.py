@@ -30,12 +30,12 @@ from weft.kernels.automaton.tecs import (
     Output,
     State,
 )
-from weft.kernels.jit import inlined
+from weft.kernels.jit import bare, inlined
 
 LATEST_START, NEXT_ORDER, LAST_ORDER = 0, 1, 2
 
 
-@inlined
+@bare
 def _unfold(
     state: State, best: Best, begin: Int64s, ranks: Int32s, node: int, rank: int, words: Int64s, length: int
 ) -> tuple[int, int]:
@@ -55,7 +55,7 @@ def _unfold(
         node, rank = begin[entry], ranks[entry]
 
 
-@inlined
+@bare
 def _is_better(
     order: int,
     labels: Int32s,
@@ -173,7 +173,7 @@ def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best:
     return answer
 
 
-@inlined
+@bare
 def _final_run(
     state: State,
     batch: Batch,

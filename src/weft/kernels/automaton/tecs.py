@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from weft.kernels.jit import bare, bare_kernel, kernel
+from weft.kernels.jit import bare, bare_kernel
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -215,7 +215,7 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
     return _stack_up(state, control, elements, count, below)
 
 
-@kernel
+@bare_kernel
 def free_expired(state: State, control: Int64s, horizon: int) -> None:
     """Move the tail past the nodes that no match can use any more."""
     mask = state.starts.size - 1

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -23,14 +23,14 @@ Uint32s = npt.NDArray[np.uint32]
 Uint64s = npt.NDArray[np.uint64]
 
 
-@kernel
+@bare_kernel
 def codes_of_ids(ids: Int32s, codes_by_id: Codes, codes: Codes) -> None:
     """Codes of texts by their ids: place 0 is for a missing one, 1 for an unknown one."""
     for i in range(np.uint64(len(ids))):
         codes[i] = codes_by_id[np.uint64(np.int64(ids[i]) + 2)]
 
 
-@kernel
+@bare_kernel
 def codes_of_indices(indices: Read[Indices], codes_by_index: Codes, codes: Codes) -> None:
     """Codes of dictionary-encoded texts; arbitrary where the index of a missing one is."""
     last = np.uint64(len(codes_by_index) - 1)
@@ -38,7 +38,7 @@ def codes_of_indices(indices: Read[Indices], codes_by_index: Codes, codes: Codes
         codes[i] = codes_by_index[min(np.uint64(indices[i]), last)]
 
 
-@kernel
+@bare_kernel
 def mark_nulls(bits: Read[Bytes], bit_offset: int, code: int, codes: Codes) -> None:
     """Give the rows without a value their own code."""
     for i in range(np.uint64(len(codes))):
@@ -47,7 +47,7 @@ def mark_nulls(bits: Read[Bytes], bit_offset: int, code: int, codes: Codes) -> N
             codes[i] = code
 
 
-@kernel
+@bare_kernel
 def codes_of_bits(bits: Read[Bytes], bit_offset: int, codes: Codes) -> None:
     """0 or 1 by the bits of a bitmap."""
     for i in range(np.uint64(len(codes))):
@@ -55,7 +55,7 @@ def codes_of_bits(bits: Read[Bytes], bit_offset: int, codes: Codes) -> None:
         codes[i] = (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1)
 
 
-@kernel
+@bare_kernel
 def count_cuts(values: Read[Numbers], cuts: Numbers, codes: Codes) -> None:
     """How many of a few ascending cuts each value reaches: one comparison for each, many values at a time."""
     block = 2048
@@ -69,7 +69,7 @@ def count_cuts(values: Read[Numbers], cuts: Numbers, codes: Codes) -> None:
                 codes[i] += np.uint16(values[i] >= cut)
 
 
-@kernel
+@bare_kernel
 def search_cuts(values: Read[Numbers], tree: Numbers, count: int, codes: Codes) -> None:
     """How many of `count` ascending cuts each value reaches, without branches.
 
@@ -85,14 +85,14 @@ def search_cuts(values: Read[Numbers], tree: Numbers, count: int, codes: Codes) 
         codes[i] = min(node - size, most)
 
 
-@kernel
+@bare_kernel
 def letters_of_one(codes: Codes, table: Int32s, letters: Int32s) -> None:
     """Letters of a query over one column."""
     for i in range(np.uint64(len(codes))):
         letters[i] = table[codes[i]]
 
 
-@kernel
+@bare_kernel
 def letters_of_two(a: Codes, part_a: Uint32s, b: Codes, part_b: Uint32s, table: Int32s, letters: Int32s) -> int:
     """Letters of a query over two columns; the smallest of them, negative when one is not known yet."""
     low = np.int32(0)
@@ -103,7 +103,7 @@ def letters_of_two(a: Codes, part_a: Uint32s, b: Codes, part_b: Uint32s, table: 
     return int(low)
 
 
-@kernel
+@bare_kernel
 def letters_of_three(
     a: Codes,
     part_a: Uint32s,
@@ -123,7 +123,7 @@ def letters_of_three(
     return int(low)
 
 
-@kernel
+@bare_kernel
 def letters_of_four(
     a: Codes,
     part_a: Uint32s,
@@ -145,7 +145,7 @@ def letters_of_four(
     return int(low)
 
 
-@kernel
+@bare_kernel
 def mark_new(indices: Uint64s, letters: Int32s, seen: Bytes) -> None:
     """Mark the indices of rows without a letter."""
     for i in range(np.uint64(len(indices))):
@@ -153,14 +153,14 @@ def mark_new(indices: Uint64s, letters: Int32s, seen: Bytes) -> None:
             seen[indices[i]] = 1
 
 
-@kernel
+@bare_kernel
 def add_part(codes: Codes, part: Uint64s, indices: Uint64s) -> None:
     """Add one column's share to the index of each row."""
     for i in range(np.uint64(len(codes))):
         indices[i] += part[codes[i]]
 
 
-@kernel
+@bare_kernel
 def letters_of_indices(indices: Uint64s, table: Int32s, letters: Int32s) -> int:
     """Letters by index into a table; the smallest of them."""
     low = np.int32(0)
@@ -171,7 +171,7 @@ def letters_of_indices(indices: Uint64s, table: Int32s, letters: Int32s) -> int:
     return int(low)
 
 
-@inlined
+@bare
 def _spread(word: np.uint64) -> np.uint64:
     """A bijection of words that spreads every bit."""
     word ^= word >> np.uint64(32)
@@ -181,7 +181,7 @@ def _spread(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(32))
 
 
-@kernel
+@bare_kernel
 def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: Int32s) -> int:
     """Letters by index through an open-addressing table (values below 0: empty slot); the smallest of them."""
     mask = np.uint64(len(keys) - 1)
@@ -197,7 +197,7 @@ def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: In
     return int(low)
 
 
-@kernel
+@bare_kernel
 def add_keys(indices: Uint64s, found: Int32s, keys: Uint64s, values: Int32s) -> None:
     """Enter new indices and their letters; the table has room."""
     mask = np.uint64(len(keys) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel, kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -15,7 +15,7 @@ WORD = 64  # bits
 FEW = 4096  # events below which counting few buckets is worth more passes
 
 
-@inlined
+@bare
 def _bits(value: int | np.uint64) -> int:
     """How many bits a number takes."""
     bits = 0
@@ -100,7 +100,7 @@ def order_of(words: UInt64s, place_bits: int, bits: int) -> Int64s:
     return order
 
 
-@kernel
+@bare_kernel
 def pass_of(ends: Int64s, passed: int, delay: int) -> tuple[int, int, bool]:
     """How a batch moves its source on.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare_kernel, kernel
+from weft.kernels.jit import bare_kernel
 from weft.kernels.joins.buckets import ENTRY, HEAD, ID, MARK, PLACE, SINCE, TAIL
 from weft.kernels.joins.occurrences import EVENT, KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
 
@@ -44,7 +44,7 @@ def renumber(entries: Int64s, table: Int64s, places: Int64s) -> None:
             entries[k * ENTRY + ID] = places[entries[k * ENTRY + ID]]
 
 
-@kernel
+@bare_kernel
 def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
     """Mark all that the marked rows are made of; parts have smaller ids, so one pass downwards does."""
     for row in range(len(live) - 1, -1, -1):
@@ -60,7 +60,7 @@ def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
             live[right] = True
 
 
-@kernel
+@bare_kernel
 def slide(
     rows: Int64s, slots: Int64s, slot_count: int, live: Mask, places: Int64s, event_places: Int64s
 ) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def slide(
     return kept, used
 
 
-@kernel
+@bare_kernel
 def slide_events(events: Int64s, values: Int64s, width: int, live: Mask) -> int:
     """Move marked events and their values down; how many are left."""
     kept = 0

@@ -119,7 +119,7 @@ def _look_ahead(
     return known
 
 
-@inlined
+@bare
 def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
     """Whether a run has as many members as it may have: each links to the run before it."""
     members = 1

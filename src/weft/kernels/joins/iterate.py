@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, inlined, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -83,7 +83,7 @@ def scratch_for(members: int, words: int) -> Scratch:
     )
 
 
-@inlined
+@bare
 def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, lengths: int, open_ended: bool) -> None:
     """Add to the lengths of a sub-sequence those of one that is one member shorter."""
     carry = np.uint64(0)
@@ -99,7 +99,7 @@ def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, le
         gathered[to + beyond] &= ~(ONE << np.uint64(lengths % 64))
 
 
-@inlined
+@bare
 def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
     """Whether all lengths from 3 to `most` are there; whether 2 is, is known from the beginning."""
     for w in range(words):
@@ -112,7 +112,7 @@ def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
     return True
 
 
-@inlined
+@bare
 def _unsettled(skip: Int64s, first: int) -> int:
     """The next first member that is not settled, from one on."""
     found = first
@@ -123,7 +123,7 @@ def _unsettled(skip: Int64s, first: int) -> int:
     return found
 
 
-@inlined
+@bare
 def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
     """The first item after `at`, of items in order, whose first member is not before `first`; that at `at` is."""
     step = item

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import bare_kernel, inlined, kernel, spliced
 from weft.kernels.joins.joint import Facts, borrow, holds
 from weft.kernels.joins.occurrences import (
     END,
@@ -133,7 +133,7 @@ def join_row(
     return row
 
 
-@kernel
+@bare_kernel
 def join_all(
     lefts: Int64s,
     rights: Int64s,
@@ -155,7 +155,7 @@ def join_all(
         join_row(rows, slots, arena, events, lefts[k], rights[k], kind, shift, spec)
 
 
-@kernel
+@bare_kernel
 def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s) -> None:
     """Append a row for each of the chosen events, with so many slots, for all of which there must be room."""
     for event in chosen:

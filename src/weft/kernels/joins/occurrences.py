@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import bare, inlined, kernel, spliced
 
 Int64s = npt.NDArray[np.int64]
 
@@ -196,7 +196,7 @@ def compare_histories(rows: Int64s, one: int, other: int) -> int:
     return -1 if len(ends) > len(other_ends) else 1
 
 
-@inlined
+@bare
 def is_of_two(rows: Int64s, occurrence: int) -> bool:
     """Whether an occurrence is made of two events, and no more."""
     left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import kernel, spliced
+from weft.kernels.jit import bare_kernel, spliced
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 
 
-@kernel
+@bare_kernel
 def take_lists(
     rows: Read[Int64s],
     offsets: Read[Int64s],
@@ -30,7 +30,7 @@ def take_lists(
             at += 1
 
 
-@kernel
+@bare_kernel
 def bind(
     offsets: Read[Int64s],
     positions: Read[Int64s],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ _STEP_LOW = np.uint64(0xD1342543DE82EF95)
 _PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # the digits of each byte
 
 
-@inlined
+@bare
 def _mixed(word: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -29,7 +29,7 @@ def _mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@kernel
+@bare_kernel
 def identify(
     seeds: UInt64s,
     queries: Read[Int32s],
@@ -71,7 +71,7 @@ def identify(
         low[match] = below
 
 
-@kernel
+@bare_kernel
 def write_hex(high: Read[UInt64s], low: Read[UInt64s], text: Pairs) -> None:
     """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other, two at a time."""
     for match in range(len(high)):

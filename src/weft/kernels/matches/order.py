@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -15,7 +15,7 @@ UInt64s = npt.NDArray[np.uint64]
 STRETCH = 16  # matches that are sorted by insertion
 
 
-@inlined
+@bare
 def _after(
     a: np.int64,
     b: np.int64,

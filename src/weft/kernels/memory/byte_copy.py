@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -35,7 +35,7 @@ def _copy_sixteen(typing_context: Any, out: Any, at: Any, data: Any, begin: Any)
     return types.void(out, types.int64, data, types.int64), generate
 
 
-@inlined
+@bare
 def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
     """Copy a part of `data` to `out`, from `at` on; where it ends. The bytes after it may be written to as well."""
     place = begin
@@ -51,7 +51,7 @@ def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
     return at + end - place
 
 
-@kernel
+@bare_kernel
 def copy_texts(codes: Read[Int32s], offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, out: Bytes) -> int:
     """Write the texts that are chosen by number one after the other, and where each one ends; how many bytes."""
     at = 0

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import inlined, kernel
+from weft.kernels.jit import bare, bare_kernel, inlined, kernel
 from weft.kernels.memory.prefetch import prefetch
 from weft.kernels.signatures import READ, Read
 
@@ -62,7 +62,7 @@ def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> 
     return word
 
 
-@inlined
+@bare
 def _mix(word: np.uint64) -> np.uint64:
     """A bijection of words that spreads every bit."""
     word ^= word >> np.uint64(32)
@@ -72,7 +72,7 @@ def _mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(32))
 
 
-@inlined
+@bare
 def _remix(word: np.uint64) -> np.uint64:
     """Another bijection of words, for a second hash."""
     word ^= word >> np.uint64(31)
@@ -97,7 +97,7 @@ def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64)
     return key
 
 
-@inlined
+@bare
 def _bits(number: int) -> int:
     """How many bits a number has."""
     bits = 0
@@ -199,7 +199,7 @@ def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slo
         slot_entry[slot] = ((i + np.uint64(1)) << np.uint64(32)) | length
 
 
-@kernel
+@bare_kernel
 def mark_wanted(bits: Read[Bytes], bit_offset: int, has: Bytes, wanted: Bytes) -> None:
     """Mark the rows that have a value here and none from before; they have one then."""
     for i in range(np.uint64(len(has))):
@@ -209,7 +209,7 @@ def mark_wanted(bits: Read[Bytes], bit_offset: int, has: Bytes, wanted: Bytes) -
         has[i] |= valid
 
 
-@kernel
+@bare_kernel
 def hash_wholes(values: Read[Int64s], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of integers, for the wanted rows."""
     for i in range(np.uint64(len(values))):
@@ -219,7 +219,7 @@ def hash_wholes(values: Read[Int64s], wanted: Bytes, first: Uint64s, second: Uin
             second[i] = _remix(word ^ NUMBER_TOO)
 
 
-@kernel
+@bare_kernel
 def hash_floats(
     values: Read[npt.NDArray[np.float64]], words: Read[Uint64s], wanted: Bytes, first: Uint64s, second: Uint64s
 ) -> None:
@@ -237,7 +237,7 @@ def hash_floats(
                 second[i] = _remix(words[i] ^ FRACTION_TOO)
 
 
-@kernel
+@bare_kernel
 def hash_booleans(values: Read[Bytes], bit_offset: int, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of Booleans, given as a bitmap, for the wanted rows."""
     for i in range(np.uint64(len(wanted))):
@@ -269,7 +269,7 @@ def hash_texts(offsets: Read[Int32s], data: Read[Bytes], wanted: Bytes, first: U
             second[i] = _remix(b ^ (length * np.uint64(0x9216D5D98979FB1B)) ^ TEXT_TOO)
 
 
-@kernel
+@bare_kernel
 def hash_indices(
     indices: Annotated[npt.NDArray[Any], np.int32, READ],
     first_of: Uint64s,
@@ -286,7 +286,7 @@ def hash_indices(
             second[i] = second_of[index]
 
 
-@kernel
+@bare_kernel
 def join_hashes(
     all_have: Bytes, all_first: Uint64s, all_second: Uint64s, has: Bytes, first: Uint64s, second: Uint64s
 ) -> None:
@@ -297,7 +297,7 @@ def join_hashes(
         all_second[i] = _remix(all_second[i]) ^ second[i]
 
 
-@kernel
+@bare_kernel
 def lanes_of_hashes(has: Bytes, first: Uint64s, count: int, lanes: Int32s) -> None:
     """A lane for each row by the high half of its hash; -1 without a key."""
     for i in range(np.uint64(len(has))):
@@ -305,7 +305,7 @@ def lanes_of_hashes(has: Bytes, first: Uint64s, count: int, lanes: Int32s) -> No
         lanes[i] = np.int32(lane) if has[i] else np.int32(-1)
 
 
-@kernel
+@bare_kernel
 def find_keys(
     has: Bytes,
     first: Uint64s,
@@ -358,7 +358,7 @@ def find_keys(
     return np.int64(len(has))
 
 
-@kernel
+@bare_kernel
 def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: int, table: Uint64s) -> None:
     """Enter the keys of live slots into an empty table."""
     mask = np.uint64(len(table) // 2 - 1)
@@ -371,7 +371,7 @@ def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: in
             table[np.uint64(2) * place + np.uint64(1)] = (slot_first[slot] & ~LOW) | (slot + np.uint64(1))
 
 
-@kernel
+@bare_kernel
 def release_keys(
     slots: Int32s,
     table: Uint64s,

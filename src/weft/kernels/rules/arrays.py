@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.kernels.jit import spliced
 from weft.kernels.machine.machine import NOTES
-from weft.kernels.memory.room import lend
+from weft.kernels.memory.room import NOTE, lend
 from weft.kernels.rules import tables as t
 
 BATCH = NOTES  # after what the machine reads
@@ -27,6 +27,11 @@ OUTPUT = WORK + 10
 OUT_ROWS, OUT_STARTS, OUT_ENDS, OUT_OFFSETS, OUT_POSITIONS, OUT_LABELS, OUT_KINDS, OUT_WORDS = range(OUTPUT, OUTPUT + 8)
 CONTROL = OUTPUT + 8
 NOTED = CONTROL + 1
+
+
+def new_room() -> t.Int64s:
+    """A room that kernels may note their arrays in; what it held before does not matter."""
+    return np.zeros(NOTED * NOTE, np.int64)
 
 
 @spliced

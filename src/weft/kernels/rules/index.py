@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, kernel, spliced
+from weft.kernels.jit import bare, bare_kernel, spliced
 from weft.kernels.machine.tagged import DECIMAL, FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal, order_of
 from weft.kernels.memory.prefetch import prefetch
 from weft.kernels.memory.room import floats, halves, noted, octets, words
@@ -38,7 +38,7 @@ def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> 
     return at
 
 
-@kernel
+@bare_kernel
 def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.Int64s) -> None:
     """Enter the codes of groups of rules by the values that they are found by."""
     for k in range(len(kinds)):

@@ -9,10 +9,8 @@ room runs out the kernel returns, and goes on where it stood when it is called a
 
 from __future__ import annotations
 
-import numpy as np
-
-from weft.kernels.jit import kernel
-from weft.kernels.memory.room import NOTE, lend
+from weft.kernels.jit import bare_kernel
+from weft.kernels.memory.room import lend
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.firing import check, emit, write
@@ -20,7 +18,7 @@ from weft.kernels.rules.search import advance, fetch, judged, open_step, start, 
 from weft.kernels.rules.summaries import scan_extents
 
 
-@kernel
+@bare_kernel
 def fire(
     batch: t.Batch,
     rules: t.Rules,
@@ -30,9 +28,9 @@ def fire(
     work: t.Work,
     output: t.Output,
     control: t.Int64s,
+    room: t.Int64s,
 ) -> int:
     """Take events until all are done or room runs out; what for is returned."""
-    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.BATCH, batch)
     lend(room, r.RULES, rules)
     r.lend_to_machine(room, rules, store, work)

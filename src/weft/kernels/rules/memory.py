@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from weft.kernels.jit import kernel
+from weft.kernels.jit import bare_kernel
 from weft.kernels.machine.tagged import VALUE
-from weft.kernels.memory.room import NOTE, lend
+from weft.kernels.memory.room import lend
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.lists import place_in_list
 from weft.kernels.rules.scan import first_from
 
 
-@kernel
+@bare_kernel
 def count_dead(types: t.Int64s, times: t.Int64s, now: int, dead: t.Int64s) -> int:
     """For each type how many of its events are out of reach; and the positions that defined events in reach have."""
     for type_ in range(len(dead)):
@@ -27,7 +25,7 @@ def count_dead(types: t.Int64s, times: t.Int64s, now: int, dead: t.Int64s) -> in
     return 0
 
 
-@kernel
+@bare_kernel
 def move_events(
     old: t.Store,
     new: t.Store,
@@ -75,7 +73,7 @@ def move_events(
     return used
 
 
-@kernel
+@bare_kernel
 def move_queued(queue: t.Int64s, control: t.Int64s, queued: int, old: t.Int64s, new: t.Int64s, used: int) -> int:
     """Copy the positions of defined events that wait; the numbers used then."""
     for item in range(control[t.QUEUE_AT], control[t.QUEUE_END]):
@@ -87,7 +85,7 @@ def move_queued(queue: t.Int64s, control: t.Int64s, queued: int, old: t.Int64s, 
     return used
 
 
-@kernel
+@bare_kernel
 def count_listed(heads: t.Int64s, entries: t.Int64s, types: t.Int64s) -> tuple[int, int]:
     """How many lists have events in reach, and how many those are. Others are forgotten here."""
     lists = total = 0
@@ -108,7 +106,7 @@ def count_listed(heads: t.Int64s, entries: t.Int64s, types: t.Int64s) -> tuple[i
     return lists, total
 
 
-@kernel
+@bare_kernel
 def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entries: t.Int64s) -> int:
     """Copy the lists with events in them, each with room for half as many more; how many entries that takes."""
     mask = len(new_heads) // t.HEAD - 1
@@ -131,10 +129,9 @@ def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entr
     return used
 
 
-@kernel
-def list_all(store: t.Store, control: t.Int64s) -> bool:
+@bare_kernel
+def list_all(store: t.Store, control: t.Int64s, room: t.Int64s) -> bool:
     """Put all events into their lists, which are empty; False when there is no room for that."""
-    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.STORE, store)
     lend(room, r.CONTROL, (control,))
     for type_ in range(len(store.types) // t.KIND_OF_EVENT):

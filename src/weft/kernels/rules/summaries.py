@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.machine.tagged import (
     BOOLEAN,
     FLOAT,
@@ -21,7 +21,7 @@ from weft.kernels.machine.tagged import (
     normal,
     rounded_off,
 )
-from weft.kernels.memory.room import NOTE, floats, lend, noted, octets, words
+from weft.kernels.memory.room import floats, lend, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.scan import passes, scan
@@ -187,10 +187,9 @@ def scan_extents(room: t.Int64s) -> Any:
     return control[t.AFTER]
 
 
-@kernel
-def enter_all(store: t.Store, rules: t.Rules, work: t.Work, lanes: t.Lanes, now: int) -> bool:
+@bare_kernel
+def enter_all(store: t.Store, rules: t.Rules, work: t.Work, lanes: t.Lanes, now: int, room: t.Int64s) -> bool:
     """Enter all events in reach into their series, which are empty; False when there is no room for that."""
-    room = np.empty(r.NOTED * NOTE, np.int64)
     lend(room, r.STORE, store)
     lend(room, r.RULES, rules)
     r.lend_to_machine(room, rules, store, work)

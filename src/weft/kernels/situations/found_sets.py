@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.situations.participants import (
     BOUND,
     CONSUMES,
@@ -58,7 +58,7 @@ def _is_new(m: Int64s) -> bool:
     return True
 
 
-@kernel
+@bare_kernel
 def place_seen(sets: Int64s, table: Int64s) -> None:
     """Put sets that were selected into an empty table."""
     for k in range(0, len(sets), 3):

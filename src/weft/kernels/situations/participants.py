@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.machine.machine import VALUES
 from weft.kernels.machine.tagged import MISSING, mixed_in, normal
 from weft.kernels.memory.room import words
@@ -145,7 +145,7 @@ def last_in_chain(m: Int64s, chain: Number, link: Number, time: Number) -> Numbe
     return entry
 
 
-@kernel
+@bare_kernel
 def rehash(m: Int64s, table: int, size: int) -> None:
     """Move all chains to another, empty table."""
     for k in range(m[TABLE_SIZE]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel, kernel
 from weft.kernels.situations.blocks import ends_candidate
 from weft.kernels.situations.participants import (
     ARRIVED,
@@ -293,7 +293,7 @@ def oldest(m: Int64s) -> tuple[Number, Number]:
     return end, place
 
 
-@kernel
+@bare_kernel
 def renumber(m: Int64s, numbers: Int64s, marking: bool) -> None:
     """Give the events of all entries other numbers; with `marking` only note with 1 which are in use."""
     for key in range(m[KEY_COUNT]):

@@ -9,6 +9,7 @@ import numpy as np
 from weft.algebra.predicates import Value
 from weft.kernels.rules import memory as rule_memory
 from weft.kernels.rules import tables as t
+from weft.kernels.rules.arrays import new_room
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
 from weft.runtime.machine.values import Tagged, only_used, tag
@@ -23,6 +24,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.control = np.zeros(t.CONTROLS, np.int64)
+        self.room = new_room()
         self.control[t.MODE] = t.FETCH
         self.control[t.TIME] = -(1 << 61)
         self.texts = TextTable()
@@ -112,7 +114,7 @@ class Memory:
         """Make all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0
         self.heads[:] = 0
-        while not rule_memory.list_all(self.store(), self.control):
+        while not rule_memory.list_all(self.store(), self.control, self.room):
             self.heads = np.zeros(2 * len(self.heads), np.int64)
             self.entries = np.zeros(2 * len(self.entries), np.int64)
             self.control[[t.ENTRIES, t.LISTS]] = 0

@@ -275,6 +275,7 @@ class RuleRun(Run):
                 work,
                 self._outputs.buffer,
                 memory.control,
+                memory.room,
             )
             if status in (t.DONE, t.OUTPUT_FULL):
                 yield

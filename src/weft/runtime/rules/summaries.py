@@ -9,6 +9,7 @@ import numpy as np
 from weft.kernels.machine.tagged import VALUE
 from weft.kernels.rules import series
 from weft.kernels.rules import tables as t
+from weft.kernels.rules.arrays import new_room
 from weft.kernels.rules.summaries import enter_all
 from weft.runtime.events import Int64s
 
@@ -61,6 +62,7 @@ class Summaries:
     """The series of the events in memory: lanes for the values of their keys, and an arena with their entries."""
 
     def __init__(self) -> None:
+        self._room = new_room()
         self.lanes = self._empty(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0, 16, 256)
 
     def lay(self, table: SeriesTable, types: Int64s) -> None:
@@ -78,7 +80,7 @@ class Summaries:
         lanes, room = len(old.lanes) // series.LANE, len(old.times)
         while True:
             self.lanes = self._empty(old.series, old.columns, old.order, old.stride, lanes, room)
-            done = enter_all(store, rules, work, self.lanes, now)
+            done = enter_all(store, rules, work, self.lanes, now, self._room)
             crowded = 2 * int(self.lanes.counts[t.USED_LANES]) > lanes
             full = 2 * int(self.lanes.counts[t.USED_ROOM]) > room
             if done and not crowded and not full:

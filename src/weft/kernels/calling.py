@@ -1,0 +1,65 @@
+"""How kernels call their parts: what a part cannot do to its caller is not looked for after each call.
+
+Numba sets a return value to zero, makes room for an exception, tells five kinds of ends apart and looks for a `try`
+around every call: a third of all code of kernels was that. Here a part writes an exception to where its caller's
+caller looks for it, and a call is followed by one comparison.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc
+from numba.core import cgutils
+from numba.core.callconv import RETCODE_OK, CPUCallConv, Status, excinfo_ptr_t
+from numba.core.cpu import CPUContext
+from numba.core.types import Optional  # type: ignore[attr-defined, unused-ignore]
+
+
+class KernelCalls(CPUCallConv):  # type: ignore[misc, unused-ignore]
+    """Numba's way to call, with less around it; what is called by it can be called by Numba's."""
+
+    def call_function(self, builder: Any, callee: Any, resty: Any, argtys: Any, args: Any, attrs: Any = None) -> Any:
+        """Call a compiled function: how it ended, and what it gave."""
+        function = builder.function
+        is_from_python = len(function.args) < 2 or function.args[1].type != excinfo_ptr_t.as_pointer()
+        if is_from_python or attrs is not None or isinstance(resty, Optional):
+            return super().call_function(builder, callee, resty, argtys, args, attrs)
+        room = cgutils.alloca_once(builder, self.get_return_type(resty).pointee)
+        arguments = self._get_arg_packer(argtys).as_arguments(builder, args)
+        code = builder.call(callee, [room, function.args[1], *arguments])
+        failed = builder.icmp_signed("!=", code, RETCODE_OK)
+        unknown = dict.fromkeys(set(Status._fields) - {"code", "is_error"})
+        found = self.context.get_returned_value(builder, resty, builder.load(room))
+        return Status(code=code, is_error=failed, **unknown), found
+
+    def return_status_propagate(self, builder: Any, status: Any) -> None:
+        """End as a function ended that was called."""
+        if status.is_ok is None:
+            self._return_errcode_raw(builder, status.code)
+        else:
+            super().return_status_propagate(builder, status)
+
+
+class KernelContext(CPUContext):  # type: ignore[misc, unused-ignore]
+    """What Numba knows of this machine, for kernels only."""
+
+    @classmethod
+    def like(cls, other: CPUContext) -> KernelContext:
+        """One that shares all with another, but for what it does otherwise."""
+        found = cls.__new__(cls)
+        found.__dict__.update(other.__dict__)
+        return found
+
+    @property
+    def call_conv(self) -> KernelCalls:
+        """How functions are called."""
+        return KernelCalls(self)
+
+
+class PartContext(KernelContext):
+    """The same for parts, which have no address."""
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        """What stands for a part in Numba's lists of compiled functions."""
+        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))
