@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from nicegui import ui
@@ -106,9 +107,12 @@ class _Running:
 
     async def _change(self) -> None:
         source = await asked(self._bench.program, self.program.value or "")
+        started = time.time()
         info = None if source is None else await asked(self._bench.change, self._name, source)
         if source is not None and info is not None:
-            ui.notify(f"{self._name} takes over {source.path}", type="positive")
+            done = info.where == HERE or (info.change is not None and info.change.at >= started)
+            what = f"runs {source.path} now" if done else f"takes over {source.path} when its trigger is done"
+            ui.notify(f"{self._name} {what}", type="positive")
 
     async def _restart(self) -> None:
         await asked(self._bench.restart, self._name)
