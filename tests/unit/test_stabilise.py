@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from weft.errors import UsageError
+from weft.kernels.events import merge as kernels
+from weft.kernels.signatures import signatures_of
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.reading.stabilise import Stabiliser
 
@@ -145,3 +147,13 @@ def test_mistakes():
         Stabiliser(["a"], delay=-1)
     with pytest.raises(UsageError, match="no source 'aa' to merge; did you mean 'a'"):
         Stabiliser(["a"]).push("aa", batch(1))
+
+
+def test_kernels_are_called_as_they_are_compiled_ahead():
+    merge = Stabiliser(["a", "b"], delay=10)
+    merge.push("a", batch(1, 5, 3))
+    merge.push("b", batch(4, 2))
+    assert ends(merge.flush()) == [1, 2, 3, 4, 5]
+    for kernel in (kernels.pass_of, kernels.words_of, kernels.order_of):
+        assert kernel.signatures
+        assert set(kernel.signatures) <= set(signatures_of(kernel.py_func)), kernel

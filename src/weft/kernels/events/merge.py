@@ -101,7 +101,7 @@ def order_of(words: UInt64s, place_bits: int, bits: int) -> Int64s:
 
 
 @bare_kernel
-def pass_of(ends: Int64s, passed: int, delay: int) -> tuple[int, int, bool]:
+def pass_of(ends: Read[Int64s], passed: int, delay: int) -> tuple[int, int, bool]:
     """How a batch moves its source on.
 
     The time that the source has passed then, how many events came when it had passed theirs, and whether ends ascend.
