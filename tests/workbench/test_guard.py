@@ -115,6 +115,18 @@ def test_everything_is_described_and_typed(client: TestClient) -> None:
     assert {"Tried", "Explanation", "Completion", "RunDetail", "Overview"} <= set(described["components"]["schemas"])
 
 
+def test_every_address_needs_the_token_and_no_other_site(client: TestClient) -> None:
+    described = client.get("/api/openapi.json", headers=OWN).json()
+    for path, methods in described["paths"].items():
+        for method in methods:
+            asked = path.replace("{name}", "pairs")
+            foreign = client.request(method, asked, headers={**OWN, "Origin": "http://evil.example"})
+            assert foreign.status_code == 403, (method, path)
+            if path != "/health":
+                assert client.request(method, asked).status_code == 401, (method, path)
+    assert client.get("/api/runs", headers=OWN).json() == []
+
+
 def test_mistakes_come_as_json_with_their_places(client: TestClient) -> None:
     asked = {"program": {"text": "SELECT * FROM S WHERE"}, "events": {"rows": "{}"}}
     answer = client.post("/api/try", json=asked, headers=OWN)
