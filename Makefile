@@ -64,7 +64,7 @@ wheel: $(READY) ## a wheel in dist/ with kernels that are compiled already
 	@rm -rf build/wheel && mkdir -p build/wheel dist && cp -r src pyproject.toml README.md LICENSE build/wheel
 	@find build/wheel -name __pycache__ -prune -exec rm -rf {} +
 	@cd build/wheel && env PYTHONPATH=src WEFT_CACHE=src/weft/compiled NUMBA_CPU_NAME=$(PROCESSOR) NUMBA_CPU_FEATURES= \
-	  $(abspath $(BIN))/python -m weft warm
+	  $(abspath $(BIN))/python -m weft warm --no-spark
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist build/wheel \
 	  --config-settings=--build-option="--python-tag $$($(BIN)/python -c 'import sys; print("cp%d%d" % sys.version_info[:2])') --plat-name $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_"))')"
 	@ls -sh dist/weft-*.whl

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import time
+import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyspark
 import pytest
 from tests.spark.pipeline import local
 
 from weft import api
-from weft.errors import UsageError
+from weft.errors import RejectedWarning, UsageError
 from weft.runtime.spark.frames import match_frame
+from weft.runtime.spark.listening import RejectListener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,6 +81,48 @@ def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
     assert sum(numbers["events"] for numbers in counted) == len(EVENTS)
     assert max(numbers["held"] for numbers in counted) > 0
     assert max(numbers["state_bytes"] for numbers in counted) > 0
+
+
+def test_workers_load_pyspark_as_it_is_installed(spark: SparkSession) -> None:
+    """Not from the zip that Spark puts before it, whose modules each process would compile."""
+
+    def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        for _ in batches:
+            yield pa.record_batch({"place": [pyspark.__file__]})
+
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(places, "place string").collect()
+    assert row.place == pyspark.__file__
+
+
+def test_late_events_of_a_users_stream_are_warned_of_with_their_number(spark: SparkSession, tmp_path: Path) -> None:
+    late = [{**LATE, "ts": ts} for ts in (1, 2, 3)]
+    write_files(tmp_path / "in", [*EVENTS[:57], *late, *EVENTS[57:87], *late], 3)
+    program = api.compile(PROGRAMS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outcome(api.match(read_stream(spark, tmp_path / "in"), program, delay=10), tmp_path / "one", availableNow=True)
+        given = api.match(read_stream(spark, tmp_path / "in"), program, delay=10, rejects=True)
+        outcome(given, tmp_path / "two", availableNow=True)
+        # A query without rejects after them: Spark tells of triggers in their order, after they are over.
+        outcome(api.match(read_stream(spark, tmp_path / "in"), program, delay=10), tmp_path / "end", availableNow=True)
+        limit = time.monotonic() + 30
+        while len(told := [str(one.message) for one in caught if one.category is RejectedWarning]) < 2:
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+    assert [text.partition(":")[0] for text in told] == ["3 events of the stream came late and took no part"] * 2
+
+
+def test_rejects_of_streams_are_told_of_when_they_are_many_more() -> None:
+    listener = RejectListener()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for late in (0, 1, 5, 3, 1, 900, 0):
+            listener.count("run", {"late": late, "unreadable": 0})
+        listener.count("other", {"late": 0, "unreadable": 2000})
+    told = [str(one.message).partition(" of ")[0] for one in caught]
+    assert told == ["1 event", "10 events", "910 events", "2,000 events"]
 
 
 WAITING: list[dict[str, object]] = [

@@ -72,7 +72,8 @@ def match_frame(
     origin = Origin(program, time, type, order, key) if selects else None
     if about.streaming:
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
-        return _shown(match_stream(frame, job, about.schema, delay), shape, origin, rejects=rejects, rows=rows)
+        output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects)
+        return _shown(output, shape, origin, rejects=rejects, rows=rows)
     if adapts is not None:
         raise UsageError("`adapt` is for streams: a whole input runs in one form")
     if delay is not None:

@@ -6,6 +6,8 @@ import hashlib
 import os
 import shlex
 import shutil
+import site
+import sys
 import tempfile
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -21,7 +23,12 @@ for argument do
   shift
   [ "$argument" = {lacking} ] || set -- "$@" "$argument"
 done
-exec {java} "$@"
+{forget}exec {java} "$@"
+"""
+# Spark puts its own zipped copy of PySpark before the installed one, if it knows its home. Modules in a zip are
+# compiled in every process that loads them, which is most of what starting Spark's Python processes costs. The program
+# that makes Spark's command needs the home; the Java that it starts does not.
+FORGET = """case " $* " in *" org.apache.spark.launcher.Main "*) ;; *) unset SPARK_HOME ;; esac
 """
 
 
@@ -43,15 +50,18 @@ def ensure_java(environment: MutableMapping[str, str] | None = None) -> str | No
 
 
 @contextmanager
-def quiet_java(environment: MutableMapping[str, str] | None = None) -> Iterator[None]:
-    """While Spark starts its Java, let that be a Java that does not warn of the module that Spark asks for."""
+def quiet_java(environment: MutableMapping[str, str] | None = None, *, forget: bool = False) -> Iterator[None]:
+    """While Spark starts its Java, let that be a Java that does not warn of the module that Spark asks for.
+
+    With `forget` it does not know where Spark is, so that workers load PySpark as this process did.
+    """
     environment = os.environ if environment is None else environment
     home = environment.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
     if java is None or not Path(java).exists():
         yield
         return
-    environment["JAVA_HOME"] = str(_launcher_home(Path(java).resolve()))
+    environment["JAVA_HOME"] = str(_launcher_home(Path(java).resolve(), FORGET if forget else ""))
     try:
         yield
     finally:
@@ -61,9 +71,19 @@ def quiet_java(environment: MutableMapping[str, str] | None = None) -> Iterator[
             environment["JAVA_HOME"] = home
 
 
-def _launcher_home(java: Path) -> Path:
+def workers_find_pyspark() -> bool:
+    """Whether Python processes that Spark starts on this machine have the PySpark of this one without Spark's help."""
+    import pyspark
+
+    if "SPARK_HOME" in os.environ or os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
+        return False
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return str(Path(pyspark.__file__).parents[1]) in [*site.getsitepackages(), site.getusersitepackages(), *given]
+
+
+def _launcher_home(java: Path, forget: str = "") -> Path:
     """A folder to be JAVA_HOME, whose `bin/java` starts that Java without the argument it cannot take."""
-    text = LAUNCHER.format(lacking=LACKING, java=shlex.quote(str(java)))
+    text = LAUNCHER.format(lacking=LACKING, java=shlex.quote(str(java)), forget=forget)
     # Of this user only: another could put something else where it is found by its name.
     folder = Path(tempfile.gettempdir()) / f"weft-java-{os.getuid()}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     launcher = folder / "bin" / "java"

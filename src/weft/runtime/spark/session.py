@@ -15,7 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from weft.runtime.spark.java import ensure_java, quiet_java
+from weft.runtime.spark.archive import archive_options
+from weft.runtime.spark.java import ensure_java, quiet_java, workers_find_pyspark
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # What streaming with weft needs of any session; set again on sessions that the user brings.
@@ -64,15 +65,28 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     # Workers unpickle this process's functions: they must run the same interpreter.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # Read before the session exists, so that the first log lines are quiet too.
-    os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
-    builder = SparkSession.builder.master(master or "local[*]")
-    for name, value in {**EMBEDDED_SETTINGS, **(settings or {})}.items():
+    master = master or "local[*]"
+    builder = SparkSession.builder.master(master)
+    for name, value in _with_java_options({**EMBEDDED_SETTINGS, **(settings or {})}).items():
         builder = builder.config(name, value)
-    with quiet_java():
+    with quiet_java(forget=master.partition("[")[0] == "local" and workers_find_pyspark()):
         session: SparkSession = builder.getOrCreate()
     _silence(session)
     return session
+
+
+def _with_java_options(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings, with more options for Java unless the user has a folder of settings.
+
+    Java takes kept classes only if there is no folder with files among the places of classes. So Spark's folder of
+    settings is one that is not there, and Java is told of the file that makes the first log lines quiet, too.
+    """
+    own = Path(__file__).parent / "conf"
+    if os.environ.setdefault("SPARK_CONF_DIR", str(own / "none")) != str(own / "none"):
+        return dict(settings)
+    more = [f"-Dlog4j2.configurationFile={own / 'log4j2.properties'}", *archive_options()]
+    options = " ".join([settings["spark.driver.extraJavaOptions"], *(f'"{option}"' for option in more)])
+    return {**settings, "spark.driver.extraJavaOptions": options}
 
 
 @contextmanager

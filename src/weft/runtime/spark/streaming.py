@@ -15,6 +15,7 @@ from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
+from weft.runtime.spark.listening import listener_of
 from weft.runtime.spark.session import own_python
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
@@ -25,22 +26,24 @@ _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a wate
 _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
 
 
-def match_stream(frame: DataFrame, job: Job, schema: StructType, delay: int | None = None) -> DataFrame:
+def match_stream(
+    frame: DataFrame, job: Job, schema: StructType, delay: int | None = None, *, warns: bool = False
+) -> DataFrame:
     """Matches and rejects (rows of OUTPUT_DDL) of a streaming DataFrame.
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
+    `warns`: tell of rejects while the stream runs.
     """
     lateness = lateness_of(schema, job, delay)
-    return match_run_stream(run_frame(frame, job, schema), job, lateness)
-
-
-def match_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
-    """Matches and rejects of a stream of runs."""
-    packed = packed_run_stream(runs, job, lateness)
-    with own_python(runs.sparkSession):
+    packed = packed_run_stream(run_frame(frame, job, schema), job, lateness)
+    with own_python(frame.sparkSession):
         output = packed.mapInArrow(unpack_output, output_columns(job.shape))
-    return observed(with_watermark(output, job) if lateness.by_spark else output)
+    number = next(_observed)
+    name = "weft" if number == 1 else f"weft_{number}"
+    if warns and hasattr(frame, "_jdf"):  # of Spark Connect the progress tells
+        listener_of(frame.sparkSession).names.add(name)
+    return observed(with_watermark(output, job) if lateness.by_spark else output, name)
 
 
 def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
@@ -71,13 +74,12 @@ def with_watermark(output: DataFrame, job: Job) -> DataFrame:
     return output.select(*columns)
 
 
-def observed(output: DataFrame, counts: Observation | None = None, *more: Column) -> DataFrame:
-    """The same rows, counted: in `counts`, else in a stream's progress as `weft` (`weft_2` …) of `observedMetrics`.
+def observed(output: DataFrame, counts: Observation | str, *more: Column) -> DataFrame:
+    """The same rows, counted: in an observation, or under a name among the `observedMetrics` of a stream's progress.
 
     Besides matches, late and unreadable events: those taken, those that wait for the watermark, and the bytes of state;
     and `more`.
     """
-    number = next(_observed)
     late = F.col("reason").startswith("late: ")
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col(_told(output)))
 
@@ -85,7 +87,7 @@ def observed(output: DataFrame, counts: Observation | None = None, *more: Column
         return F.coalesce(F.sum(F.get_json_object(told, path).cast("bigint")), F.lit(0))
 
     return output.observe(
-        counts or ("weft" if number == 1 else f"weft_{number}"),
+        counts,
         F.count("query").alias("matches"),
         F.count_if(late).alias("late"),
         F.count_if(~late).alias("unreadable"),

@@ -1,0 +1,66 @@
+"""What a stream of the user's leaves out, told while it runs; its progress has the counts, if anybody looks."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQueryListener
+
+from weft.errors import RejectedWarning
+
+_MORE = 10  # how many times as many there must be until it is told again
+_LISTENS = "_weft_listens"
+_TEXTS = {
+    "late": "of the stream came late and took no part: let it wait longer, by frame.withWatermark(…) or delay=…, "
+    "or have them given with rejects=True",
+    "unreadable": "of the stream could not be read (rejects=True gives them, with the reasons)",
+}
+
+
+class RejectListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is not checked
+    """Warns of late and unreadable events with their number: of the first, and when they are ten times as many."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()  # of the observations whose streams do not give their rejects
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._told: Counter[tuple[str, str]] = Counter()
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Nothing is known yet."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        """A trigger is over."""
+        for name, counts in event.progress.observedMetrics.items():
+            if name in self.names:
+                self.count(str(event.progress.runId), {kind: counts[kind] for kind in _TEXTS})
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Nothing came."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """It starts with new counts, if it does."""
+        for kind in _TEXTS:
+            self._seen.pop((str(event.runId), kind), None)
+            self._told.pop((str(event.runId), kind), None)
+
+    def count(self, run: str, more: dict[str, int]) -> None:
+        """So many more in one trigger of a query."""
+        for kind, number in more.items():
+            self._seen[run, kind] += number
+            seen = self._seen[run, kind]
+            if number and seen >= _MORE * self._told[run, kind]:
+                self._told[run, kind] = seen
+                warnings.warn(f"{seen:,} event{'s' * (seen > 1)} {_TEXTS[kind]}", RejectedWarning, stacklevel=1)
+
+
+def listener_of(session: SparkSession) -> RejectListener:
+    """The listener of a session, added to it when it is first asked for."""
+    found: RejectListener | None = getattr(session, _LISTENS, None)
+    if found is None:
+        found = RejectListener()
+        session.streams.addListener(found)
+        setattr(session, _LISTENS, found)
+    return found
