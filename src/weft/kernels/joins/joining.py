@@ -156,6 +156,22 @@ def join_all(
 
 
 @bare_kernel
+def merge_by_end(ours: Int64s, theirs: Int64s, rows: Int64s, out: Int64s) -> None:
+    """Write two lists of rows, each by end, as one list by end; of those with equal ends ours come first."""
+    one, other = 0, 0
+    for k in range(len(out)):
+        left = one < len(ours)
+        if left and other < len(theirs):
+            left = rows[ours[one] * ROW + END] <= rows[theirs[other] * ROW + END]
+        if left:
+            out[k] = ours[one]
+            one += 1
+        else:
+            out[k] = theirs[other]
+            other += 1
+
+
+@bare_kernel
 def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s) -> None:
     """Append a row for each of the chosen events, with so many slots, for all of which there must be room."""
     for event in chosen:

@@ -302,8 +302,9 @@ class UnionOperator(Operator):
         shift = len(self.view.variables[0])
         ours = arena.join(lefts, np.full(len(lefts), -1), occurrences.BRANCH, 0, self.specs[0])
         theirs = arena.join(np.full(len(rights), -1), rights, occurrences.BRANCH, shift, self.specs[1])
-        rows = np.concatenate([ours, theirs])
-        self.give(rows[np.argsort(arena.times(rows, occurrences.END), kind="stable")])
+        rows = np.empty(len(ours) + len(theirs), np.int64)
+        joining.merge_by_end(ours, theirs, arena.rows, rows)
+        self.give(rows)
         self.put_in_order(arena, begin)
 
 

@@ -267,18 +267,19 @@ class GraphRun(Run):
         numbers = np.empty(len(batch), np.int64)
         numbers[relevant] = np.arange(first, first + len(relevant))
         for source, mask in zip(self._sources, masks, strict=True):
-            source.chosen = numbers[mask]
+            source.chosen = numbers.compress(mask)
         for chain in self.chains:
             chain.number_kept(first, numbers)
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
     def _truths(self, batch: EventBatch) -> list[npt.NDArray[np.bool_]]:
-        """For each predicate of the classifier, of which events it is true."""
+        """For each predicate of the classifier, of which events it is true: as a rule, of those with one letter."""
         found = []
         for number, letters in enumerate(self._classifier.letters(batch)):
             count = self._classifier.letter_count(number)
             truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
-            found.append(truths[letters])
+            holding = np.flatnonzero(truths)
+            found.append(letters == holding[0] if len(holding) == 1 else truths.take(letters))
         return found
 
     def _advance(self, clock: int) -> None:
