@@ -4,6 +4,7 @@ are restarted; the pieces are put together in this process."""
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -27,10 +28,12 @@ from weft.errors import ProgramError, UsageError
 from weft.languages import compile_text
 from weft.optimizer.pipeline import Choices
 from weft.plan.planner import plan
+from weft.running.logs import log_trigger
 from weft.runtime import adapting
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.state.pages import FOREIGN
+from weft.runtime.triggers import Trigger
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
 SEEN: Counter[str] = Counter()
@@ -157,3 +160,88 @@ def test_what_cannot_change_its_form_is_refused(tmp_path: Path) -> None:
     where = {"sink": str(tmp_path / "out"), "checkpoint": str(tmp_path / "state")}
     with pytest.raises(UsageError, match="as it was written"):
         continuous(program, [("x", str(tmp_path / "in"))], choices=Choices(optimize=False), adapt=True, **where)
+
+
+# ---------------------------------------------------------------- a real session
+
+BOUND = 20  # ticks of a match
+# By these numbers (B | D) ; C is joined first; the stream below has B and D as often as A, and C hardly ever.
+DECLARED = Choices(True, weft.Statistics({"A": 100, "B": 0.5, "D": 0.5, "C": 10}))
+JOINED = f"SELECT * FROM A a ; (B b | D d) ; C c WHERE (a, c) OCCURS WITHIN {BOUND}"
+FILES, IN_FILE = 4, 30_000
+Told = tuple[int, int, tuple[int, ...]]
+
+
+def many_events() -> Events:
+    dice = random.Random(4)
+    return [{"type": dice.choice("AAABBBDDD") if n % 60 else "C", "ts": n} for n in range(FILES * IN_FILE)]
+
+
+def meant_around(program: Program, events: Events, place: int, size: int = 90) -> set[Told]:
+    """What is meant and ends close to a place: a match depends on nothing that is longer ago than its bound."""
+    first = max(0, place - size - BOUND - 1)
+    found = detect(events[first : place + size], program, engine="meaning", rejects=[])
+    # Times are positions.
+    return {told(match, first) for match in found if place - size <= match.end}
+
+
+def told(match: weft.Match, first: int = 0) -> Told:
+    return match.start, match.end, tuple(first + position for position in match.positions)
+
+
+def test_what_lanes_have_seen_is_kept_between_triggers() -> None:
+    """Each trigger is too short to measure rates in it, and may be in a process of its own."""
+    program = weft.compile(JOINED.replace(" WHERE", " WHERE a.k = c.k,"), "eql")
+    events: Events = [{**event, "k": number % 3} for number, event in enumerate(many_events()[:600])]
+    meant = sorted(match.id for match in detect(events, program, engine="meaning"))
+    stream = Stream(job_for(program, DECLARED, None, 1), delay=0)
+    with patch.multiple(adapting, FIRST_LOOK=90, ENOUGH=60):
+        for part in cut(events, range(25, 600, 25)):
+            stream.trigger([part])
+            stream.forget()
+    stream.end()
+    assert changes_in(stream)
+    assert sorted(match.id for match in matches_in(stream.table())) == meant
+    assert meant
+
+
+@pytest.mark.spark
+def test_a_stream_on_spark_changes_its_form(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What was declared is wrong, so the comparison that the form rests on does not hold: it is changed and told of."""
+    program, events = weft.compile(JOINED, "eql"), many_events()
+    (tmp_path / "in").mkdir()
+    for number in range(FILES):
+        lines = (json.dumps(event) + "\n" for event in events[number * IN_FILE : (number + 1) * IN_FILE])
+        path = tmp_path / "in" / f"{number}.jsonl"
+        path.write_text("".join(lines))
+        os.utime(path, (1000 + number, 1000 + number))
+    triggers: list[Trigger] = []
+    run = continuous(
+        program,
+        [("in", str(tmp_path / "in"))],
+        choices=DECLARED,
+        adapt=True,
+        sink=str(tmp_path / "out"),
+        checkpoint=str(tmp_path / "state"),
+        until="complete",
+        lanes=1,
+        files_per_trigger=1,
+    )
+    run.watch(triggers.append)
+    run.watch(log_trigger)
+    with caplog.at_level("INFO", logger="weft.run"):
+        run.start()
+        run.wait()
+    assert triggers[0].changes == 0 < triggers[-1].changes
+    assert "changes of form" in caplog.text
+    types = Counter[str]()
+    for lane in (lane for trigger in triggers for lane in trigger.lanes if lane.counted is not None):
+        types.update(lane.counted["types"])
+    assert types == Counter(str(event["type"]) for event in events)
+    rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl") for line in path.read_text().splitlines()]
+    found = sorted((row["start"], row["end"], tuple(row["positions"])) for row in rows)
+    assert found == sorted(map(told, detect(events, program, engine="local", optimize=False, rejects=[])))
+    for place in range(0, len(events), IN_FILE // 10):  # forms change at the beginning of a file, for some time
+        meant = meant_around(program, events, place)
+        assert meant == {row for row in found if place - 90 <= row[1] < place + 90}
+        assert meant

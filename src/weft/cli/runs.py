@@ -69,6 +69,8 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
         say(f"  {query}: {shown_steps}{own['matches']:,} matches{doubt}")
     for one in status.get("operators") or ():
         say(f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting")
+    for type_, figure in (status.get("statistics") or {}).get("rates", {}).items():
+        say(f"  {type_}: {figure['value']:,.4g} a second")
     if entry.log.exists():
         for line in entry.log.read_text(encoding="utf-8", errors="replace").splitlines()[-log:] if log else ():
             say(f"| {line}")

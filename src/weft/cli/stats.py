@@ -12,6 +12,8 @@ from weft.cli.console import say_json
 from weft.cli.match import Events, events_of
 from weft.cli.render import compile_all
 from weft.errors import UsageError
+from weft.running import registry
+from weft.statistics import Statistics, from_json
 
 Sample = Annotated[int | None, typer.Option(min=1, metavar="N", help="Measure the first N events only.")]
 
@@ -22,6 +24,7 @@ def stats(
     events: Events = None,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="The file; else stdout.")] = None,
     sample: Sample = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="NAME", help="What a run has counted so far.")] = None,
     time: options.Time = "ts",
     type_: options.Type = "type",
     time_unit: options.TimeUnit = "ms",
@@ -32,12 +35,25 @@ def stats(
     weft stats fraud.eql --events cards.jsonl --out rates.json
 
     weft explain fraud.eql --stage optimized --statistics rates.json
+
+    weft stats --run fraud --out rates.json
     """
-    program = together(compile_all(programs, queries, language, time_unit))
-    found = measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
+    if run is not None:
+        if programs or queries or events:
+            raise UsageError("--run is about a run that has its program and events: leave out the others")
+        found = counted_by(run)
+    else:
+        program = together(compile_all(programs, queries, language, time_unit))
+        found = measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
     if not found.rates:
-        raise UsageError("there is no event to measure: give --events FILE with some")
+        missing = "give --events FILE with some" if run is None else "try again when some have come"
+        raise UsageError(f"there is no event to measure: {missing}")
     if out is None or out == "-":
         say_json(found.to_json(), indent=2)
     else:
         found.write(out)
+
+
+def counted_by(run: str) -> Statistics:
+    """The rates by type, and how often conditions on one event hold, of the events of a run."""
+    return from_json(registry.entry(run).status.get("statistics") or {})

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from weft.runtime.tallies import Tallies
 from weft.runtime.triggers import Trigger
 
 HOUR = 3600.0
@@ -43,6 +44,7 @@ class Activity:
         self.history: deque[Trigger] = deque()
         self.steps: Counter[str] = Counter()  # by query and step: partial matches that reached it
         self.operators: dict[str, Counter[str]] = {}  # by name: what they received and emitted in all lanes
+        self.tallies = Tallies()
         self._lock = threading.Lock()
 
     def add(self, trigger: Trigger) -> None:
@@ -59,6 +61,7 @@ class Activity:
             for operator in (operator for lane in trigger.lanes for operator in lane.operators):
                 counts = self.operators.setdefault(operator.name, Counter())
                 counts.update(received=operator.received, emitted=operator.emitted)
+            self.tallies.add(lane.counted for lane in trigger.lanes if lane.counted is not None)
             self.history.append(trigger)
             while self.history[0].at < trigger.at - HOUR:
                 self.history.popleft()
@@ -89,6 +92,7 @@ class Activity:
                 "queries": queries,
                 "steps": dict(self.steps),
                 "operators": self._operators(last),
+                "statistics": self.tallies.statistics().to_json(),
                 "last_trigger": None if last is None else last.to_json(),
             }
 

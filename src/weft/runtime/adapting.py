@@ -76,7 +76,7 @@ class Adapting:
         self._next_look = NEVER
 
     def saved(self) -> Plain:
-        """What another one needs to go on, besides what it watches, as plain data. What was measured is not kept."""
+        """What another one needs to go on, besides what it watches, as plain data."""
         leaving = None if self._leaving is None else [sorted(self._leaving[0]), self._leaving[1]]
         return {
             "seen": self._seen,
@@ -84,6 +84,7 @@ class Adapting:
             "leaving": leaving,
             "before": sorted(self._before.items()),
             "changes": self.changes,
+            "measured": None if self._measure is None else [self._measured, self._measure.saved()],
         }
 
     def resume(self, saved: Plain) -> None:
@@ -91,6 +92,10 @@ class Adapting:
         self._seen, self._next_look, self.changes = saved["seen"], saved["next_look"], saved["changes"]
         self._leaving = None if saved["leaving"] is None else (frozenset(saved["leaving"][0]), saved["leaving"][1])
         self._before = dict(saved["before"])
+        measured, counts = saved.get("measured") or (0, None)
+        if counts is not None and self._written:
+            self._measure, self._measured = Measure(self._program(), apart=True), measured
+            self._measure.resume(counts)
 
     def drop(self, numbers: Collection[int]) -> set[int]:
         """Watch these queries no more; the numbers of their old forms that are still there."""

@@ -17,25 +17,31 @@ from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import EventBatch
 from weft.runtime.value_counts import ValueCounts
 from weft.statistics import TICKS_PER_SECOND, Statistics
+from weft.stored import Plain
 
-MOST_CONDITIONS = 1 << 10  # that are measured
+MOST_CONDITIONS, FEW_CONDITIONS = 1 << 10, 1 << 6  # that are measured
 SAMPLED = 16  # one event of so many is looked at while a program runs
 STRETCH, PIECE = 1 << 9, 1 << 12  # so many at least that follow each other, and so many at most of a batch
+MOST_SAVED = 1 << 12  # different values that are kept with the state of a stream
 
 
 class Measure:
     """Counts events as they pass; `statistics` says what they come to.
 
-    Batches follow each other, or are `apart`: then the time between them does not count.
+    Batches follow each other, or are `apart`: then the time between them does not count. Without `ties`, comparisons of
+    two events, whose values have to be kept, and all but the first conditions are left out.
     """
 
-    def __init__(self, program: Program, *, apart: bool = False, rewritten: Program | None = None) -> None:
-        atoms, ties = conditions_of(program, rewritten)
-        self._ties = ties[:MOST_CONDITIONS]
-        self._atoms = [atom for atom in atoms if is_of_one_event(atom.predicate)][:MOST_CONDITIONS]
+    def __init__(
+        self, program: Program, *, apart: bool = False, rewritten: Program | None = None, ties: bool = True
+    ) -> None:
+        atoms, compared = conditions_of(program, rewritten)
+        self._ties = compared[:MOST_CONDITIONS] if ties else []
+        own = [atom for atom in atoms if is_of_one_event(atom.predicate)]
+        self._atoms = own[: MOST_CONDITIONS if ties else FEW_CONDITIONS]
         asked = [[_of_type(atom.type, at_hand(atom.predicate))] for atom in self._atoms]
         self._classifier = Classifier(asked)
-        self._ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
+        self.ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)  # in a second
         self._apart = apart
         self.clear()
 
@@ -66,9 +72,29 @@ class Measure:
             if name in batch.columns:
                 values.add(batch.columns[name], pc.equal(batch.types, type_))
 
+    @property
+    def asked(self) -> dict[str, tuple[int, int]]:
+        """Of how many events each condition on one event is true, and of how many it was asked."""
+        held = zip(self._atoms, self._held, strict=True)
+        return {atom.text: (count, self.types[atom.type]) for atom, count in held}
+
+    def saved(self) -> Plain | None:
+        """What was counted, as plain data; None: there are too many different values to keep."""
+        if sum(map(len, self._values.values())) > MOST_SAVED:
+            return None
+        values = [found.saved() for found in self._values.values()]
+        return {"types": dict(self.types), "held": self._held, "span": self._span, "values": values}
+
+    def resume(self, saved: Plain) -> None:
+        """Go on from what another one of the same program has saved, apart from it."""
+        self.types.update(saved["types"])
+        self._held, self._span = list(saved["held"]), saved["span"]
+        for found, kept in zip(self._values.values(), saved["values"], strict=True):
+            found.resume(kept)
+
     def statistics(self) -> Statistics:
         """What was seen. A span of no time counts as one tick."""
-        seconds = max(self._span, 1) / self._ticks
+        seconds = max(self._span, 1) / self.ticks
         rates = {type_: count / seconds for type_, count in sorted(self.types.items())}
         selectivity = {
             atom.text: held / self.types[atom.type]
@@ -80,7 +106,7 @@ class Measure:
             pairs = one.total * other.total
             if pairs:
                 selectivity[tie.text] = one.holding(tie.operator, other) / pairs
-        return Statistics(rates, selectivity, origin="measured", ticks_per_second=self._ticks)
+        return Statistics(rates, selectivity, origin="measured", ticks_per_second=self.ticks)
 
 
 class Sampling:

@@ -32,7 +32,7 @@ class Standing:
 
     `held` events wait for the watermark; the oldest event that a later match may tell of came `behind` events ago (0:
     nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
-    often its queries have changed their form.
+    often its queries have changed their form; `counted` is what it counted of the events (`runtime/tallies.py`).
     """
 
     lane: int
@@ -43,6 +43,7 @@ class Standing:
     lag: int | None = None
     operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
     changes: int = 0
+    counted: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Standing:

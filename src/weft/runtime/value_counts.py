@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.runtime.events import Column
+from weft.stored import Plain
 
 KINDS = ("numbers", "texts", "booleans")  # values of different kinds do not compare
 MOST_VALUES = 1 << 16  # values of a kind that are told apart; others that come later do not count
@@ -33,6 +34,19 @@ class ValueCounts:
             if pa.types.is_dictionary(own.type):
                 own = own.dictionary_decode()
             self._known[kind] = _joined(self._known.get(kind), pa.table([own, counts], ["value", "count"]))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._known.values()))
+
+    def saved(self) -> Plain:
+        """What was counted, as plain data."""
+        return {kind: _pairs(known) for kind, known in self._known.items() if len(known)}
+
+    def resume(self, saved: Plain) -> None:
+        """Go on from what another one has saved."""
+        for kind, pairs in saved.items():
+            values, counts = zip(*pairs, strict=True)
+            self._known[kind] = pa.table([pa.array(values), pa.array(counts, pa.int64())], ["value", "count"])
 
     @property
     def total(self) -> int:

@@ -22,7 +22,7 @@ ALLOWED = ("key", "slice", "query", "one")  # strategies whose lanes tell a matc
 class Changing:
     """Watches the events of a lane's matcher. Lanes change on their own, each by the rates of its events."""
 
-    def __init__(self, job: Job, lane: Lane, matcher: Matcher, saved: Plain = None) -> None:
+    def __init__(self, job: Job, lane: Lane, matcher: Matcher, saved: Plain = None, watched: Plain = None) -> None:
         self._matcher = matcher
         written, choices = job.adapts or (None, DEFAULT)
         self._adapting = Adapting(matcher, choices)
@@ -31,8 +31,8 @@ class Changing:
         if written is not None and lane.split.strategy in ALLOWED:
             own = replace(written, queries=tuple(written.queries[number] for number in lane.queries))
             self._adapting.watch(own, self._numbers)
-        if saved is not None:
-            self._adapting.resume(saved["adapting"])
+        if saved is not None or watched is not None:
+            self._adapting.resume(watched if saved is None else saved["adapting"])
         if written is None:
             self._adapting.stop()
 
@@ -49,6 +49,10 @@ class Changing:
         self._adapting.look(batch)
         self._numbers = [self._adapting.renumbered(number) for number in self._numbers]
 
+    def watched(self) -> Plain:
+        """What was seen of the events so far: `restored` goes on with it, whatever process the lane is in then."""
+        return self._adapting.saved()
+
     def saved(self) -> str | None:
         """What `restored` needs besides the pages of the matcher; None: its form is that of the plan."""
         if not self.changes:
@@ -63,11 +67,13 @@ class Changing:
         )
 
 
-def restored(job: Job, lane: Lane, pages: Mapping[str, bytes], saved: str | None) -> tuple[Matcher, Changing | None]:
+def restored(
+    job: Job, lane: Lane, pages: Mapping[str, bytes], saved: str | None, watched: Plain = None
+) -> tuple[Matcher, Changing | None]:
     """The matcher of a lane as its pages have it, and who watches it."""
     if saved is None:
         matcher = Matcher.restore(job.plan, pages, lane)
-        return matcher, Changing(job, lane, matcher) if job.adapts else None
+        return matcher, Changing(job, lane, matcher, watched=watched) if job.adapts else None
     form = json.loads(saved)
     if form["base"] != str(Matcher(job.plan, lane).fingerprint):
         raise UsageError(FOREIGN)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import UsageError
+from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.matcher import Matcher
@@ -26,7 +27,9 @@ from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
+from weft.runtime.tallies import Tallying
 from weft.runtime.triggers import OperatorStanding
+from weft.stored import Plain
 
 HEAD, RUN, MATCHER = "head", "run/", "matcher/"
 # Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
@@ -66,6 +69,7 @@ class Head:
     lanes: int = 0  # how many there were when the stream began
     shared: str = ""  # how the work was shared out then
     form: str | None = None  # that of the queries, where it has changed since
+    watched: Plain = None  # what was seen of the events meanwhile, where it may change
     gone: list[int] = field(default_factory=list)  # queries that were removed since
 
 
@@ -97,6 +101,8 @@ class LaneState:
         told = names, silent, job.counted
         self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, *told)
         self._changing = changing
+        chosen = job.plan if own is None else own.plan
+        self._tallying = Tallying(chosen.program, apart=lane is not None and isinstance(lane.split, ByKey))
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
 
@@ -136,7 +142,7 @@ class LaneState:
         kept = {name.removeprefix(MATCHER): page for name, page in everything.items() if name.startswith(MATCHER)}
         # Before all else: it knows pages of another layout.
         if own is None:
-            matcher, watching = restored(job, lane, kept, head.form)
+            matcher, watching = restored(job, lane, kept, head.form, head.watched)
         else:
             matcher, watching = Matcher.restore(chosen, kept, lane, head.gone), None
             leaving = sorted(own.gone.intersection(lane.queries).difference(head.gone))
@@ -208,6 +214,7 @@ class LaneState:
         released = self.sequencer.release(None if ended else watermark)
         kept = released if self.guard is None else self.guard.events(released)
         for number, events in enumerate(pieces(kept)):
+            self._tallying.look(events)
             if self._changing is not None:
                 self._changing.look(events, first=number == 0)
             if not self.job.empty:
@@ -253,6 +260,8 @@ class LaneState:
                 self._remove(pages, MATCHER + name)
             else:
                 self._put(pages, MATCHER + name, page)
+        if self._changing is not None:
+            head.watched = self._changing.watched()
         if self._changing is not None and self._changing.changes:
             head.form = self._changing.saved()
             for name in gone_layers(self.matcher, list(self._sizes), MATCHER):
@@ -295,6 +304,7 @@ class LaneState:
             else max(0, latest - head.watermark),
             "operators": did,
             "changes": 0 if self._changing is None else self._changing.changes,
+            "counted": self._tallying.told(),
         }
         return self._output(counters_as_output({"standing": standing, "steps": self.results.newly_counted()}))
 

@@ -1,0 +1,94 @@
+"""What lanes count of the events that pass, trigger by trigger: how many of each type, how often conditions hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from weft.algebra.query import Program
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch
+from weft.runtime.measuring import PIECE, Measure
+from weft.statistics import Statistics
+from weft.stored import Plain
+
+Asked = tuple[int, int]  # of how many events a condition is true, and of how many it was asked
+
+
+class Tallying:
+    """Counts for one lane. All events count by type; conditions are asked of the first ones of each batch."""
+
+    def __init__(self, program: Program, *, apart: bool) -> None:
+        self._measure = Measure(program, apart=True, ties=False)
+        self._apart = apart  # no other lane sees its events
+        self._types: Counter[str] = Counter()
+        self._told: dict[str, Asked] = {}  # up to now
+        self._times: tuple[int, int] | None = None
+
+    def look(self, batch: EventBatch) -> None:
+        """Take note of events."""
+        if len(batch):
+            first = int(batch.starts[0]) if self._times is None else self._times[0]
+            self._times = first, int(batch.ends[-1])
+            counts = pc.value_counts(batch.types)
+            for type_, count in zip(*(counts.field(part).to_pylist() for part in (0, 1)), strict=True):
+                self._types[type_ or ""] += count
+            self._measure.look(blocks.slice(batch, 0, PIECE))
+
+    def told(self) -> Plain:
+        """What was counted since this was asked last; None: nothing came."""
+        if self._times is None:
+            return None
+        before, self._told = self._told, self._measure.asked
+        asked = {
+            text: [one - other for one, other in zip(now, before.get(text, (0, 0)), strict=True)]
+            for text, now in self._told.items()
+        }
+        types, self._types = self._types, Counter()
+        times, self._times = self._times, None
+        types.pop("", None)  # events without a type
+        return {
+            "types": dict(types),
+            "asked": asked,
+            "times": times,
+            "apart": self._apart,
+            "ticks": self._measure.ticks,
+        }
+
+
+@dataclass
+class Tallies:
+    """What all lanes counted so far."""
+
+    def __post_init__(self) -> None:
+        self._types: Counter[str] = Counter()
+        self._asked: dict[str, Asked] = {}
+        self._times: tuple[int, int] | None = None
+        self._ticks = 1000.0
+
+    def add(self, told: Iterable[Mapping[str, Plain]]) -> None:
+        """What the lanes tell of one trigger. Those that are not apart see copies: of these, the most counts."""
+        apart: Counter[str] = Counter()
+        most: Counter[str] = Counter()
+        for one in told:
+            if one["apart"]:
+                apart.update(one["types"])
+            else:
+                most |= Counter(one["types"])
+            for text, (held, of) in one["asked"].items():
+                before = self._asked.get(text, (0, 0))
+                self._asked[text] = before[0] + held, before[1] + of
+            first, last = self._times or one["times"]
+            self._times = min(first, one["times"][0]), max(last, one["times"][1])
+            self._ticks = one["ticks"]
+        self._types.update(apart | most)
+
+    def statistics(self) -> Statistics:
+        """The rates and selectivities that this comes to."""
+        seconds = 1.0 if self._times is None else max(self._times[1] - self._times[0], 1) / self._ticks
+        rates = {type_: count / seconds for type_, count in sorted(self._types.items())}
+        selectivity = {text: held / of for text, (held, of) in self._asked.items() if of}
+        return Statistics(rates, selectivity, origin="measured", ticks_per_second=self._ticks)
