@@ -102,11 +102,11 @@ def batches(rounds: int) -> Iterator[pa.RecordBatch]:
         )
 
 
-def held(program: weft.Program) -> list[int]:
+def held(program: weft.Program, given: Iterator[pa.RecordBatch] | None = None) -> list[int]:
     """The bytes that are held after each round."""
     matcher = Matcher(plan(optimize(program)))
     found = []
-    for batch in read_events(batches(ROUNDS), ordered=True, batch_size=EVENTS):
+    for batch in read_events(given or batches(ROUNDS), ordered=True, batch_size=EVENTS):
         for _ in matcher.push(batch):
             pass
         found.append(matcher.state_bytes)
@@ -120,6 +120,16 @@ def test_memory_does_not_grow_with_the_stream(name: str) -> None:
     sizes = held(weft.compile(text, language))
     early, late = max(sizes[: ROUNDS // 2]), max(sizes[ROUNDS // 2 :])
     assert late <= 1.25 * early, sizes
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sessions_that_ended_without_a_match_are_given_up() -> None:
+    """Each key has one event, which begins a match that no later one of its session can complete."""
+    program = weft.compile("SELECT * WHERE A ; B PARTITION BY [k] SESSION 9 MILLISECONDS")
+    rounds = (batch.set_column(0, "type", pa.array(["A"] * len(batch))) for batch in batches(ROUNDS))
+    alone = (batch.set_column(2, "k", batch["ts"]) for batch in rounds)
+    sizes = held(program, alone)
+    assert max(sizes[ROUNDS // 2 :]) <= 1.25 * max(sizes[: ROUNDS // 2]), sizes
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

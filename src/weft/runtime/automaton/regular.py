@@ -147,12 +147,12 @@ class QueryRun:
         return int(run.control[tecs.TAIL]) - tail
 
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
-        """Which partitions have partial matches, or a session that may go on."""
+        """Which partitions have partial matches; in sessions, those whose session may go on."""
+        if self.sessions is not None:
+            return self.sessions.live(capacity, self.time)
         live = np.zeros(capacity, bool)
         own = self.run.live_slots(self.horizon)[:capacity]
         live[: len(own)] = own
-        if self.sessions is not None:
-            live |= self.sessions.live(capacity, self.time)
         return live
 
     def clear_slots(self, slots: Int32s) -> None:
