@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo web pages test soak lint mutants format bench wheel clean chaos fuzz
+.PHONY: help setup demo web pages test soak lint mutants format bench wheel clean chaos chaos-spark fuzz
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with weft and all it needs
 
@@ -38,7 +38,10 @@ soak: $(READY) ## feed every kind of pattern for long and count the bytes it hol
 	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/test_soak.py
 
 chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses
-	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos
+	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos/test_micro_batches.py
+
+chaos-spark: $(READY) ## kill processes of runs on a real Spark, 10 times; KILLS=100 chooses how often, SEED=… where, MINUTES=… how long at most
+	@WEFT_KILLS=$(or $(KILLS),10) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),5) $(BIN)/python -m pytest -q -rP tests/chaos/test_spark_kills.py
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
