@@ -116,6 +116,8 @@ def match(
     rejects: bool = False,
     optimize: bool = True,
     statistics: Known = None,
+    budget: Given = None,
+    shed: Shed | None = None,
     **options: Any,
 ) -> DataFrame:
     """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
@@ -123,17 +125,21 @@ def match(
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
     variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. For `order`, `key`, `optimize` and `statistics` see `detect`. Options: `rows=True` gives what
+    and no query. For `order`, `key`, `optimize`, `statistics`, `budget` and `shed` see `detect`; limits are shared out
+    to lanes, and what was left out is counted (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
     `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream
     without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may
-    change to a cheaper form of its queries between two triggers. Matches are events for another
+    change to a cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that
+    queries which it has seen keep their state though the program is another one. Matches are events for another
     program: their type is the query.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
         chosen = choices(optimize, statistics)
-        return engines.match_on_spark(frame, together(program), **names, rejects=rejects, choices=chosen, **options)
+        limits = Limits(budget, shed)
+        whole = together(program)
+        return engines.match_on_spark(frame, whole, **names, rejects=rejects, choices=chosen, limits=limits, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"

@@ -110,7 +110,7 @@ def start(
             raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
         events = events.toArrow()
     if engine != "local" and not limits.is_none:
-        raise UsageError("`budget` and `shed` are for engine='local', weft.live and weft run")
+        raise UsageError("`budget` and `shed` are for engine='local', weft.match, weft.live and weft run")
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
@@ -221,6 +221,10 @@ def match_on_spark(
                 "`adapt` is for streams: files are matched as a whole; weft run --adapt reads them as a stream"
             )
         options["adapts"] = _adapts(program, choices)
+        if not options.get("limits", NO_LIMITS).is_none:
+            raise UsageError("`adapt` does not go together with budgets and shedding: leave one of them out")
+    if on_spark is match_frame:
+        options["written"] = program
     events = spark_input(frame, program, time=time, type=type)
     return on_spark(events, choices.applied(program), time=time, type=type, **options)
 

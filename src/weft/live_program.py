@@ -112,7 +112,7 @@ class LiveProgram(LiveState):
         try:
             for matches in self._guard.matches(self._deployments.push(batch)):
                 found.add(matches)
-            self._guard.done(lambda: self.state_bytes, self._deployments.drop_oldest)
+            self._guard.done(self._deployments)
         except BudgetError:
             self._is_finished = True
             raise

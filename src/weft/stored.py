@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ from weft.tree import deep
 
 Plain = Any  # what `json` reads and writes
 Classes = Mapping[str, type]
-_CLASS, _SET, _ONE, _DECIMAL = "is", "set", "one", "decimal"
+_CLASS, _SET, _ONE, _MAP, _DECIMAL = "is", "set", "one", "map", "decimal"
 
 
 def classes_in(modules: Iterable[ModuleType]) -> dict[str, type]:
@@ -38,7 +39,7 @@ def _is_named_tuple(kind: type) -> bool:
 
 @deep
 def to_plain(value: object) -> Plain:
-    """A value as plain data. Tuples become lists; a class is told by its module and name."""
+    """A value as plain data. Tuples become lists, and names of dicts texts; a class is told by its module and name."""
     if isinstance(value, Enum):
         return {_ONE: _name(type(value)), "name": value.name}
     if value is None or isinstance(value, bool | int | float | str):
@@ -52,6 +53,8 @@ def to_plain(value: object) -> Plain:
         return [to_plain(item) for item in value]
     if isinstance(value, frozenset):
         return {_SET: sorted((to_plain(item) for item in value), key=repr)}
+    if isinstance(value, dict):
+        return {_MAP: {name: to_plain(part) for name, part in value.items()}}
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"a {type(value).__name__} cannot be stored")
     parts = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
@@ -69,6 +72,8 @@ def from_plain(plain: Plain, classes: Classes) -> Any:
         return Decimal(plain[_DECIMAL])
     if _SET in plain:
         return frozenset(from_plain(item, classes) for item in plain[_SET])
+    if plain.keys() == {_MAP}:
+        return {name: from_plain(part, classes) for name, part in plain[_MAP].items()}
     kind = classes.get(plain.get(_ONE) or plain.get(_CLASS, ""))
     try:
         if kind is not None and _ONE in plain:
@@ -78,3 +83,39 @@ def from_plain(plain: Plain, classes: Classes) -> Any:
     except (TypeError, ValueError, KeyError):
         pass
     raise UsageError("a saved query cannot be read by this version of weft: it was made by a newer one, or is damaged")
+
+
+@deep
+def canonical_text(value: object) -> str:
+    """A text that is the same for equal values, in every version that knows them: a field that has its default is left
+    out, so that a field which a later version adds changes nothing."""
+    match value:
+        case Enum():
+            return f"{_name(type(value))}.{value.name}"
+        case frozenset():
+            return f"set{sorted(map(canonical_text, value))}"
+        case dict():
+            return f"map{sorted((str(name), canonical_text(part)) for name, part in value.items())}"
+        case tuple() | list():
+            return f"[{', '.join(map(canonical_text, value))}]"
+    if is_dataclass(value) and not isinstance(value, type):
+        given = ((field.name, getattr(value, field.name)) for field in fields(value) if field.init and field.compare)
+        defaults = _defaults(type(value))
+        parts = [f"{name}={canonical_text(own)}" for name, own in given if not _is_default(own, name, defaults)]
+        return f"{_name(type(value))}({', '.join(parts)})"
+    return repr(value)
+
+
+@cache
+def _defaults(kind: type) -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    for field in fields(kind):
+        if field.default is not MISSING:
+            found[field.name] = field.default
+        elif field.default_factory is not MISSING:
+            found[field.name] = field.default_factory()
+    return found
+
+
+def _is_default(own: object, name: str, defaults: Mapping[str, object]) -> bool:
+    return name in defaults and type(own) is type(defaults[name]) and own == defaults[name]

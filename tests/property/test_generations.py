@@ -21,51 +21,55 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.job import Job, job_of, successive_job
-from weft.runtime.spark.lanes.state import HEAD, RUN, seed_of
-from weft.runtime.spark.runs.generations import Generation, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.job import job_of, successive_job
+from weft.runtime.spark.runs.generations import (
+    Generation,
+    first_generation,
+    generation_from_plain,
+    handed_over,
+    succeeded,
+)
+from weft.runtime.spark.runs.handover import Move
+from weft.runtime.spark.runs.moving import moves_of
+from weft.runtime.spark.runs.seeds import stand_of
 
 SOME = some(15)
 LANES = 2
 
 
-def planned(program: Program, first: int) -> Plan:
-    chosen = plan(program, first=first)
-    groups = (replace(own, queries=tuple(first + at for at in own.queries)) for own in chosen.lanes)
-    return replace(chosen, lanes=tuple(groups))
-
-
 class Changing:
-    """A stream that goes on with other programs; what it knows of them goes through JSON, as in a checkpoint."""
+    """A stream that goes on with other programs and lanes; what it knows goes through JSON, as in a checkpoint."""
 
-    def __init__(self) -> None:
+    def __init__(self, strategy: str | None = None, lanes: int = LANES) -> None:
         self.stream: Stream | None = None
         self.generations: tuple[Generation, ...] = ()
+        self.strategy, self.lanes = strategy, lanes
 
-    def become(self, written: Program) -> None:
-        if self.stream is None or not self.generations:
-            job = job_of(planned(written, 0), Reading(time_unit=written.time_unit), LANES, streaming=True)
+    def planned(self, program: Program, first: int) -> Plan:
+        return plan(program, first=first, strategy=self.strategy, lanes=self.lanes)
+
+    def become(self, written: Program, strategy: str | None = None, lanes: int = LANES) -> tuple[Move, ...]:
+        self.strategy, self.lanes = strategy, lanes
+        reading = Reading(time_unit=written.time_unit)
+        job = job_of(self.planned(written, 0), reading, lanes, streaming=True)
+        if self.stream is None or not any(self.stream.pages.values()):
             self.generations = (first_generation(written.queries, job.plan, job.lanes),)
-            self.stream = self.stream or Stream(job, 0)
-            return
+            self.stream = Stream(job, 0)
+            return ()
         stored = json.loads(json.dumps([own.to_plain() for own in self.generations]))
         before = tuple(map(generation_from_plain, stored))
         assert [own.plan.layers for own in before] == [own.plan.layers for own in self.generations]
-        after = succeeded(before, written, planned, LANES, LANES)
-        self.generations = after.generations
         stream = self.stream
-        stream.job = self._job(written)
+        stand = stand_of({(lane, name): page for lane, pages in stream.pages.items() for name, page in pages.items()})
+        before = handed_over(before, stand.gone)
+        moves = moves_of(before, written.queries, job.plan, lanes)
+        after = succeeded(before, written, self.planned, lanes, LANES, moves, stand.trigger)
+        self.generations = after.generations
+        stream.job = successive_job(job, written, self.generations, stand.seed)
         for lane in stream.job.lanes:
             stream.pages.setdefault(lane.id, PageDict())
         stream.forget()
-
-    def _job(self, written: Program) -> Job:
-        assert self.stream is not None
-        base = job_of(planned(written, 0), Reading(time_unit=written.time_unit), LANES, streaming=True)
-        known = [pages for pages in self.stream.pages.values() if HEAD in pages]
-        latest = max(known, key=lambda pages: json.loads(pages[HEAD])["trigger"])
-        seed = seed_of(latest[HEAD], [page for name, page in latest.items() if name.startswith(RUN)])
-        return successive_job(base, written, self.generations, seed)
+        return moves
 
 
 def found_by(story: Story) -> dict[str, list[str]]:

@@ -311,6 +311,31 @@ def test_a_changed_program_keeps_the_state_of_what_did_not_change(spark: SparkSe
     assert not {own for own in late if min(own) < 30}
 
 
+def test_a_run_is_started_again_with_other_lanes(spark: SparkSession, tmp_path: Path) -> None:
+    """Queries with windows go over, one by events and one by time; a session has no bound, and stays."""
+    texts = {
+        "pairs": QUERY.replace("50 EVENTS", "20 EVENTS"),
+        "timed": OTHER.replace("30 EVENTS", "40 MILLISECONDS"),
+        "visits": "SELECT * FROM S WHERE A AS a ; C AS c PARTITION BY [k] SESSION 20 MILLISECONDS",
+    }
+    program = programs(**texts)
+    ways = [("auto", 2), ("auto", 3), ("one", 3), ("auto", 1)]
+    for number, (strategy, lanes) in enumerate(ways):
+        write(tmp_path / "in", number, EVENTS[number * 30 : number * 30 + 15])
+        write(tmp_path / "in", number + 100, EVENTS[number * 30 + 15 : number * 30 + 30])
+        run = changing(tmp_path, program, until="complete" if number == 3 else "read", partitions=3)
+        run.options = replace(run.options, strategy=strategy, lanes=lanes)
+        if number == 1:
+            told = run.kept().splitlines()
+            assert [line for line in told if "other lanes" in line]
+            assert [line for line in told if "stays in the lanes" in line and line.startswith("visits")]
+        run.start(spark)
+        assert run.wait(240)
+    found = [(row["query"], row["id"]) for row in written(tmp_path)]
+    assert len(found) == len(set(found))
+    assert set(found) == {(match.query, match.id) for match in local(program, EVENTS)}
+
+
 def ids(name: str, text: str, events: list[dict[str, object]]) -> set[tuple[object, object]]:
     return {(match.query, match.id) for match in local(programs(**{name: text}), events)}
 

@@ -17,6 +17,7 @@ import pyspark
 import pytest
 from tests.spark.pipeline import local
 
+import weft
 from weft import api
 from weft.errors import RejectedWarning, UsageError
 from weft.runtime.spark.frames import match_frame
@@ -186,6 +187,35 @@ def outcome(
     return rows
 
 
+def test_another_program_keeps_the_state_of_what_did_not_change(spark: SparkSession, tmp_path: Path) -> None:
+    """By Spark's watermark, twice: a query stays, one ends, one begins, which shows what was not shown before."""
+    from pyspark.sql import functions as F
+
+    pairs = "SELECT b[x] FROM S WHERE A AS a ; B AS b FILTER a[x] < b[x] PARTITION BY [k] WITHIN 50 EVENTS"
+    ends, late = "SELECT c[x] FROM S WHERE C AS c", "SELECT a[k] FROM S WHERE A AS a ; C AS c WITHIN 9 EVENTS"
+    versions = [{"pairs": pairs, "ends": ends}, {"late": late, "pairs": pairs}, {"pairs": pairs}]
+    folder, checkpoint = tmp_path / "in", str(tmp_path / "checkpoint")
+    folder.mkdir()
+    found: list[tuple[str, str, int]] = []
+    for number, texts in enumerate(versions):
+        (folder / f"{number}.json").write_text("".join(json.dumps(e) + "\n" for e in EVENTS[number * 30 :][:30]))
+        stream = read_stream(spark, folder).withColumn("ts", F.timestamp_millis("ts"))
+        program = api.together([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
+        unused = api.compile(late)
+        api.match(stream.withWatermark("ts", "10 milliseconds"), unused, checkpoint=checkpoint)  # it is never started
+        frame = api.match(stream.withWatermark("ts", "10 milliseconds"), program, checkpoint=checkpoint)
+        found += [(row.query, row.id, row.positions[0]) for row in outcome(frame, tmp_path)]  # type: ignore[attr-defined]
+    passed = max(int(str(e["ts"])) for e in EVENTS) - 10
+    whole = api.compile_with_findings(pairs, stem="pairs")[0]
+    assert sorted(id_ for name, id_, _ in found if name == "pairs") == sorted(
+        match.id for match in local(whole, EVENTS) if match.end < passed
+    )
+    assert {name for name, _, _ in found} == {"pairs", "ends", "late"}
+    assert min(first for name, _, first in found if name == "late") >= 20
+    with pytest.raises(UsageError, match="these cannot change"):
+        api.match(read_stream(spark, folder), whole, checkpoint=checkpoint, lanes=7)
+
+
 def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     write_files(tmp_path / "in", EVENTS, 1)
     stream = read_stream(spark, tmp_path / "in").selectExpr(
@@ -202,3 +232,31 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
         match_frame(stream, program, lanes=0)
     with pytest.raises(UsageError, match="`delay` is for streams"):
         match_frame(spark.createDataFrame([], SCHEMA), program, delay=1)
+
+
+def test_budgets_of_frames(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a stream and of a batch: matches are sampled, and that is counted; a limit that stops says so."""
+    write_files(tmp_path / "in", EVENTS, 2)
+    program = api.compile(PROGRAMS)
+    few = weft.Budget(matches_per_batch=10, action="sample")
+    frame = api.match(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=1, budget=few)
+    counted: list[dict[str, int]] = []
+    assert 0 < len(outcome(frame, tmp_path, counted, availableNow=True)) <= 20
+    assert sum(numbers["sampled"] for numbers in counted) > 30
+    batch = api.match(spark.read.schema(SCHEMA).json(str(tmp_path / "in")), program, lanes=1, budget=few)
+    found = len(batch.collect())
+    assert 10 <= found <= 20  # there are two pieces of it
+    assert batch.counts.get["sampled"] == len(local(program, EVENTS)) - found
+    stopping = api.match(
+        spark.read.schema(SCHEMA).json(str(tmp_path / "in")), program, lanes=1, budget=weft.Budget(matches_per_event=1)
+    )
+    with pytest.raises(Exception, match="completes more than the 1 matches of the budget"):
+        stopping.collect()
+    with pytest.raises(UsageError, match="must see the same events"):
+        api.match(
+            spark.read.schema(SCHEMA).json(str(tmp_path / "in")),
+            program,
+            lanes=2,
+            strategy="rank",
+            shed=weft.Shed(above=5),
+        )

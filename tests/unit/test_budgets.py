@@ -6,8 +6,10 @@ import pytest
 
 import weft
 from weft.errors import BudgetError, UsageError
+from weft.plan.planner import plan
 from weft.runtime.limits.budgets import EVERYTHING, budget_from_text, budgets_of
 from weft.runtime.limits.guarding import Guard
+from weft.runtime.matcher import Matcher
 
 MANY = weft.compile("SELECT * FROM S WHERE (A+ AS a ; B AS b)")
 EVENTS = [*({"type": "A", "ts": at} for at in range(8)), {"type": "B", "ts": 8}]  # 255 matches at one event
@@ -32,7 +34,7 @@ def test_budgets_are_for_all_or_by_query() -> None:
     with pytest.raises(UsageError, match="no such query"):
         budgets_of({"r": budget}, ["q"])
     with pytest.raises(UsageError, match="for all queries together"):
-        budgets_of({"q": weft.Budget(state_bytes=5)}, ["q"])
+        budgets_of({"q": weft.Budget(seconds_per_batch=5)}, ["q"])
     with pytest.raises(UsageError, match=r"is a weft\.Budget"):
         budgets_of({"q": 5}, ["q"])  # type: ignore[dict-item]
 
@@ -100,13 +102,13 @@ def test_time_beyond_the_budget_stops_or_sheds() -> None:
     stopping = Guard(MANY.queries, {EVERYTHING: (weft.Budget(seconds_per_batch=1),)}, clock=lambda: next(times))
     stopping.events(_nothing())
     with pytest.raises(BudgetError, match="longer than the 1 seconds"):
-        stopping.done(lambda: 0, lambda *_: 0)
+        stopping.done(Matcher(plan(MANY)))
     budget = weft.Budget(seconds_per_batch=1, action="shed")
     shedding = Guard(MANY.queries, {EVERYTHING: (budget,)}, clock=lambda: next(times))
     assert shedding.shedder is not None
     for share in (0.1, 0.2, 0.3):
         shedding.events(_nothing())
-        shedding.done(lambda: 0, lambda *_: 0)
+        shedding.done(Matcher(plan(MANY)))
         assert shedding.shedder.share == pytest.approx(share)
 
 
@@ -121,3 +123,64 @@ def _nothing() -> object:
 def test_other_engines_say_that_they_have_no_budget() -> None:
     with pytest.raises(UsageError, match="engine='local'"):
         weft.detect(EVENTS, MANY, "meaning", budget=weft.Budget(state_bytes=5))
+
+
+# ---------------------------------------------------------------- bytes of one query
+
+PAIR = (
+    "QUERY many AS SELECT * WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 1 HOUR\n"
+    "QUERY few AS SELECT * WHERE C AS c ; B AS b PARTITION BY [k] WITHIN 1 HOUR"
+)
+OPENERS = [{"type": "A", "ts": at, "k": at % 7} for at in range(50_000)]
+
+
+def test_bytes_of_one_query_are_its_own() -> None:
+    running = weft.live(weft.compile(PAIR, "ceql"), budget={"few": weft.Budget(state_bytes=400_000)})
+    running.push(OPENERS)  # only the other one keeps them
+    with pytest.raises(BudgetError, match=r"many holds .* and its budget is 400,000"):
+        weft.live(weft.compile(PAIR, "ceql"), budget={"many": weft.Budget(state_bytes=400_000)}).push(OPENERS)
+    dropping = weft.live(
+        weft.compile(PAIR, "ceql"), budget={"many": weft.Budget(state_bytes=400_000, action="drop-oldest")}
+    )
+    for at in range(0, len(OPENERS), 5000):
+        dropping.push(OPENERS[at : at + 5000])
+    assert dropping.counters["dropped"] > 1000
+    assert len(dropping.push([{"type": "B", "ts": 50_000, "k": 1}])) > 0
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "budget", "why"),
+    [
+        ("tesla", "define X() from A()\ndefine Y() from B()", weft.Budget(state_bytes=9), "rules of a program share"),
+        ("tesla", "define X() from A()", weft.Budget(state_bytes=9, action="drop-oldest"), "rules keep events"),
+        (
+            "epn",
+            "pattern X all(A a, B b) context fixed 9",
+            weft.Budget(state_bytes=9, action="drop-oldest"),
+            "policies",
+        ),
+        (
+            "ceql",
+            "QUERY X AS SELECT LAST * WHERE A ; B WITHIN 9 EVENTS",
+            weft.Budget(state_bytes=9, action="drop-oldest"),
+            "invent",
+        ),
+        (
+            "ceql",
+            "QUERY X AS SELECT * WHERE A ; B WITHIN 9 EVENTS",
+            weft.Budget(seconds_per_batch=9),
+            "go through a batch",
+        ),
+        (
+            "ceql",
+            "QUERY X AS SELECT * WHERE A ; B WITHIN 9 EVENTS",
+            weft.Budget(state_bytes=9, action="shed"),
+            "see the same",
+        ),
+    ],
+)
+def test_what_cannot_be_done_for_one_query_is_refused_with_the_reason(
+    language: str, text: str, budget: weft.Budget, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        weft.live(weft.compile(text, language), budget={"X": budget})

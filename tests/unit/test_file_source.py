@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 import weft
 from weft.errors import UsageError
 from weft.runtime.reading.order import Reading
+from weft.runtime.reading.pacing import Pace
 from weft.runtime.triggers import Trigger
 
 pytest.importorskip("pyspark")
@@ -96,7 +97,7 @@ def test_a_run_logs_the_files_that_changed(tmp_path: Path, monkeypatch: pytest.M
     log = log_of(tmp_path / "in", tmp_path / "kept" / "weft" / "files.jsonl")
     running = ContinuousRun(weft.compile("SELECT * WHERE A"), [("s", str(tmp_path / "in"))], options, {}, {})
     lines: list[str] = []
-    monkeypatch.setattr(run.LOGGER, "warning", lambda text, *values: lines.append(text % values))
+    monkeypatch.setattr(run.LOG, "warning", lambda text, *values: lines.append(text % values))
     for size in (20, 30, 30):
         written(tmp_path / "in", a=size)
         found_files(log, look=True)
@@ -169,3 +170,38 @@ def test_a_stream_without_a_watermark_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="has no watermark"):
         assert lateness_of(schema, job, None).delay == 0
     assert lateness_of(schema, job, 5).delay == 5
+
+
+# ---------------------------------------------------------------- throttling
+
+
+def test_a_pace_waits_for_as_long_as_events_came_too_soon() -> None:
+    now, slept = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    pace = Pace(100.0, lambda: now[0], sleep)
+    for _ in range(3):
+        pace.keep(50)
+    assert slept == [0.5, 0.5, 0.5]
+    now[0] += 10
+    pace.keep(50)  # it is late anyway
+    assert len(slept) == 3
+    Pace(None, lambda: now[0], sleep).keep(10**9)
+    assert len(slept) == 3
+
+
+def test_a_rate_is_shared_out_to_the_tasks_of_a_trigger_of_one_file(tmp_path: Path) -> None:
+    written(tmp_path / "in", a=10, b=20, c=30)
+    reader = FolderReader(stream_of(tmp_path / "in", tmp_path / "log.jsonl", rate=100.0, tasks=4))
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end["files"] == 1
+    (bundle,) = reader.partitions(start, end)
+    assert bundle.rate == 100.0
+    bundles = reader.partitions(start, {**end, "files": 3, "idle": [5 * 10**9]})
+    assert sum(own.rate for own in bundles) == 100.0
+    with pytest.raises(UsageError, match="events in a second above 0"):
+        RunOptions("out", "state", rate=0)

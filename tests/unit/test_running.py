@@ -23,6 +23,7 @@ from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import JsonLines, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
+from weft.runtime.standstill import Standstill
 from weft.runtime.triggers import OperatorStanding, Standing, Trigger
 
 
@@ -239,3 +240,39 @@ def test_detach_needs_a_name_and_says_why_it_did_not_start(tmp_path: Path) -> No
         registry.detach(
             "night", ["run", str(tmp_path / "x.ceql"), "--source", "s=in", "--sink", "o", "--checkpoint", "c"]
         )
+
+
+# ---------------------------------------------------------------- standing still
+
+
+def stands(at: float, reached: dict[str, int], watermark: int | None, *, events: int = 5, held: int = 3) -> Trigger:
+    lane = Standing(0, 10, held, 0, 0, watermark=watermark, reached=reached)
+    return Trigger(1, at, 0.1, events, 0, 0, {}, (lane,))
+
+
+def test_a_silent_source_that_holds_others_back_is_told_once() -> None:
+    watch = Standstill(["quick", "slow"])
+    assert watch.look(stands(0.0, {"0": 10}, None)) == []
+    assert watch.look(stands(50.0, {"0": 20}, None)) == []
+    (told,) = watch.look(stands(70.0, {"0": 30}, None))
+    assert "the source slow has sent nothing new for 70 s, and 3 events of others wait" in told
+    assert "--idle-after" in told
+    assert watch.look(stands(90.0, {"0": 40}, None)) == []
+    assert watch.look(stands(95.0, {"0": 40, "1": 35}, 35)) == []
+    assert watch.look(stands(140.0, {"0": 50, "1": 35}, 35)) == []
+    assert len(watch.look(stands(160.0, {"0": 60, "1": 35}, 35))) == 1
+
+
+def test_a_silent_source_is_not_told_when_nothing_waits_for_it() -> None:
+    watch = Standstill(["one", "two"])
+    for at in range(0, 300, 30):
+        assert watch.look(stands(float(at), {"0": 10, "1": 10}, 10, events=0)) == []
+        assert watch.look(stands(float(at), {"0": 20, "1": 10}, 10, held=0)) == []
+
+
+def test_time_that_stands_still_is_told_once() -> None:
+    watch = Standstill(["one"])
+    found = [line for at in range(0, 200, 20) for line in watch.look(stands(float(at), {"0": 7}, 7))]
+    assert len(found) == 1
+    assert "time stands still: events have come for 60 s, none of them later than 7" in found[0]
+    assert watch.look(stands(210.0, {"0": 8}, 8)) == []

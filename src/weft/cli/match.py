@@ -17,15 +17,17 @@ from typer.core import TyperCommand
 
 from weft import engines, inputs
 from weft.algebra.query import Program
-from weft.api import PROGRAM_SUFFIXES, choices, together
+from weft.api import PROGRAM_SUFFIXES
 from weft.cli import options
 from weft.cli.console import say
-from weft.cli.render import compile_all, compiling_told, progress, show_stats, write_rejects
+from weft.cli.grouping import grouped
+from weft.cli.render import compiling_told, progress, show_stats, write_rejects
 from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
 from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
@@ -82,31 +84,49 @@ def spread_events(args: Sequence[str]) -> list[str]:
     return spread
 
 
+@dataclass(frozen=True)
+class MatchOutput:
+    """Where matches go, and what else is told."""
+
+    out: Out = None
+    output_format: Format = None
+    count: Count = False
+    stats: options.Stats = False
+    rejects: Rejects = None
+    show_progress: options.ShowProgress = True
+    allow_sinks: AllowSinks = False
+
+
+@dataclass(frozen=True)
+class MatchWork:
+    """How it is done, and what it may take."""
+
+    engine: EngineName = "local"
+    strategy: options.Strategy = None
+    lanes: options.Lanes = None
+    threads: options.Threads = None
+    budget: options.Budgets = None
+    shed: Shedding = None
+
+    @property
+    def sharing(self) -> Sharing:
+        """How work is shared out."""
+        return Sharing(self.strategy, self.lanes, self.threads)
+
+    @property
+    def limits(self) -> Limits:
+        """What it may take."""
+        return options.limits_of(self.budget, None if self.shed is None else Shed(share=self.shed))
+
+
+@grouped
 def match(
-    programs: options.Programs = None,
-    queries: options.Queries = None,
+    texts: options.ProgramTexts,
+    names: options.EventNames,
+    work: MatchWork,
+    told: MatchOutput,
+    optimising: options.Optimising,
     events: Events = None,
-    engine: EngineName = "local",
-    time: options.Time = "ts",
-    type_: options.Type = "type",
-    order: options.Order = None,
-    key: options.Key = None,
-    time_unit: options.TimeUnit = "ms",
-    language: options.Language = None,
-    out: Out = None,
-    output_format: Format = None,
-    count: Count = False,
-    strategy: options.Strategy = None,
-    lanes: options.Lanes = None,
-    threads: options.Threads = None,
-    stats: options.Stats = False,
-    rejects: Rejects = None,
-    show_progress: options.ShowProgress = True,
-    optimize: options.Optimize = True,
-    statistics: options.StatisticsFile = None,
-    budget: options.Budgets = None,
-    shed: Shedding = None,
-    allow_sinks: AllowSinks = False,
 ) -> None:
     """Find all matches of one or more programs in files of events.
 
@@ -128,26 +148,26 @@ def match(
     Events that cannot be read are counted and never silently dropped; see --rejects.
     """
     started = clock.perf_counter()
-    program = together(compile_all(programs, queries, language, time_unit))
+    program = texts.compiled(texts.paths)
     given = events_of(events or [], program)
-    sinks = {} if events or out or count else sinks_of(program)
-    if not allow_sinks:
-        refuse_sinks_elsewhere(sinks, programs or ())
-    output = Output(out or "-", output_format or _format_of(out or "-"), sinks, count)
+    sinks = {} if events or told.out or told.count else sinks_of(program)
+    if not told.allow_sinks:
+        refuse_sinks_elsewhere(sinks, texts.paths)
+    out = told.out or "-"
+    output = Output(out, told.output_format or _format_of(out), sinks, told.count)
     if output.form == "parquet" and output.is_progress and not sinks:
         raise UsageError("Parquet is not for a terminal: give --out FILE")
-    check_places([*output.places, *filter(None, [rejects])], [*(programs or ()), *files_of(given)])
-    names: dict[str, Any] = {"time": time, "type": type_, "order": order or (), "key": key or ()}
-    how: dict[str, Any] = {"sharing": Sharing(strategy, lanes, threads), "choices": choices(optimize, statistics)}
-    limits = options.limits_of(budget, None if shed is None else Shed(share=shed))
-    run = engines.start(given, program, engine, **names, **how, showing=output.typed, limits=limits)
+    check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
+    how: dict[str, Any] = {"sharing": work.sharing, "choices": optimising.choices, "limits": work.limits}
+    run = engines.start(given, program, work.engine, **names.named, **how, showing=output.typed)
     compiled = clock.perf_counter() - started
-    with compiling_told(), progress("matching", lambda: run.counters, shown=show_progress and not output.is_progress):
+    shown = told.show_progress and not output.is_progress
+    with compiling_told(), progress("matching", lambda: run.counters, shown=shown):
         output.write(run)
-    write_rejects(run.rejected, rejects)
+    write_rejects(run.rejected, told.rejects)
     for doubt in run.doubts:
         say(f"warning: {doubt}", err=True)
-    if stats:
+    if told.stats:
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}
         show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})

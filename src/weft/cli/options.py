@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
+from weft.algebra.query import Program
+from weft.api import choices, together
+from weft.cli.render import compile_all
+from weft.optimizer.pipeline import Choices
 from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
 from weft.runtime.limits.guarding import Limits
@@ -72,6 +78,54 @@ Budgets = Annotated[
         help="Limits and what happens at them: state=100MB,then=shed or alarms:matches=1000,then=sample; repeatable.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ProgramTexts:
+    """What is to be found."""
+
+    programs: Programs = None
+    queries: Queries = None
+    language: Language = None
+    time_unit: TimeUnit = "ms"
+
+    @property
+    def paths(self) -> list[str]:
+        """The files."""
+        return self.programs or []
+
+    def compiled(self, paths: Sequence[str]) -> Program:
+        """The programs in these files, and those that were given as text, as one."""
+        return together(compile_all(paths, self.queries, self.language, self.time_unit))
+
+
+@dataclass(frozen=True)
+class EventNames:
+    """Which attributes of events mean something to weft."""
+
+    time: Time = "ts"
+    type_: Type = "type"
+    order: Order = None
+    key: Key = None
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """As the public functions take them."""
+        order, key = tuple(self.order or ()), tuple(self.key or ())
+        return {"time": self.time, "type": self.type_, "order": order, "key": key}
+
+
+@dataclass(frozen=True)
+class Optimising:
+    """How programs are rewritten."""
+
+    optimize: Optimize = True
+    statistics: StatisticsFile = None
+
+    @property
+    def choices(self) -> Choices:
+        """As the optimiser takes them."""
+        return choices(self.optimize, self.statistics)
 
 
 def limits_of(budgets: list[str] | None, shed: Shed | None) -> Limits:

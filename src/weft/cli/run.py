@@ -6,9 +6,10 @@ import os
 import signal
 import sys
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -18,11 +19,11 @@ from weft import engines
 from weft.algebra.analysis.prefixes import Steps as StepsOfQueries
 from weft.algebra.analysis.prefixes import step_names, with_steps
 from weft.algebra.query import Program
-from weft.api import choices, together
 from weft.cli import options
 from weft.cli.console import say
+from weft.cli.grouping import grouped
 from weft.cli.interrupts import finish_before_ending
-from weft.cli.render import compile_all, progress, show_stats
+from weft.cli.render import progress, show_stats
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
 from weft.running import registry
@@ -30,6 +31,7 @@ from weft.running.activity import Activity
 from weft.running.changing import Change
 from weft.running.logs import LOGGER, LogFormat, log_trigger, show_logs
 from weft.running.program_files import ProgramFiles
+from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.triggers import Trigger
 
@@ -68,6 +70,18 @@ MaxAhead = Annotated[
     float,
     typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
 ]
+Rate = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="N", help="Read at most so many events in a second, one file in a trigger."),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Tasks of Spark's that lanes share; it stays so. Leaves room for more lanes later; else as many as lanes.",
+    ),
+]
 Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
@@ -100,44 +114,66 @@ GLANCE = 0.5  # seconds after which a wait looks whether it should go on
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
 
+@dataclass(frozen=True)
+class Flow:
+    """Where events come from, how they are taken and shared out, where matches go: options of `RunOptions`."""
+
+    sink: Sink
+    checkpoint: Checkpoint
+    rejects: Rejects = None
+    delay: Delay = 0
+    until: Until = "stopped"
+    every: Every = "1 second"
+    idle_after: IdleAfter = None
+    files_per_trigger: FilesPerTrigger = 1000
+    bytes_per_trigger: BytesPerTrigger = 1 << 28
+    rate: Rate = None
+    settle: Settle = 0.0
+    max_ahead: MaxAhead = 86_400.0
+    strategy: options.Strategy = None
+    lanes: options.Lanes = None
+    partitions: Partitions = None
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is told of a run while it goes on, and to whom."""
+
+    stats: options.Stats = False
+    name: Name = None
+    detach: Detach = False
+    listen: Listen = None
+    log_format: LogFormatOption = None
+    show_progress: options.ShowProgress = True
+    steps: Steps = False
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What it may take, and whether it may change meanwhile."""
+
+    budget: options.Budgets = None
+    shed_above: ShedAbove = None
+    adapt: Adapt = False
+    watch: Watch = False
+
+    @property
+    def limits(self) -> Limits:
+        """What it may take."""
+        return options.limits_of(self.budget, shed_of(self.shed_above))
+
+
+@grouped
 def run(
     source: Sources,
-    sink: Sink,
-    checkpoint: Checkpoint,
-    programs: options.Programs = None,
-    queries: options.Queries = None,
-    time: options.Time = "ts",
-    type_: options.Type = "type",
-    order: options.Order = None,
-    key: options.Key = None,
-    time_unit: options.TimeUnit = "ms",
-    language: options.Language = None,
-    delay: Delay = 0,
-    until: Until = "stopped",
-    every: Every = "1 second",
-    idle_after: IdleAfter = None,
-    files_per_trigger: FilesPerTrigger = 1000,
-    bytes_per_trigger: BytesPerTrigger = 1 << 28,
-    settle: Settle = 0.0,
-    max_ahead: MaxAhead = 86_400.0,
-    strategy: options.Strategy = None,
-    lanes: options.Lanes = None,
+    flow: Flow,
+    texts: options.ProgramTexts,
+    names: options.EventNames,
+    telling: Telling,
+    optimising: options.Optimising,
+    within: RunLimits,
     output_format: Format = "jsonl",
-    rejects: Rejects = None,
-    stats: options.Stats = False,
-    name: Name = None,
-    detach: Detach = False,
-    listen: Listen = None,
-    log_format: LogFormatOption = None,
-    show_progress: options.ShowProgress = True,
-    optimize: options.Optimize = True,
-    statistics: options.StatisticsFile = None,
-    budget: options.Budgets = None,
-    shed_above: ShedAbove = None,
-    adapt: Adapt = False,
     dry_run: DryRun = False,
-    watch: Watch = False,
-    steps: Steps = False,
 ) -> None:
     """Match live streams of events, on Spark Structured Streaming.
 
@@ -151,7 +187,8 @@ def run(
     An event waits until none that belongs before it can come any more: --delay says how late one may be.
 
     The program may be another one when it is started again: queries that are the same keep their state (--dry-run says
-    which), and those that are new or have changed begin with the events that come then.
+    which), and those that are new or have changed begin with the events that come then. So may --lanes and --strategy:
+    queries go over to other lanes, and lose nothing.
 
     With --watch that happens while it runs: programs that change, or appear in a folder that is given as PROGRAM, take
     over at the next trigger. A program with a mistake is told, and the one before goes on.
@@ -160,80 +197,91 @@ def run(
 
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --name fire --detach
     """
-    if detach:
-        start_detached(name)
+    if telling.detach:
+        start_detached(telling.name)
         return
-    files = ProgramFiles(programs or ())
-    if watch and (until != "stopped" or not programs):
+    if within.watch and (flow.until != "stopped" or not texts.paths):
         raise UsageError("--watch is for runs of programs in files or folders that go on until they are stopped")
-    if watch and adapt:
+    if within.watch and within.adapt:
         raise UsageError("--watch does not go together with --adapt: leave one of them out")
+    files = ProgramFiles(texts.paths)
 
     def compiled() -> Written:
-        program = together(compile_all(files.paths(), queries, language, time_unit))
-        return Written(program.names, *(with_steps(program) if steps else (program, {})))
+        program = texts.compiled(files.paths())
+        return Written(program.names, *(with_steps(program) if telling.steps else (program, {})))
 
     written = compiled()
-    chosen = choices(optimize, statistics)
     continuous = engines.continuous(
         written.program,
         [named_source(item) for item in source],
-        sink=sink,
-        checkpoint=checkpoint,
-        rejects=rejects,
-        time=time,
-        type=type_,
-        order=tuple(order or ()),
-        key=tuple(key or ()),
-        delay=delay,
-        strategy=strategy,
-        lanes=lanes,
-        until=until,
-        every=every,
-        idle_after=idle_after,
-        files_per_trigger=files_per_trigger,
-        bytes_per_trigger=bytes_per_trigger,
-        settle=settle,
-        max_ahead=max_ahead,
+        **{field.name: getattr(flow, field.name) for field in fields(flow)},
+        **names.named,
         format=output_format,
-        choices=chosen,
-        limits=options.limits_of(budget, shed_of(shed_above)),
-        adapt=adapt,
+        choices=optimising.choices,
+        limits=within.limits,
+        adapt=within.adapt,
         counted=step_names(written.steps),
     )
     if dry_run:
         say(continuous.kept())
         return
-    about = {
-        "programs": [*(programs or ()), *(queries or ())],
+    started = clock.perf_counter()
+    about = about_run(written, texts, source, flow, names, telling.listen, watch=within.watch)
+    taking_over = partial(take_over, continuous, compiled, optimising.choices) if within.watch else None
+    with watched(continuous.watch, about, telling) as registration, told_to_stop() as stop:
+        continuous.start()
+        shown = telling.show_progress and telling.log_format is None
+        with progress("matching", lambda: continuous.counters, shown=shown):
+            wait_for_end(continuous, stop, registration, files, taking_over)
+            continuous.stop()
+    if telling.stats:
+        show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def about_run(
+    written: Written,
+    texts: options.ProgramTexts,
+    source: Sequence[str],
+    flow: Flow,
+    names: options.EventNames,
+    listen: str | None,
+    *,
+    watch: bool,
+) -> dict[str, object]:
+    """What the registry says of a run."""
+    return {
+        "programs": [*texts.paths, *(texts.queries or ())],
         "sources": source,
-        "sink": sink,
-        "checkpoint": checkpoint,
+        "sink": flow.sink,
+        "checkpoint": flow.checkpoint,
         "listen": listen,
         "queries": list(written.names),
         "steps": written.steps,
-        "time": time,
-        "type": type_,
+        "time": names.time,
+        "type": names.type_,
         "command": sys.argv[1:],
         "folder": os.getcwd(),
-        "watched": [os.path.abspath(path) for path in programs or ()] if watch else [],
+        "watched": [os.path.abspath(path) for path in texts.paths] if watch else [],
     }
-    started = clock.perf_counter()
-    with watched(continuous.watch, name, about, listen, log_format) as registration, told_to_stop() as stop:
-        continuous.start()
-        with progress("matching", lambda: continuous.counters, shown=show_progress and log_format is None):
-            asked = 0.0
-            while not stop.is_set() and not continuous.wait(GLANCE):
-                if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:
-                    asked = clock.monotonic()
-                    registration.tell(executors=continuous.executors())
-                seen = clock.time()
-                told = take_over(continuous, compiled, chosen, seen) if watch and files.have_changed() else {}
-                if told and registration is not None:
-                    registration.tell(**told)
-            continuous.stop()
-    if stats:
-        show_stats(continuous.counters, clock.perf_counter() - started)
+
+
+def wait_for_end(
+    continuous: ContinuousRun,
+    stop: Event,
+    registration: registry.Registration | None,
+    files: ProgramFiles,
+    taking_over: Callable[[float], dict[str, object]] | None,
+) -> None:
+    """Wait until a run ends or is told to; meanwhile say where it runs, and let programs that change take over."""
+    asked = 0.0
+    while not stop.is_set() and not continuous.wait(GLANCE):
+        if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:
+            asked = clock.monotonic()
+            registration.tell(executors=continuous.executors())
+        seen = clock.time()
+        told = taking_over(seen) if taking_over is not None and files.have_changed() else {}
+        if told and registration is not None:
+            registration.tell(**told)
 
 
 class Written(NamedTuple):
@@ -287,13 +335,10 @@ def start_detached(name: str | None) -> None:
 
 @contextmanager
 def watched(
-    watch: Callable[[Callable[[Trigger], None]], None],
-    name: str | None,
-    about: Mapping[str, object],
-    listen: str | None,
-    log_format: LogFormat | None,
+    watch: Callable[[Callable[[Trigger], None]], None], about: Mapping[str, object], telling: Telling
 ) -> Iterator[registry.Registration | None]:
     """Tell of each trigger: in the log, to the registry, and to whoever asks on a port."""
+    name, listen, log_format = telling.name, telling.listen, telling.log_format
     if log_format is not None:
         show_logs(log_format)
     watch(log_trigger)

@@ -124,6 +124,11 @@ class Lanes(Node):
     queries: tuple[int, ...]
     types: frozenset[str] | None = None
 
+    def numbered_from(self, first: int) -> Lanes:
+        """The same for queries with numbers that are larger by so much."""
+        numbers = tuple(first + number for number in self.queries)
+        return replace(self, split=self.split.numbered_from(first), queries=numbers)
+
     @property
     def key(self) -> Key:
         """The key that they are split by, if they are split by one."""

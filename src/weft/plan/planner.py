@@ -46,7 +46,7 @@ def plan(
     return Plan(
         program,
         Layering(run, running, first).layers(),
-        groups,
+        tuple(group.numbered_from(first) for group in groups),
         tuple(sorted({name for query in queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
     )

@@ -120,7 +120,7 @@ class LocalRun:
                 for rows in self._watch.around("order", made):
                     found += len(rows)
                     yield rows
-            self._guard.done(lambda: matcher.state_bytes, matcher.drop_oldest)
+            self._guard.done(matcher)
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
@@ -212,7 +212,7 @@ class LocalRun:
             if self._source.safe is not None:
                 for decided in matcher.advance(self._source.safe):
                     totals[decided.query] += len(decided)
-            self._guard.done(lambda: matcher.state_bytes, matcher.drop_oldest)
+            self._guard.done(matcher)
             self._note(matcher, totals.total())
         for rest in matcher.finish():
             totals.update(rest.counts)

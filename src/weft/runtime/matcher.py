@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.query import Program
+from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
@@ -24,7 +24,7 @@ from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
 from weft.runtime.state.size import bytes_of
 from weft.runtime.state.structure import layer_run_from_plain, layer_run_to_plain
 from weft.runtime.triggers import OperatorStanding
-from weft.stored import Plain
+from weft.stored import Plain, canonical_text
 from weft.tree import deep
 
 NOTHING = Plan(Program("", ()), (), (), (), frozenset())
@@ -49,6 +49,7 @@ class Matcher:
         self._position = -1  # its position
         self._ended: Counter[str] = Counter()  # what was counted by what is gone
         self._store = PageStore()
+        self._texts: dict[int, tuple[AnyQuery, str]] = {}
         self._made = 0  # layers so far
         self._add(self.plan.layers)
 
@@ -217,6 +218,10 @@ class Matcher:
         """The bytes of memory that all queries hold now, counted."""
         return bytes_of(self.layers)
 
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+        return sum(run.bytes_of_query(name) for run in self.runs if name in (query.name for query in run.queries))
+
     def drop_oldest(self, limit: int, names: Collection[str]) -> int:
         """Drop the oldest partial matches of some regular queries beyond so many bytes; how many parts that were."""
         regular = [run for run in self.runs if isinstance(run, RegularRun)]
@@ -273,9 +278,19 @@ class Matcher:
         matcher._load(pages)
         return matcher
 
+    def _text(self, query: AnyQuery) -> str:
+        """What a query is, whatever the version; made once, as it is asked for with each snapshot."""
+        known = self._texts.get(id(query))
+        if known is None or known[0] is not query:
+            known = self._texts[id(query)] = query, canonical_text(query)
+        return known[1]
+
     @property
     def fingerprint(self) -> bytes:
         """What runs here, as a short text: pages of other queries are not for it."""
-        layers = [(sorted(layer.feeders), [run.queries for run in layer.runs.values()]) for layer in self.layers]
+        layers = [
+            (sorted(layer.feeders), [[self._text(query) for query in run.queries] for run in layer.runs.values()])
+            for layer in self.layers
+        ]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
+from weft.runtime.state.size import bytes_of
 from weft.runtime.triggers import OperatorStanding
 
 AnyPage = TypeVar("AnyPage", bytes, bytes | None)
@@ -63,6 +64,10 @@ class Run(ABC):
     def waiting(self) -> int:
         """How much is kept that may still become part of a match; one thing kept may stand for many partial matches."""
         return 0
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory that are one query's own; all, where queries share them."""
+        return bytes_of(self)
 
     def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
         """How its operators stand, given what all of them received and emitted; those that work as one are one."""

@@ -44,6 +44,8 @@ class Standing:
     operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
     changes: int = 0
     counted: Mapping[str, Any] | None = None
+    watermark: int | None = None
+    reached: Mapping[str, int] = field(default_factory=dict)  # by number of a source, the latest time that it sent
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Standing:

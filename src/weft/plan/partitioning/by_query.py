@@ -9,7 +9,7 @@ is too much for a lane is cut where its queries feed each other: those that feed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from weft.optimizer.cost import Costs
@@ -42,6 +42,14 @@ class ByQuery(Split):
 
     def __hash__(self) -> int:
         return hash(tuple(family.queries for family in self.families))
+
+    def numbered_from(self, first: int) -> ByQuery:
+        """The same for queries with numbers that are larger by so much."""
+
+        def moved(parts: Sequence[Part]) -> tuple[Part, ...]:
+            return tuple(part._replace(queries=tuple(first + number for number in part.queries)) for part in parts)
+
+        return replace(self, families=moved(self.families), cuts=tuple(map(moved, self.cuts)))
 
     def dealt(self, queries: tuple[int, ...], wanted: int) -> list[tuple[int, ...]]:
         """The queries of each lane; lanes without any are left out."""

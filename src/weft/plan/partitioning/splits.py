@@ -63,6 +63,10 @@ class Split(Node):
         """The queries of each lane whose matches another lane tells: none, as a rule."""
         return [frozenset()] * len(dealt)
 
+    def numbered_from(self, first: int) -> Split:
+        """The same for queries with numbers that are larger by so much."""
+        return self
+
     def rewritten(self, query: AnyQuery) -> AnyQuery:
         """The query as lanes run it."""
         return query

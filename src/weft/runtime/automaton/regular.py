@@ -29,7 +29,7 @@ from weft.runtime.automaton.windows import WindowKeys
 from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.functions import to_column
-from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
@@ -42,6 +42,7 @@ from weft.runtime.state.pages import (
     node_pages,
     row_pages,
 )
+from weft.runtime.state.size import bytes_of
 
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
@@ -274,6 +275,10 @@ class RegularRun(Run):
             if run.query.name in gone and run.key is not None:
                 run.key.users.remove(run)
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory of its partial matches, and of what it keeps besides."""
+        return bytes_of(*(run for run in self._runs if run.query.name == name), without=(SharedKey,))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> int:
         """Let partial matches of some queries have no more than so many bytes together; how many parts were dropped."""

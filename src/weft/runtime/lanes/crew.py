@@ -128,6 +128,10 @@ class Crew:
         """The bytes of memory that all lanes hold now."""
         return sum(member.state_bytes for member in self.members)
 
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+        return sum(member.bytes_of_query(name) for member in self.members)
+
     def drop_oldest(self, limit: int, names: Collection[str]) -> int:
         """Drop the oldest partial matches beyond so many bytes in all lanes together."""
         return sum(member.drop_oldest(limit // len(self.members), names) for member in self.members)

@@ -33,12 +33,12 @@ def tells_some(lane: Lane) -> bool:
 def _is_own(batch: MatchBatch, lane: Lane) -> Mask:
     """Which of the matches are the lane's."""
     if isinstance(lane.split, BySlice):
-        ends = batch.ends if lane.split.unit == "time" else _last_positions(batch)
+        ends = batch.ends if lane.split.unit == "time" else last_positions(batch)
         return own(ends, lane.split, lane.share, lane.shares)
     found: Mask = batch.positions[batch.offsets[:-1]] % lane.shares == lane.share
     return found
 
 
-def _last_positions(batch: MatchBatch) -> Int64s:
+def last_positions(batch: MatchBatch) -> Int64s:
     """Where each match ends; one that shows no event still covers some."""
     return batch.positions[batch.offsets[1:] - 1] if batch.lasts is None else batch.lasts

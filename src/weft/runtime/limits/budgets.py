@@ -80,14 +80,24 @@ def budgets_of(given: Given, names: Sequence[str]) -> Budgets:
             raise UsageError("a budget is a weft.Budget, several of them, or such by the names of queries")
         if name != EVERYTHING and name not in names:
             raise UsageError(f"there is a budget for {name!r}, and no such query; {did_you_mean(name, names)}")
-        for budget in budgets:
-            shared = [limit for limit in budget.limits if not limit.startswith("matches")]
-            if name != EVERYTHING and shared:
-                raise UsageError(
-                    f"{shared[0]} is for all queries together, which share state and work: not for {name!r}"
-                )
+        if name != EVERYTHING:
+            _check_named(name, budgets)
         found[name] = budgets
     return found
+
+
+def _check_named(name: str, budgets: Sequence[Budget]) -> None:
+    """Refuse for one query what is done for all of them together."""
+    for budget in budgets:
+        if budget.seconds_per_batch is not None:
+            raise UsageError(
+                f"seconds_per_batch is for all queries together, which go through a batch at once: not for {name!r}"
+            )
+        if budget.action == "shed":
+            raise UsageError(
+                f"events are shed for all queries together, which see the same: not for {name!r}; choose action='stop' "
+                "or 'drop-oldest'"
+            )
 
 
 def budget_from_text(text: str) -> tuple[str, Budget]:

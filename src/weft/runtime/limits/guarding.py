@@ -6,11 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery, Query
+from weft.algebra.rules import Rule
 from weft.errors import BudgetError, UsageError
 from weft.plan.shedding import shed_plan
 from weft.runtime.events import EventBatch
@@ -20,6 +23,22 @@ from weft.runtime.matches import MatchBatch
 
 Clock = Callable[[], float]
 Rows = npt.NDArray[np.int64]
+
+
+class Held(Protocol):
+    """What holds state: a matcher, or several."""
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes that all queries hold."""
+
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
+        """Let partial matches of some queries have no more than so many bytes; how many parts were dropped."""
+
+
 LOOK_EVERY = 8  # batches: to count all bytes costs about as much as a small batch
 
 
@@ -88,7 +107,10 @@ class Guard:
     ) -> None:
         self._budgets = budgets
         whole = budgets.get(EVERYTHING, ())
-        self._state = [budget for budget in whole if budget.state_bytes is not None]
+        self._state = [
+            (name, budget) for name, given in budgets.items() for budget in given if budget.state_bytes is not None
+        ]
+        _check_counted(queries, [name for name, _ in self._state])
         self._seconds = [budget for budget in whole if budget.seconds_per_batch is not None]
         sheds = any(budget.action == "shed" for budget in whole)
         own = Shed(share=0.0) if sheds and shed is None else shed
@@ -102,11 +124,7 @@ class Guard:
         regular = {query.name for query in queries if isinstance(query, Query)}
         safe = [own.query for own in shed_plan(queries) if all(leaf.safe for leaf in own.leaves)] if self._state else []
         self._plain = regular.intersection(safe)
-        if queries and not self._plain and any(budget.action == "drop-oldest" for budget in self._state):
-            raise UsageError(
-                "partial matches are dropped of CEQL queries without choices, absences and neighbours: there is none, "
-                "so choose action='stop' or 'shed'"
-            )
+        _check_dropped(queries, self._plain, [name for name, own in self._state if own.action == "drop-oldest"])
 
     @property
     def is_idle(self) -> bool:
@@ -138,7 +156,7 @@ class Guard:
                 yield left
             self._check_seconds()
 
-    def done(self, state_bytes: Callable[[], int], drop_oldest: Callable[[int, Collection[str]], int]) -> None:
+    def done(self, held: Held) -> None:
         """A batch is done: look at the time it took, and at what waits now."""
         seconds = self._clock() - self._started
         self._check_seconds()
@@ -149,7 +167,7 @@ class Guard:
                 self._adjust(seconds / budget.seconds_per_batch)
         self._batches += 1
         if self._state and (self._batches <= 2 or self._batches % LOOK_EVERY == 0):
-            self._check_state(state_bytes(), drop_oldest)
+            self._check_state(held)
 
     def _check_seconds(self) -> None:
         seconds = self._clock() - self._started
@@ -161,18 +179,20 @@ class Guard:
                     "or let it shed events (action='shed')"
                 )
 
-    def _check_state(self, size: int, drop_oldest: Callable[[int, Collection[str]], int]) -> None:
-        for budget in self._state:
-            limit = budget.state_bytes
-            if limit is None:
-                continue
+    def _check_state(self, held: Held) -> None:
+        for name, budget in self._state:
+            limit = budget.state_bytes or 0
             if budget.action == "drop-oldest":
-                self._counted["dropped"] += drop_oldest(limit, self._plain)
-            elif budget.action == "shed":
+                names = self._plain if name == EVERYTHING else {name}
+                self._counted["dropped"] += held.drop_oldest(limit, names)
+                continue
+            size = held.state_bytes if name == EVERYTHING else held.bytes_of_query(name)
+            if budget.action == "shed":
                 self._adjust(size / limit)
             elif size > limit:
+                who = "the program" if name == EVERYTHING else name
                 raise BudgetError(
-                    f"the program holds {size:,} bytes, and its budget is {limit:,}: windows bound what is kept, "
+                    f"{who} holds {size:,} bytes, and its budget is {limit:,}: windows bound what is kept, "
                     "and so do action='shed' and 'drop-oldest'"
                 )
 
@@ -188,8 +208,46 @@ class Guard:
         sampled: Counter[str] = Counter()
         for meter in self._meters:
             sampled.update({f"sampled out of {name}": count for name, count in meter.left_out.items()})
+            sampled["sampled"] += meter.left_out.total()
         shed: Mapping[str, int] = {} if self.shedder is None else self.shedder.counters
         return dict(Counter(shed) + sampled + self._counted)
+
+
+def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str]) -> None:
+    """Refuse to count the bytes of one query of several that share them."""
+    by_name = {query.name: query for query in queries}
+    for query in (by_name[name] for name in names if name in by_name):
+        alike = [other.name for other in queries if type(other) is type(query)]
+        if isinstance(query, CompositeQuery | Rule) and len(alike) > 1:
+            what = "rules of a program share their events" if query.is_rule else "equal parts of patterns are kept once"
+            raise UsageError(
+                f"the bytes of {query.name!r} alone cannot be counted: {what}; give the budget to all queries together"
+            )
+
+
+def _check_dropped(queries: Sequence[AnyQuery], plain: Collection[str], names: Sequence[str]) -> None:
+    """Refuse to drop partial matches where that could invent a match, or where they are nobody's own."""
+    for name in names if queries else ():
+        asked = [query for query in queries if name in (EVERYTHING, query.name)]
+        if not any(query.name in plain for query in asked):
+            who = ", ".join(query.name for query in asked)
+            raise UsageError(
+                f"no partial matches can be dropped of {who}: {_why_kept(asked[0])}; "
+                "choose action='stop', or 'shed' for all queries together"
+            )
+
+
+def _why_kept(query: AnyQuery) -> str:
+    match query:
+        case Query():
+            return (
+                "a choice, an absence or neighbours in it depend on what is kept, so that a loss could invent a match"
+            )
+        case CompositeQuery():
+            return "what its operators keep is also what absences and choices of EQL and Step look at"
+        case Rule():
+            return "rules keep events, of which others choose the first and the last or ask for the absence"
+    return "its partitions keep events, of which policies choose"
 
 
 def _counts(budget: Budget) -> bool:

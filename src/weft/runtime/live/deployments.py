@@ -137,6 +137,10 @@ class Deployments:
         """The bytes of memory that all queries hold now, counted."""
         return self._matcher.state_bytes
 
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+        return self._matcher.bytes_of_query(name)
+
     def drop_oldest(self, limit: int, names: Collection[str]) -> int:
         """Drop the oldest partial matches of some regular queries beyond so many bytes."""
         return self._matcher.drop_oldest(limit, names)

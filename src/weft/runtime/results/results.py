@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +29,8 @@ _KEPT, _KEYS = "kept/", "keys/"
 class Results:
     """Events in, rows out: of the shape, or of MATCH_SCHEMA when there is none. They come as the matcher gives them.
 
-    With the columns of `key`, ids are made of their values. Matches of queries in `counted` are only counted.
+    With the columns of `key`, ids are made of their values. `told`: those of the matches that come out; of queries in
+    `counted` they are only counted.
     """
 
     def __init__(
@@ -39,13 +40,12 @@ class Results:
         shape: Shape | None,
         key: tuple[str, ...] = (),
         guard: Guard | None = None,
-        names: Mapping[str, str] | None = None,
-        silent: Collection[str] = (),
+        told: Callable[[Iterable[MatchBatch]], Iterator[MatchBatch]] | None = None,
         counted: Collection[str] = (),
     ) -> None:
         self.matcher = matcher
         self.guard = guard
-        self._names, self._silent, self._counted = names or {}, silent, counted
+        self._told, self._counted = told, counted
         self._counts: Counter[str] = Counter()
         self.query_names = query_names
         self.shape = shape
@@ -69,29 +69,26 @@ class Results:
         return self._rows(self.matcher.finish())
 
     def _rows(self, matches: Iterable[MatchBatch]) -> Iterator[pa.RecordBatch]:
-        if self._names or self._silent or self._counted:
+        if self._told is not None:
             matches = self._told(matches)
+        if self._counted:
+            matches = self._heard(matches)
         for piece in matches if self.guard is None else self.guard.matches(iter(matches)):
             for rows in to_record_batches([piece], self.query_names, self._keys.words):
                 yield rows if self.shape is None else self._typed(rows, self.shape)
 
-    def _told(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
-        """Matches under the names that queries have now, without those that are told elsewhere, or counted."""
+    def _heard(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches without those that are only counted."""
         for piece in matches:
-            now = [self._names.get(name, name) for name in piece.query_names]
-            told_here = [name not in self._silent for name in piece.query_names]
-            heard = np.array([here and name not in self._counted for here, name in zip(told_here, now, strict=True)])
-            for name, count in piece.counts.items() if not heard.all() else ():
-                if name not in self._silent:
-                    self._counts[self._names.get(name, name)] += count
-            rows = np.arange(len(piece)) if piece.codes is None else np.flatnonzero(heard[piece.codes])
-            told = piece if heard.all() else piece.take(rows if heard.any() else rows[:0])
-            if len(told):
-                yield replace(told, query=self._names.get(told.query, told.query))
+            heard = np.array([name not in self._counted for name in piece.query_names])
+            self._counts.update({name: count for name, count in piece.counts.items() if name in self._counted})
+            rows = np.flatnonzero(heard[piece.query_codes])
+            if len(rows):
+                yield piece if heard.all() else piece.take(rows)
 
     def newly_counted(self) -> dict[str, int]:
         """By name, the matches that were only counted since this was asked last."""
-        found = {name: count for name, count in self._counts.items() if name in self._counted}
+        found = dict(self._counts)
         self._counts.clear()
         return found
 

@@ -11,7 +11,7 @@ from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import SituationOp
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
-from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
@@ -20,6 +20,7 @@ from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
 from weft.runtime.state.paging import Array, Paging
+from weft.runtime.state.size import bytes_of
 
 
 class SituationRun(Run):
@@ -122,6 +123,11 @@ class SituationRun(Run):
     def waiting(self) -> int:
         """The events in open partitions; of sequences by key, the keys that have some."""
         return sum(len(part.members) if isinstance(part, Stage) else part.waiting for part in self._all_parts)
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory of its partitions."""
+        pairs = zip(self._queries, self._parts, strict=True)
+        return bytes_of(*(part for query, part in pairs if query.name == name), without=(SharedKey, Keys, Predicates))
 
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -11,8 +12,10 @@ from pyspark.sql.types import StructType
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
+from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
@@ -20,9 +23,10 @@ from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
-from weft.runtime.spark.job import job_of
+from weft.runtime.spark.job import Job, job_of, limited
 from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
+from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream
 
@@ -46,6 +50,9 @@ def match_frame(
     rows: bool = False,
     schema: StructType | None = None,
     streaming: bool = False,
+    checkpoint: str | None = None,
+    written: Program | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
@@ -57,6 +64,8 @@ def match_frame(
     action. `rows`: a row for each event of each match instead of one for each match.
     `schema`: the frame's columns, for a function of a declarative pipeline, which may ask no frame and no session; then
     `streaming` says whether it is a stream, and there are two lanes unless it is said.
+    `checkpoint`: that of the stream's query, so that queries which it has seen keep their state in another program;
+    they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
     """
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
     names = about.schema.names
@@ -72,18 +81,41 @@ def match_frame(
     origin = Origin(program, time, type, order, key) if selects else None
     if about.streaming:
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
+        if adapts is None:
+            job = _lasting(job, written or program, frame, checkpoint, (strategy, lanes), about.cores)
+        elif checkpoint is not None:
+            raise UsageError("`adapt` does not go together with a program that changes: leave out `checkpoint`")
+        job = limited(job, limits)
         output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects)
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
+    if checkpoint is not None:
+        raise UsageError("`checkpoint` is for streams: a whole input has none")
     if adapts is not None:
         raise UsageError("`adapt` is for streams: a whole input runs in one form")
     if delay is not None:
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
-    job = job_of(chosen, reading, lanes or about.cores, shape=shape)
+    job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
     counted, counts = noticed(output, program, rejects=rejects)
     return _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
+
+
+def _lasting(job: Job, written: Program, frame: DataFrame, checkpoint: str | None, sharing: Sharing, cores: int) -> Job:
+    """The job of a stream whose program may be another one when it is started again."""
+    strategy, lanes = sharing
+    if checkpoint is not None:
+        applied = dict(zip(map(id, written.queries), job.plan.queries, strict=True))
+
+        def make(part: Program, first: int) -> Plan:
+            queries = tuple(applied[id(query)] for query in part.queries)
+            return plan(replace(part, queries=queries), first=first, strategy=strategy or AUTO, lanes=MANY_LANES)
+
+        after = succeeding(frame.sparkSession, checkpoint, job, written, make, sharing)
+        if after is not None:
+            return after
+    return recorded(job, written, strategy, lanes or cores)
 
 
 class _About(NamedTuple):
@@ -130,6 +162,7 @@ def match_files(
     lanes: int | None = None,
     rejects: bool = False,
     rows: bool = False,
+    limits: Limits = NO_LIMITS,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
@@ -142,7 +175,7 @@ def match_files(
         lanes or cores(session),
         shape=shape,
     )
-    job = suited_to_files(job, files)
+    job = limited(suited_to_files(job, files), limits)
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False)
     return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows), counts)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from weft.algebra.query import Program
+from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_key import ByKey
@@ -19,6 +20,7 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.lanes.lanes import spread
 from weft.runtime.spark.runs.generations import Generation
+from weft.stored import canonical_text
 
 if TYPE_CHECKING:
     from weft.runtime.spark.files.batches import Reader
@@ -51,6 +53,8 @@ class Job:
     adapts: tuple[Program, Choices] | None = None
     readers: Mapping[str, Reader] | None = None  # of files, by format: late events are looked up there
     generations: tuple[Generation, ...] = ()  # of a run whose program has changed; else all lanes are of the plan
+    partitions: int = 0  # how many there are for grouped data, if not as many as lanes
+    record: str | None = None  # what runs, as lanes of a DataFrame keep it with their state
     seed: Seed | None = None  # where lanes begin that have no state yet
     counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
 
@@ -63,13 +67,15 @@ class Job:
         """How many lanes began with a lane, and how work is shared out to them, as a short text."""
         generation = self.generation_of(lane)
         lanes = self.lanes if generation is None else generation.lanes
-        ways = repr([(lane.split, lane.queries, lane.share, lane.shares) for lane in lanes])
+        ways = canonical_text([(lane.split, lane.queries, lane.share, lane.shares) for lane in lanes])
         return len(lanes), hashlib.blake2b(ways.encode(), digest_size=8).hexdigest()
 
     @property
     def finds(self) -> tuple[object, ...]:
         """What the state of a lane is for: queries, and what ids are made of."""
-        changes = [(generation.numbers, generation.gone, dict(generation.names)) for generation in self.generations]
+        changes = [
+            (own.numbers, own.gone, dict(own.names), dict(own.since), dict(own.until)) for own in self.generations
+        ]
         return self.plan.queries, self.reading.key, changes
 
     def generation_of(self, lane: Lane) -> Generation | None:
@@ -116,7 +122,19 @@ def job_of(
     shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
-    return Job(plan, spread(lanes, partitions or len(lanes)), reading, streaming, empty, shape, adapts=adapts)
+    lanes = spread(lanes, partitions or len(lanes))
+    return Job(plan, lanes, reading, streaming, empty, shape, adapts=adapts, partitions=partitions or 0)
+
+
+def limited(job: Job, limits: Limits) -> Job:
+    """The job within limits. Lanes that share out the matches of the same events must see the same: none may shed."""
+    guard = limits.guard(job.plan.queries)  # what is wrong with them shows now
+    copied = next((lane.split.strategy for lane in job.lanes if lane.split.copies and lane.shares > 1), None)
+    if guard.shedder is not None and copied is not None:
+        raise UsageError(
+            f"lanes of the strategy {copied!r} must see the same events, so none are shed: use the strategy 'one'"
+        )
+    return replace(job, limits=limits)
 
 
 def successive_job(job: Job, program: Program, generations: tuple[Generation, ...], seed: Seed | None) -> Job:

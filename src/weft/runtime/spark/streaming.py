@@ -20,7 +20,8 @@ from weft.runtime.spark.session import own_python
 from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
-COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes")
+LEFT_OUT = ("shed", "sampled", "dropped")  # by a budget, or where there is too much
+COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes", *LEFT_OUT)
 _observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
@@ -48,7 +49,7 @@ def match_stream(
 
 def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
     """The same, with many rows of the output packed into each."""
-    column = packed_column(len(job.lanes))
+    column = packed_column(job.partitions or len(job.lanes))
     kind = StructType([StructField(column, BinaryType())])
     with own_python(runs.sparkSession):
         whole = told(runs.withColumn("first", F.coalesce("first", F.lit(NO_EVENTS))), RUN_COLUMNS)
@@ -77,8 +78,8 @@ def with_watermark(output: DataFrame, job: Job) -> DataFrame:
 def observed(output: DataFrame, counts: Observation | str, *more: Column) -> DataFrame:
     """The same rows, counted: in an observation, or under a name among the `observedMetrics` of a stream's progress.
 
-    Besides matches, late and unreadable events: those taken, those that wait for the watermark, and the bytes of state;
-    and `more`.
+    Besides matches, late and unreadable events: those taken, those that wait for the watermark, the bytes of state and
+    what was left out within limits; and `more`.
     """
     late = F.col("reason").startswith("late: ")
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col(_told(output)))
@@ -95,6 +96,7 @@ def observed(output: DataFrame, counts: Observation | str, *more: Column) -> Dat
         total("$.standing.held").alias("held"),
         total("$.standing.state_bytes").alias("state_bytes"),
         total("$.standing.changes").alias("changes"),
+        *(total(f"$.{name}").alias(name) for name in LEFT_OUT),
         *more,
     )
 

@@ -17,14 +17,17 @@ from weft.tree import Node
 _NOT_STATE = (Node, type, FunctionType, MethodType, ModuleType)
 
 
-def bytes_of(*things: Any) -> int:
-    """The bytes of some things and of all they hold, each once; arrays with the room they keep for more."""
+def bytes_of(*things: Any, without: tuple[type, ...] = ()) -> int:
+    """The bytes of some things and of all they hold, each once; arrays with the room they keep for more.
+
+    `without`: kinds of things that do not count, nor what they hold.
+    """
     seen: set[int] = set()
     waiting = list(things)
     total = 0
     while waiting:
         thing = waiting.pop()
-        if id(thing) in seen or isinstance(thing, _NOT_STATE):
+        if id(thing) in seen or isinstance(thing, (*_NOT_STATE, *without)):
             continue
         seen.add(id(thing))
         if isinstance(thing, np.ndarray):

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from weft.errors import UsageError
+from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
 from weft.runtime.spark.schema import RUN_DDL
 
@@ -36,6 +37,7 @@ class FileStream:
     idle_after: float | None = None  # seconds without a new file after which a source's time moves on by as much
     tick: int = 10**6  # nanoseconds
     ahead: float | None = None  # seconds by which events may be ahead of the clock
+    rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -64,6 +66,7 @@ class Bundle(InputPartition):  # type: ignore[misc] # pyspark is not checked
     """What one task reads, one after the other."""
 
     parts: list[Part]
+    rate: float | None = None  # events in a second: its share of what all tasks may read
 
 
 class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
@@ -143,7 +146,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _wanted(self, files: Sequence[Found]) -> int:
         """How many of these files one trigger takes: one at least."""
-        most = self._stream.files_per_trigger or len(files)
+        most = 1 if self._stream.rate else self._stream.files_per_trigger or len(files)
         room = self._stream.bytes_per_trigger
         size = 0
         for count, file in enumerate(files[:most]):
@@ -170,15 +173,17 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         tick = self._stream.tick
         ticks = [after // tick - before // tick for before, after in zip(start["idle"], end["idle"], strict=True)]
         parts += [Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count]
-        return bundles(parts, self._stream.tasks)
+        found, rate = bundles(parts, self._stream.tasks), self._stream.rate
+        return found if rate is None else [Bundle(own.parts, rate / len(found)) for own in found]
 
     def read(self, partition: Bundle) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of its files."""
         work = cloudpickle.loads(self._stream.work)
+        pace = Pace(partition.rate)
         for part in partition.parts:
-            yield from self._runs(work, part)
+            yield from self._runs(work, part, pace)
 
-    def _runs(self, work: Any, part: Part) -> Iterator[pa.RecordBatch]:
+    def _runs(self, work: Any, part: Part, pace: Pace) -> Iterator[pa.RecordBatch]:
         if part.path is None:
             yield work.silence(part.source, part.number, part.ticks) if part.ticks else work.end(part.number)
         elif part.grown is not None:
@@ -188,7 +193,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             form, defaults = log.formats[ending_of(part.path)], log.folders[part.source].defaults
             known = ahead is not None and part.now
             latest = (part.now + int((ahead or 0) * 1e9)) // self._stream.tick if known else None
-            yield from work.runs(part.path, form, part.source, part.number, defaults, latest)
+            yield from work.runs(part.path, form, part.source, part.number, defaults, latest, pace)
 
 
 def bundles(parts: Sequence[Part], tasks: int) -> list[Bundle]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from weft.errors import InputError
 from weft.runtime.events import Rejected
 from weft.runtime.reading.order import EventSource
+from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
 from weft.runtime.spark.files.log import change_of
 from weft.runtime.spark.job import Job
@@ -20,6 +21,7 @@ from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, ru
 from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
 from weft.runtime.spark.lanes.times import encode_times
 
+AT_ONCE = Pace(None)
 CHANGED = "changed: "  # how the reason begins
 
 
@@ -38,10 +40,11 @@ class FileWork:
         number: int,
         defaults: Mapping[str, str],
         latest: int | None = None,
+        pace: Pace = AT_ONCE,
     ) -> Iterator[pa.RecordBatch]:
         """The runs of a file, which is the `number`th of all; `defaults` are what its events do not say themselves.
 
-        Events that end after `latest` are rejected.
+        Events that end after `latest` are rejected. They are read at a pace.
         """
         job = self.job
         reading = replace(job.reading, until=latest)
@@ -52,7 +55,9 @@ class FileWork:
         try:
             for chunk in file_chunks(path, form, defaults, job.reading, self.readers):
                 events = EventSource(partial(list, (chunk,)), reading)
-                yield pack_chunk(events, Place(source, number, at), job, place)
+                packed = pack_chunk(events, Place(source, number, at), job, place)
+                pace.keep(events.row)
+                yield packed
                 at += 1
         except (InputError, OSError, EOFError, UnicodeError, pa.ArrowException) as problem:
             # The stream goes on without the rest of a file that is not what it should be.

@@ -23,6 +23,7 @@ from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
+from weft.runtime.spark.lanes.telling import Points, Telling
 from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
@@ -31,7 +32,7 @@ from weft.runtime.tallies import Tallying
 from weft.runtime.triggers import OperatorStanding
 from weft.stored import Plain
 
-HEAD, RUN, MATCHER = "head", "run/", "matcher/"
+HEAD, RECORD, RUN, MATCHER = "head", "record", "run/", "matcher/"
 # Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
 END_OF_STREAM, SILENCE = -1, -2
 _REMEMBERED = 16
@@ -71,6 +72,7 @@ class Head:
     form: str | None = None  # that of the queries, where it has changed since
     watched: Plain = None  # what was seen of the events meanwhile, where it may change
     gone: list[int] = field(default_factory=list)  # queries that were removed since
+    points: Points = field(default_factory=dict)  # see `Telling`
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -97,14 +99,15 @@ class LaneState:
         self._reported: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         own = None if lane is None else job.generation_of(lane)
-        names, silent = (None, ()) if own is None else (own.names, own.silent_names)
-        told = names, silent, job.counted
+        self._telling = None if own is None or own.is_first else Telling(own, head.points)
+        told = self._telling, job.counted
         self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, *told)
         self._changing = changing
         chosen = job.plan if own is None else own.plan
         self._tallying = Tallying(chosen.program, apart=lane is not None and isinstance(lane.split, ByKey))
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
+        self._record: str | None = None  # the job's, as it is stored
 
     @classmethod
     def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
@@ -116,7 +119,7 @@ class LaneState:
         stored = pages.get(HEAD)
         if stored is None:
             begun = Head() if job.seed is None else _head(job.seed.head)
-            begun = replace(begun, lanes=count, shared=shared, gone=[], form=None, timer=None, used={})
+            begun = replace(begun, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={})
             waiting = () if job.seed is None else map(unpack_run, job.seed.runs)
             matcher = Matcher(chosen, lane)
             watching = Changing(job, lane, matcher) if job.adapts else None
@@ -132,7 +135,8 @@ class LaneState:
         if head.shared not in ("", shared):
             raise UsageError(
                 "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
-                "another program: pass the `strategy` and the program that it began with, or use a new checkpoint"
+                "another program: pass the `strategy` and the program that it began with, say which checkpoint it is "
+                "(weft.match(…, checkpoint=…)) so that queries which are the same keep their state, or use a new one"
             )
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:
@@ -153,6 +157,7 @@ class LaneState:
         state = cls(job, head, Sequencer(head.released, held), matcher, watching, lane)
         state.results.load(kept)
         state._sizes = {name: len(page) for name, page in everything.items()}
+        state._record = everything[RECORD].decode() if RECORD in everything else None
         return state
 
     def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
@@ -212,6 +217,8 @@ class LaneState:
             return
         ended = watermark == END_OF_TIME
         released = self.sequencer.release(None if ended else watermark)
+        if self._telling is not None:
+            self._telling.note(self.sequencer.held, watermark, self.sequencer.released)
         kept = released if self.guard is None else self.guard.events(released)
         for number, events in enumerate(pieces(kept)):
             self._tallying.look(events)
@@ -225,11 +232,23 @@ class LaneState:
         elif not self.head.finished:
             self.head.finished = True
             yield from map(self._output, self.results.finish())
+        self._hand_over(watermark)
+
+    def _hand_over(self, watermark: int) -> None:
+        """Leave queries to other lanes, when all that is to be told of them here has been told."""
+        if self._telling is None:
+            return
+        safe = self.matcher.safe
+        done = self._telling.handed_over(watermark if safe is None else min(safe, watermark), self.sequencer.released)
+        leaving = [number for number in done if number not in self.head.gone]
+        if leaving:
+            self.matcher.remove(leaving)
+            self.head.gone += leaving
 
     def _guarded(self) -> Iterator[pa.RecordBatch]:
         """Look at what the trigger took; what was left out is counted in a row of the output."""
         if self.guard is not None:
-            self.guard.done(lambda: self.matcher.state_bytes, self.matcher.drop_oldest)
+            self.guard.done(self.matcher)
             counted = self.guard.newly_counted()
             if counted:
                 yield self._output(counters_as_output(counted))
@@ -264,8 +283,12 @@ class LaneState:
             head.watched = self._changing.watched()
         if self._changing is not None and self._changing.changes:
             head.form = self._changing.saved()
+        if head.form is not None or head.gone:
             for name in gone_layers(self.matcher, list(self._sizes), MATCHER):
                 self._remove(pages, name)
+        if self.job.record not in (None, self._record):
+            self._record = self.job.record
+            self._put(pages, RECORD, self._record.encode())
         head.released = self.sequencer.released
         head.stamp = uuid.uuid4().hex
         self._put(pages, HEAD, json.dumps(asdict(head)).encode())
@@ -302,6 +325,8 @@ class LaneState:
             "lag": None
             if latest is None or head.watermark is None or head.watermark == END_OF_TIME
             else max(0, latest - head.watermark),
+            "watermark": head.watermark,
+            "reached": head.reached,
             "operators": did,
             "changes": 0 if self._changing is None else self._changing.changes,
             "counted": self._tallying.told(),

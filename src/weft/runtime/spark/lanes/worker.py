@@ -31,7 +31,9 @@ class WholeLane:
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
         self.matcher = Matcher(job.plan, job.lane_named(lane_id))
-        self.results = Results(self.matcher, job.query_names, job.shape, job.reading.key)
+        self._guard = job.limits.shared(len(job.lanes)).guard(job.plan.queries)
+        guard = None if self._guard.is_idle else self._guard
+        self.results = Results(self.matcher, job.query_names, job.shape, job.reading.key, guard)
         self._first = lane_id == job.lanes[0].id
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
@@ -59,7 +61,8 @@ class WholeLane:
         """Its matches, and then the rest; `empty`: without matching."""
         for events in self.events():
             if not empty:
-                yield from self.results.push(events)
+                yield from self.results.push(self._guard.events(events))
+                self._guard.done(self.matcher)
         yield from self.results.finish()
         yield from self.rest()
 
@@ -69,7 +72,9 @@ class WholeLane:
         # Events of the whole input, as all lanes count them: one is enough.
         events = self._sequencer.released if self._first else 0
         tied = {"tied": self._sequencer.tied} if self._first and self._sequencer.tied else {}
-        yield counters_as_output({**self.matcher.counters, "events": events, **tied, **self._census.counts})
+        yield counters_as_output(
+            {**self.matcher.counters, "events": events, **tied, **self._census.counts, **self._guard.counters}
+        )
 
 
 def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:

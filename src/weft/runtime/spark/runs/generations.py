@@ -1,12 +1,13 @@
 """Programs that took each other's place in a run: a *generation* are queries that began together, with their own lanes.
 
 A query that stays remains in the lanes of its generation. Those that begin are a generation of their own, with what
-they read besides, which runs there silently: it is told where it began. All of it is plain data in the checkpoint.
+they read besides, which runs there silently: it is told where it began. One that goes over to other lanes is in both
+generations for a while (`handover.py`). All of it is plain data in the checkpoint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,15 +18,17 @@ from weft.errors import UsageError
 from weft.plan import operators
 from weft.plan.changes import Change, changed
 from weft.plan.operators import Plan
-from weft.plan.partitioning import by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits
+from weft.plan.partitioning import by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits, work
 from weft.plan.partitioning.by_slice import usual
+from weft.plan.partitioning.reach import Reach
 from weft.plan.partitioning.splits import Lane
 from weft.plan.properties import columns, seen_types
 from weft.plan.stored import layer_from_plain, layer_to_plain
 from weft.runtime.spark.lanes.lanes import spread
+from weft.runtime.spark.runs.handover import Handover, Move, from_rows, to_rows
 from weft.stored import Plain, classes_in, from_plain, to_plain
 
-_SPLITS = (by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits, operators)
+_SPLITS = (by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits, work, operators)
 CLASSES = {**ALGEBRA, **classes_in(_SPLITS)}
 
 
@@ -41,6 +44,8 @@ class Generation:
     gone: frozenset[int] = frozenset()
     names: Mapping[str, str] = field(default_factory=dict)  # new names of queries by old ones
     used: frozenset[int] = frozenset()  # ids of lanes whose generation is gone: the store still has their pages
+    since: Mapping[int, Handover] = field(default_factory=dict)  # queries that came from another generation
+    until: Mapping[int, Handover] = field(default_factory=dict)  # those that go over to another
 
     @property
     def lane_ids(self) -> frozenset[int]:
@@ -51,6 +56,11 @@ class Generation:
     def told(self) -> list[int]:
         """The numbers of the queries that are told here."""
         return [number for number in self.numbers if number not in self.silent and number not in self.gone]
+
+    @property
+    def is_first(self) -> bool:
+        """Whether these are the queries that the run began with, and all is as it was then."""
+        return not (self.numbers[0] or self.gone or self.names or self.since or self.until)
 
     @property
     def lanes_left(self) -> tuple[Lane, ...]:
@@ -76,6 +86,8 @@ class Generation:
             "gone": sorted(self.gone),
             "names": dict(self.names),
             "used": sorted(self.used),
+            "since": to_rows(self.since),
+            "until": to_rows(self.until),
         }
 
 
@@ -92,6 +104,8 @@ def generation_from_plain(plain: Plain) -> Generation:
         frozenset(plain["gone"]),
         plain["names"],
         frozenset(plain["used"]),
+        from_rows(plain.get("since", [])),
+        from_rows(plain.get("until", [])),
     )
 
 
@@ -117,10 +131,13 @@ class Succession:
 
     @property
     def present(self) -> list[tuple[int, int, AnyQuery]]:
-        """The queries that are told: place of the generation, number, as it was written and is called now."""
+        """The queries that are told: place of the generation, number, as it was written and is called now.
+
+        One that goes over to another generation is present there.
+        """
         found = []
         for at, generation in enumerate(self.generations):
-            told = set(generation.told)
+            told = set(generation.told).difference(generation.until)
             for number, query in zip(generation.numbers, generation.written, strict=True):
                 if number in told:
                     found.append((at, number, _called(query, generation.names)))
@@ -133,61 +150,136 @@ def compared(generations: Sequence[Generation], written: Sequence[AnyQuery]) -> 
 
 
 def succeeded(
-    generations: Sequence[Generation], written: Program, make: Any, wanted: int, partitions: int
+    generations: Sequence[Generation],
+    written: Program,
+    make: Any,
+    wanted: int,
+    partitions: int,
+    moves: Sequence[Move] = (),
+    trigger: int = 0,
 ) -> Succession:
-    """The generations when a program takes the place of the one before; `make` plans some of its queries."""
+    """The generations when a program takes the place of the one before; `make` plans some of its queries.
+
+    `moves`: queries that go over to other lanes, which see the events of triggers after this one.
+    """
     before = Succession(tuple(generations))
     change = compared(generations, written.queries)
-    if change.is_none:
+    moves = [move for move in moves if move.is_possible]
+    if change.is_none and not moves:
         return Succession(before.generations, change)
     kept = list(generations)
     present = before.present
     for place in change.gone:
-        at, number, _ = present[place]
-        kept[at] = replace(kept[at], gone=kept[at].gone | {number})
+        for at, number in _line(kept, *present[place][:2]):
+            kept[at] = replace(kept[at], gone=kept[at].gone | {number})
     for was, now in change.stays:
-        at, number, query = present[was]
-        name = written.queries[now].name
-        if query.name != name:
-            original = next(q for n, q in zip(kept[at].numbers, kept[at].written, strict=True) if n == number)
-            kept[at] = replace(kept[at], names={**kept[at].names, original.name: name})
-    if change.begins:
-        kept.append(_begun(kept, written, change, make, wanted, partitions))
+        for at, number in _line(kept, *present[was][:2]):
+            kept[at] = _renamed(kept[at], number, written.queries[now].name)
+    if change.begins or moves:
+        kept.append(_begun(kept, written, change, moves, trigger, make, wanted, partitions))
+        _hand_over(kept, {number: present[was][:2] for number, was in _origins(kept[-1], change, moves)})
+    return Succession(_left(kept), change)
+
+
+def _left(kept: Sequence[Generation]) -> tuple[Generation, ...]:
+    """The generations that have something to tell; the last one knows the lanes of the others."""
     left = [generation for generation in kept if generation.told]
     used = frozenset[int]().union(*(generation.lane_ids for generation in kept if not generation.told))
     left[-1] = replace(left[-1], used=left[-1].used | used)
-    return Succession(tuple(left), change)
+    return tuple(left)
+
+
+def handed_over(generations: Sequence[Generation], gone: Mapping[int, frozenset[int]]) -> tuple[Generation, ...]:
+    """The same without queries that have gone over to other lanes wholly; `gone`: those that each lane has left."""
+    after = []
+    for own in generations:
+        done = {
+            number
+            for number in own.until
+            if all(number in gone.get(lane.id, ()) for lane in own.lanes if number in lane.queries)
+        }
+        after.append(replace(own, gone=own.gone | done))
+    return _left(after)
+
+
+def _line(kept: Sequence[Generation], at: int, number: int) -> list[tuple[int, int]]:
+    """A query, where it is present and where it comes from: place of the generation and number."""
+    line = [(at, number)]
+    for place in range(at - 1, -1, -1):
+        line += [(place, own) for own, over in kept[place].until.items() if over.heir in [heir for _, heir in line]]
+    return line
+
+
+def _renamed(generation: Generation, number: int, name: str) -> Generation:
+    query = generation.written[generation.numbers.index(number)]
+    if query.is_rule or _called(query, generation.names).name == name:
+        return generation
+    return replace(generation, names={**generation.names, query.name: name})
 
 
 def _begun(
-    kept: Sequence[Generation], written: Program, change: Change, make: Any, wanted: int, partitions: int
+    kept: Sequence[Generation],
+    written: Program,
+    change: Change,
+    moves: Sequence[Move],
+    trigger: int,
+    make: Any,
+    wanted: int,
+    partitions: int,
 ) -> Generation:
-    """The queries that begin, with what they read, in lanes of their own."""
-    needed, fed_by = set(change.begins), feeders(written.queries)
-    waiting = list(needed)
-    while waiting:
-        for maker in fed_by[waiting.pop()]:
-            if maker not in needed:
-                needed.add(maker)
-                waiting.append(maker)
-    places = sorted(needed)
+    """The queries that begin or come from other lanes, with what they read, in lanes of their own."""
+    reach_of = {place: move.reach for move in moves for place in move.places if isinstance(move.reach, Reach)}
+    told_here = {*change.begins, *reach_of}
+    places = sorted(_with_feeders(told_here, written.queries))
     own = [written.queries[place] for place in places]
-    silent = [place not in change.begins for place in places]
-    told = {query.name for query, quiet in zip(own, silent, strict=True) if not quiet}
-    shared = next((query.name for query, quiet in zip(own, silent, strict=True) if quiet and query.name in told), None)
-    if shared is not None:
-        raise UsageError(
-            f"a rule that defines {shared!r} is new beside one that stays, and both are read by what begins: "
-            "use another checkpoint for this program"
-        )
+    _check_names(own, [place not in told_here for place in places])
     first = 1 + max((number for generation in kept for number in generation.numbers), default=-1)
     plan: Plan = make(replace(written, queries=tuple(own)), first)
     taken = frozenset[int]().union(*(generation.lane_ids for generation in kept))
     lanes = spread(plan.lanes_for(wanted), partitions, taken)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in lanes)
-    numbers = range(first, first + len(own))
-    quiet = frozenset(number for number, is_silent in zip(numbers, silent, strict=True) if is_silent)
-    return Generation(tuple(numbers), tuple(own), plan, lanes, quiet)
+    number_of = {place: first + at for at, place in enumerate(places)}
+    quiet = frozenset(number_of[place] for place in places if place not in told_here)
+    since = {
+        number_of[place]: Handover(trigger, reach.back, reach.unit, number_of[place])
+        for place, reach in reach_of.items()
+    }
+    return Generation(tuple(number_of.values()), tuple(own), plan, lanes, quiet, since=since)
+
+
+def _with_feeders(places: Collection[int], queries: Sequence[AnyQuery]) -> set[int]:
+    """Queries and all that they read, directly or not."""
+    needed, fed_by = set(places), feeders(queries)
+    waiting = list(needed)
+    while waiting:
+        makers = set(fed_by[waiting.pop()]) - needed
+        needed |= makers
+        waiting += makers
+    return needed
+
+
+def _check_names(queries: Sequence[AnyQuery], silent: Sequence[bool]) -> None:
+    told = {query.name for query, quiet in zip(queries, silent, strict=True) if not quiet}
+    quiet_names = (query.name for query, quiet in zip(queries, silent, strict=True) if quiet)
+    shared = next((name for name in quiet_names if name in told), None)
+    if shared is not None:
+        raise UsageError(
+            f"a rule that defines {shared!r} is new beside one that stays, and both are read by what begins: "
+            "use another checkpoint for this program"
+        )
+
+
+def _origins(begun: Generation, change: Change, moves: Sequence[Move]) -> list[tuple[int, int]]:
+    """The numbers of queries that came from other lanes, and their places in the program before."""
+    was_at = {after: before for before, after in change.stays}
+    moved = sorted(place for move in moves for place in move.places)
+    return [(number, was_at[place]) for number, place in zip(sorted(begun.since), moved, strict=True)]
+
+
+def _hand_over(kept: list[Generation], origins: Mapping[int, tuple[int, int]]) -> None:
+    """Let the generations that queries come from know of it."""
+    for heir, (at, number) in origins.items():
+        kept[at] = replace(kept[at], until={**kept[at].until, number: kept[-1].since[heir]})
 
 
 def _called(query: AnyQuery, names: Mapping[str, str]) -> AnyQuery:

@@ -37,6 +37,7 @@ class RunOptions:
     delay: int = 0
     strategy: str | None = None
     lanes: int | None = None
+    partitions: int | None = None  # tasks that lanes share as long as the checkpoint lives; as many as lanes at first
     adapts: tuple[Program, Choices] | None = None  # see `Job`
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
@@ -44,6 +45,7 @@ class RunOptions:
     files_per_trigger: int | None = FILES_PER_TRIGGER
     bytes_per_trigger: int | None = BYTES_PER_TRIGGER
     settle: float = 0.0  # seconds for which a file must not have changed before it is read
+    rate: float | None = None  # events that are read in a second, at most, from all sources; then a trigger is one file
     max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = NO_LIMITS  # each lane has its part of them
@@ -52,6 +54,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.idle_after is not None and (self.idle_after <= 0 or self.until != "stopped"):
             raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
+        if self.rate is not None and self.rate <= 0:
+            raise UsageError(f"rate is a number of events in a second above 0, not {self.rate}")
         for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead"):
             given = getattr(self, name)
             if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):

@@ -24,8 +24,6 @@ from weft.plan.changes import changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
-from weft.runtime.limits.budgets import budgets_of
-from weft.runtime.limits.guarding import Guard, Limits
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
@@ -36,25 +34,35 @@ from weft.runtime.spark.files.log import Changes, FileLog, Folder, change_of
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
-from weft.runtime.spark.job import Job, job_of, successive_job
+from weft.runtime.spark.job import Job, job_of, limited, successive_job
 from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
-from weft.runtime.spark.runs.generations import compared, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.runs.generations import (
+    Generation,
+    compared,
+    first_generation,
+    generation_from_plain,
+    handed_over,
+    succeeded,
+)
+from weft.runtime.spark.runs.handover import Move
+from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions
-from weft.runtime.spark.runs.seeds import read_seed
+from weft.runtime.spark.runs.seeds import read_stand
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
+from weft.runtime.standstill import Standstill
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.triggers import Trigger
+from weft.stored import canonical_text
 
-LOG = logging.getLogger("weft")
 _FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"
 TRIES, FIRST_PAUSE, LONGEST_PAUSE = 8, 1.0, 60.0  # without a trigger between them; seconds
-LOGGER = logging.getLogger("weft.run")
+LOG = logging.getLogger("weft.run")
 JAVA_GONE = (
     "Spark's Java process has ended, most likely for want of memory: the run goes on from its checkpoint when it is "
     "started again; give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'), or take less at once "
@@ -83,6 +91,7 @@ class ContinuousRun:
         self._sink = FileSink(options.sink, options.rejects, options.format, self._told_names)
         self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
         self._sink.watchers.append(partial(_tell_changes, Changes(self._log)))
+        self._sink.watchers.append(partial(_tell_standstill, Standstill([folder.name for folder in self._folders])))
         self._query: StreamingQuery | None = None
         self._begin: Callable[[], StreamingQuery] | None = None
         self._again: float | None = None  # when to start the query once more
@@ -112,6 +121,7 @@ class ContinuousRun:
             tasks=2 * cores(session),
             ending=options.until == "complete",
             idle_after=options.idle_after,
+            rate=options.rate,
             tick=NANOSECONDS[self._program.time_unit],
             ahead=None if options.max_ahead == inf else options.max_ahead,
         )
@@ -227,7 +237,7 @@ class ContinuousRun:
         if own_error(failure) is not failure or not is_passing(failure) or self._tries > TRIES:
             raise told(failure, self.options.checkpoint) from failure
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._tries - 1))
-        LOGGER.warning(
+        LOG.warning(
             "a process of Spark's died, and the run goes on from its checkpoint in %g s (%d of %d): %s",
             pause,
             self._tries,
@@ -255,55 +265,83 @@ class ContinuousRun:
         query.stop()
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
-        """The job, with as many lanes as the checkpoint began with."""
+        """The job, with the lanes of all programs that the checkpoint has seen."""
         options = self.options
         session = session or spark_session()
         start_workers(session)
         chosen = self._planned(self._program, 0)
-        kept = self._agree(chosen, options.lanes or cores(session))
+        kept = self._agree(options.lanes or cores(session))
         reading = Reading(
             options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
         )
         shape = self._shape(session, reading)
-        job = job_of(chosen, reading, int(kept["lanes"]), streaming=True, shape=shape, adapts=options.adapts)
-        job = self._succeeding(job, kept, session)
+        wanted = options.lanes or int(kept["lanes"])
+        job = job_of(
+            chosen,
+            reading,
+            wanted,
+            partitions=options.partitions,
+            streaming=True,
+            shape=shape,
+            adapts=options.adapts,
+        )
+        job = self._succeeding(job, kept, wanted, session)
         self._sink.expect(shape, reading.time_unit, len(job.lanes))
-        options.limits.guard(chosen.queries)  # what is wrong with them shows now
-        check_split(job, options.limits)
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
-        job = replace(job, reading=reading, limits=options.limits, readers=readers, counted=options.counted)
+        job = replace(limited(job, options.limits), reading=reading, readers=readers, counted=options.counted)
         return job, session
 
     def _planned(self, program: Program, first: int) -> Plan:
         """The plan of a program whose queries are numbered from `first` on."""
         options = self.options
-        chosen = plan(program, first=first, strategy=options.strategy or AUTO, lanes=options.lanes or MANY_LANES)
-        groups = (replace(own, queries=tuple(first + place for place in own.queries)) for own in chosen.lanes)
-        return replace(chosen, lanes=tuple(groups))
+        return plan(program, first=first, strategy=options.strategy or AUTO, lanes=options.lanes or MANY_LANES)
 
-    def _succeeding(self, job: Job, kept: dict[str, Any], session: SparkSession) -> Job:
-        """The job after all programs that the checkpoint has seen; what began when is noted there."""
+    def _succeeding(self, job: Job, kept: dict[str, Any], wanted: int, session: SparkSession) -> Job:
+        """The job after all programs and lanes that the checkpoint has seen; what began when is noted there."""
         checkpoint = self.options.checkpoint
+        known = kept.get("strategy") if wanted == kept["lanes"] else None
+        mine = {**kept, "lanes": wanted, "strategy": self.options.strategy or known}
         begun = first_generation(self._written.queries, job.plan, job.lanes)
         before = tuple(map(generation_from_plain, kept.get("generations") or ()))
         if not before or not has_begun(checkpoint):
-            note(checkpoint, {**kept, "partitions": len(job.lanes), "generations": [begun.to_plain()]})
+            note(
+                checkpoint, {**mine, "partitions": job.partitions or len(job.lanes), "generations": [begun.to_plain()]}
+            )
             return job
+        change, moves = compared(before, self._written.queries), self._moves(before, kept)
+        if len(before) == 1 and before[0].is_first and change.is_none and not any(move.is_possible for move in moves):
+            self._tell_move(moves)
+            if self.options.adapts is not None:
+                return replace(job, lanes=before[0].lanes)
+            return successive_job(job, self._program, before, None)  # in the form in which it began
+        stand = read_stand(session, f"{checkpoint}/spark")
+        before = handed_over(before, stand.gone)
+        partitions = int(kept["partitions"])
+        after = succeeded(before, self._written, self._make, wanted, partitions, moves, stand.trigger)
+        if self.options.adapts is not None:
+            raise UsageError("--adapt does not go together with a program or lanes that have changed: leave it out")
+        note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})
+        if not change.is_none:
+            LOG.info("the program has changed: %s", str(change).replace("\n", "; "))
+        self._tell_move(moves)
+        return successive_job(job, self._program, after.generations, stand.seed)
+
+    def _make(self, part: Program, first: int) -> Plan:
+        """The plan of some of the queries that were written, as they run."""
         applied = dict(zip(map(id, self._written.queries), self._program.queries, strict=True))
+        return self._planned(replace(part, queries=tuple(applied[id(query)] for query in part.queries)), first)
 
-        def make(part: Program, first: int) -> Plan:
-            return self._planned(replace(part, queries=tuple(applied[id(query)] for query in part.queries)), first)
+    def _moves(self, before: Sequence[Generation], kept: Mapping[str, Any]) -> tuple[Move, ...]:
+        """The queries that are to have other lanes, if others are asked for than the checkpoint knows of."""
+        lanes, strategy = self.options.lanes, self.options.strategy
+        if lanes in (None, kept["lanes"]) and strategy in (None, kept.get("strategy")):
+            return ()
+        plan = self._planned(self._program, 0)
+        return moves_of(before, self._written.queries, plan, lanes or int(kept["lanes"]))
 
-        after = succeeded(before, self._written, make, int(kept["lanes"]), int(kept["partitions"]))
-        if after.change is not None and not after.change.is_none:
-            note(checkpoint, {**kept, "generations": [own.to_plain() for own in after.generations]})
-            LOG.info("the program has changed: %s", str(after.change).replace("\n", "; "))
-        if self.options.adapts is not None and len(after.generations) > 1:
-            raise UsageError("--adapt does not go together with a program that has changed: leave it out")
-        only = after.generations[0] if len(after.generations) == 1 else None
-        if only is not None and not only.gone and not only.names:
-            return replace(job, lanes=only.lanes)
-        return successive_job(job, self._program, after.generations, read_seed(session, checkpoint))
+    def _tell_move(self, moves: Sequence[Move]) -> None:
+        for move in moves:
+            LOG.log(logging.INFO if move.is_possible else logging.WARNING, "%s", move)
 
     def kept(self) -> str:
         """What the program would keep of the one that the checkpoint has seen, line by line; nothing changes."""
@@ -312,16 +350,17 @@ class ContinuousRun:
             return "the checkpoint is new: all queries begin with the first event"
         if known.get("reading") != self._reading_mark():
             raise UsageError(_FOREIGN_RUN.format(self.options.checkpoint))
-        change = compared(tuple(map(generation_from_plain, known["generations"])), self._written.queries)
+        before = tuple(map(generation_from_plain, known["generations"]))
+        change = compared(before, self._written.queries)
         names = {query.name for query in (*change.old, *change.new)}
-        lines = str(change).splitlines()
+        lines = [*str(change).splitlines(), *map(str, self._moves(before, known))]
         return "\n".join(line for line in lines if not is_step(line.partition(": ")[0], names))
 
     def _reading_mark(self) -> str:
         """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
         options = self.options
         columns = options.time, options.type, options.key, *([options.order] if options.order else [])
-        text = repr((self._program.time_unit, *columns, self._folders))
+        text = canonical_text((self._program.time_unit, *columns, self._folders))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
@@ -333,7 +372,7 @@ class ContinuousRun:
         columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
         return shape_of(self._told, columns, reading)
 
-    def _agree(self, chosen: Plan, lanes: int) -> dict[str, Any]:
+    def _agree(self, lanes: int) -> dict[str, Any]:
         """Check that the checkpoint is this run's, or make it so; what it says."""
         options = self.options
         mine = {"format": LAYOUT, "reading": self._reading_mark(), "lanes": lanes}
@@ -345,30 +384,9 @@ class ContinuousRun:
             )
         if kept.get("reading") != mine["reading"]:
             raise UsageError(_FOREIGN_RUN.format(options.checkpoint))
-        asked = options.strategy
-        began = {
-            lane.split.strategy for own in kept.get("generations", ()) for lane in generation_from_plain(own).lanes
-        }
-        if asked is not None and began and not began <= {lanes.split.strategy for lanes in chosen.lanes}:
-            raise UsageError(
-                f"the checkpoint {options.checkpoint} belongs to a run whose work was shared out by another strategy, "
-                "which cannot change: use the one it began with, or another folder"
-            )
-        if options.lanes is not None and kept["lanes"] != options.lanes:
-            raise UsageError(f"the checkpoint {options.checkpoint} has {kept['lanes']} lanes, which cannot change")
         check_files(options.checkpoint)
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return kept
-
-
-def check_split(job: Job, limits: Limits) -> None:
-    """Lanes that share out the matches of the same events must see the same events: each would shed its own."""
-    sheds = Guard(job.plan.queries, budgets_of(limits.budget, job.query_names), limits.shed).shedder is not None
-    copied = next((lane.split.strategy for lane in job.lanes if lane.split.copies and lane.shares > 1), None)
-    if sheds and copied is not None:
-        raise UsageError(
-            f"lanes of the strategy {copied!r} must see the same events, so none are shed: use --strategy one"
-        )
 
 
 def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -> tuple[Folder, ...]:
@@ -390,8 +408,14 @@ def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) 
     return tuple(folders)
 
 
+def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
+    """Log a source that holds the others back, and time that stands still."""
+    for line in standstill.look(trigger):
+        LOG.warning("%s", line)
+
+
 def _tell_changes(changes: Changes, trigger: Trigger) -> None:
     """Log the files that were found to have changed; their rejects tell of them, too."""
     for found in changes.new():
         if found.grown is not None:
-            LOGGER.warning("the file %s %s", found.path, change_of(found.grown))
+            LOG.warning("the file %s %s", found.path, change_of(found.grown))

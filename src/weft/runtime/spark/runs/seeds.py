@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from weft.runtime.spark.job import Seed
-from weft.runtime.spark.lanes.state import HEAD, RUN, seed_of
+from weft.runtime.spark.lanes.state import HEAD, RECORD, RUN, seed_of
 
 
-def read_seed(session: SparkSession, checkpoint: str) -> Seed:
-    """What any lane of the last completed trigger knows of the stream: all lanes know the same of it."""
-    place = str(Path(checkpoint).absolute() / "spark")
-    pages = session.read.format("statestore").option("stateVarName", "pages").load(place)
+class Stand(NamedTuple):
+    """How a stream stands after its last completed trigger: what any lane knows of it, and what each has left."""
+
+    seed: Seed
+    trigger: int
+    gone: Mapping[int, frozenset[int]]  # queries by lane
+    record: str | None = None  # see `Job`
+
+
+def read_stand(session: SparkSession, place: str, operator: int = 0) -> Stand:
+    """What the lanes of the last completed trigger know of the stream, by Spark's checkpoint: all know the same."""
+    source = session.read.format("statestore").option("stateVarName", "pages").option("operatorId", operator)
+    pages = source.load(str(Path(place).absolute()))
     name, page, lane = F.col("user_map_key.name"), F.col("user_map_value.page"), F.col("key.lane")
-    rows = pages.where((name == HEAD) | name.startswith(RUN)).select(lane, name, page).collect()
-    heads = {row[0]: bytes(row[2]) for row in rows if row[1] == HEAD}
+    rows = pages.where(name.isin(HEAD, RECORD) | name.startswith(RUN)).select(lane, name, page).collect()
+    return stand_of({(row[0], row[1]): bytes(row[2]) for row in rows})
+
+
+def stand_of(pages: Mapping[tuple[int, str], bytes]) -> Stand:
+    """The same of pages by lane and name."""
+    heads = {lane: json.loads(page) for (lane, name), page in pages.items() if name == HEAD}
     # A lane of queries that ended has stopped where they did.
-    latest = max(heads, key=lambda number: _trigger(heads[number]))
-    return seed_of(heads[latest], [bytes(row[2]) for row in rows if row[0] == latest and row[1] != HEAD])
-
-
-def _trigger(head: bytes) -> int:
-    return int(json.loads(head)["trigger"])
+    latest = max(heads, key=lambda lane: int(heads[lane]["trigger"]))
+    runs = [page for (lane, name), page in pages.items() if lane == latest and name.startswith(RUN)]
+    gone = {lane: frozenset[int](head.get("gone", ())) for lane, head in heads.items()}
+    record = pages.get((latest, RECORD))
+    seed = seed_of(pages[latest, HEAD], runs)
+    return Stand(seed, int(heads[latest]["trigger"]), gone, None if record is None else record.decode())

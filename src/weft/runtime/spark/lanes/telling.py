@@ -1,0 +1,82 @@
+"""Which of its matches a lane tells, and under which names, when the program or the lanes have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.runtime.lanes.owning import last_positions
+from weft.runtime.matches import MatchBatch
+from weft.runtime.spark.lanes.runs import Origin
+from weft.runtime.spark.runs.generations import Generation
+from weft.runtime.spark.runs.handover import Handover
+from weft.runtime.spark.watermark import END_OF_TIME
+
+Points = dict[str, list[int]]
+
+
+class Telling:
+    """Of one lane of a generation.
+
+    `points`: by trigger, the time and the position at which all events of the triggers up to it had gone on. They are
+    the same in all lanes, as all see the times of all events.
+    """
+
+    def __init__(self, own: Generation, points: Points) -> None:
+        self._own = own
+        self._points = points
+        self._silent = own.silent_names
+        name_of = {number: query.name for number, query in zip(own.numbers, own.written, strict=True)}
+        self._since = {name_of[number]: over for number, over in own.since.items()}
+        self._until = {name_of[number]: over for number, over in own.until.items()}
+
+    def __call__(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
+        """The matches that are told here, under the names that queries have now."""
+        for piece in matches:
+            rows = np.flatnonzero(self._is_told(piece))
+            told = piece if len(rows) == len(piece) else piece.take(rows)
+            if len(told):
+                yield replace(told, query=self._own.names.get(told.query, told.query))
+
+    def _is_told(self, piece: MatchBatch) -> npt.NDArray[np.bool_]:
+        told = np.ones(len(piece), bool)
+        for code, name in enumerate(piece.query_names):
+            since, until = self._since.get(name), self._until.get(name)
+            if name in self._silent:
+                told &= piece.query_codes != code
+            elif since is not None or until is not None:
+                told &= (piece.query_codes != code) | (_after(piece, since, self) & ~_after(piece, until, self, False))
+        return told
+
+    def border(self, over: Handover) -> int | None:
+        """The time or position from which on other lanes tell the matches of a query; None: it is not known yet."""
+        point = self._points.get(str(over.trigger))
+        return None if point is None else min(END_OF_TIME, point[over.unit != "time"] + over.back)
+
+    def note(self, held: Iterable[Origin], time: int, released: int) -> None:
+        """What has gone on: so many events, all that end before a time; runs of these origins wait."""
+        waited = {over.trigger for over in (*self._own.since.values(), *self._own.until.values())}
+        first = min((origin[1] for origin in held), default=None)
+        for trigger in waited:
+            if str(trigger) not in self._points and (first is None or first > trigger):
+                self._points[str(trigger)] = [time, released]
+
+    def handed_over(self, time: int, released: int) -> list[int]:
+        """The queries of which all has been told here, when further matches end at a time or later."""
+        borders = {number: self.border(over) for number, over in self._own.until.items()}
+        come = {number: time if over.unit == "time" else released for number, over in self._own.until.items()}
+        return [number for number, border in borders.items() if border is not None and come[number] >= border]
+
+
+def _after(piece: MatchBatch, over: Handover | None, telling: Telling, unbounded: bool = True) -> npt.NDArray[np.bool_]:
+    """Which matches end at a border or after it."""
+    if over is None:
+        return np.full(len(piece), unbounded)
+    border = telling.border(over)
+    if border is None:
+        return np.zeros(len(piece), bool)
+    after: npt.NDArray[np.bool_] = (piece.ends if over.unit == "time" else last_positions(piece)) >= border
+    return after

@@ -1,0 +1,86 @@
+"""A streaming DataFrame whose program changes: what its checkpoint knows of the programs before, and the job after.
+
+When the frame is made nobody knows whether its query will be started. So nothing is written then: lanes keep what runs
+with their state (`Job.record`), and it changes with the first trigger that is completed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.plan.operators import Plan
+from weft.runtime.spark.job import Job, successive_job
+from weft.runtime.spark.runs.generations import first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.runs.seeds import Stand, read_stand
+
+Sharing = tuple[str | None, int | None]  # strategy and number of lanes, as far as they are asked for
+_OPERATOR = "transformWithState"  # how Spark calls ours, in one of its versions
+
+
+def recorded(job: Job, written: Program, strategy: str | None, wanted: int) -> Job:
+    """The job of a stream that begins: its lanes keep what runs."""
+    begun = first_generation(written.queries, job.plan, job.lanes)
+    return replace(job, record=_record(strategy, wanted, [begun.to_plain()]))
+
+
+def _record(strategy: str | None, lanes: int, generations: list[object]) -> str:
+    return json.dumps({"strategy": strategy, "lanes": lanes, "generations": generations})
+
+
+def succeeding(
+    session: SparkSession,
+    checkpoint: str,
+    job: Job,
+    written: Program,
+    make: Callable[[Program, int], Plan],
+    sharing: Sharing,
+) -> Job | None:
+    """The job after all programs that a checkpoint has seen; None: it is new."""
+    folder = checkpoint.removeprefix("file://")
+    if "://" in folder:
+        raise UsageError(f"the checkpoint {checkpoint} is not in a local folder: leave out `checkpoint`")
+    commits = Path(folder) / "commits"
+    if not commits.is_dir() or not any(path.name.isdigit() for path in commits.iterdir()):
+        return None
+    stand, partitions = _stand(session, folder)
+    if stand.record is None:
+        raise UsageError(
+            f"the checkpoint {checkpoint} does not say which program it is of, as an older version of weft made it: "
+            "leave out `checkpoint` to go on with the same program, or use a new one"
+        )
+    kept = json.loads(stand.record)
+    strategy, lanes = sharing
+    if strategy not in (None, kept["strategy"]) or lanes not in (None, kept["lanes"]):
+        raise UsageError(
+            f"the checkpoint {checkpoint} is of a stream with {kept['lanes']} lanes and the strategy "
+            f"{kept['strategy'] or 'auto'}: of a DataFrame these cannot change; leave out `lanes` and `strategy`"
+        )
+    before = tuple(map(generation_from_plain, kept["generations"]))
+    after = succeeded(before, written, make, kept["lanes"], partitions)
+    record = _record(kept["strategy"], kept["lanes"], [own.to_plain() for own in after.generations])
+    changed = successive_job(job, job.plan.program, after.generations, stand.seed)
+    return replace(changed, record=record, partitions=partitions)
+
+
+def _stand(session: SparkSession, folder: str) -> tuple[Stand, int]:
+    """How the stream stands, and how many partitions its state has."""
+    try:
+        found = session.read.format("state-metadata").load(folder).collect()
+        ours = {row["operatorId"]: row["numPartitions"] for row in found if _OPERATOR in row["operatorName"]}
+        if len(ours) != 1:
+            raise UsageError(
+                f"the checkpoint {folder} has {len(ours)} operators like weft.match, so that it is not known which is "
+                "meant: use a new one for another program"
+            )
+        ((operator, partitions),) = ours.items()
+        return read_stand(session, folder, operator), int(partitions)
+    except (PySparkException, ValueError) as error:
+        raise UsageError(f"the checkpoint {folder} cannot be read: {str(error).splitlines()[0]}") from None
