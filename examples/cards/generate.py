@@ -16,9 +16,9 @@ MINUTE = 60_000  # one tick is a millisecond
 SEED = 20
 
 
-def payments(count: int, cards: int = 3000, thefts: int = 12) -> Iterator[dict[str, object]]:
+def payments(count: int, cards: int = 3000, thefts: int = 12, seed: int = SEED) -> Iterator[dict[str, object]]:
     """Payments in order of time; every so often a stolen card is tried and then emptied."""
-    chance = random.Random(SEED)
+    chance = random.Random(seed)
     stolen = set(range(count // (2 * thefts), count, max(1, count // thefts)))
     pending: list[tuple[int, dict[str, object]]] = []
     now = 0

@@ -16,9 +16,9 @@ FIELDS = ("type", "ts", "name", "volume", "price")
 SEED = 7
 
 
-def trades(count: int) -> Iterator[dict[str, object]]:
+def trades(count: int, seed: int = SEED) -> Iterator[dict[str, object]]:
     """Trades in order of time (milliseconds since the market opened)."""
-    chance = random.Random(SEED)
+    chance = random.Random(seed)
     prices = dict(STOCKS)
     now = 0
     for _ in range(count):
