@@ -11,6 +11,8 @@ from weft.inputs import open_input
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
+from weft.runtime.spark.lanes.telling import Telling
+from weft.runtime.spark.runs.generations import first_generation
 
 TEXT = """QUERY fire AS SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a[x] = b[x] WITHIN 20 EVENTS
 QUERY runs AS SELECT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 3 EVENTS"""
@@ -21,10 +23,11 @@ def test_steps_are_counted_and_matches_are_told_under_the_names_of_now() -> None
     program = weft.compile(TEXT)
     widened, steps = with_steps(program)
     assert {name: [step for step, _ in own] for name, own in steps.items()} == {"fire": ["a", "b"], "runs": ["a"]}
-    matcher = Matcher(plan(widened))
+    chosen = plan(widened)
     names = {"fire": "blaze", "fire/1": "blaze/1"}
     counted = step_names(steps) - {"fire/1"} | {"blaze/1"}
-    told = Results(matcher, [query.name for query in widened.queries], None, names=names, counted=counted)
+    telling = Telling(replace(first_generation(widened.queries, chosen, ()), names=names), {})
+    told = Results(Matcher(chosen), [query.name for query in widened.queries], None, told=telling, counted=counted)
     found: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for batch in open_input(EVENTS, widened, time="ts", type="type", shown=None):
