@@ -26,11 +26,10 @@ from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
-from weft.runtime.reading.sources import defaults_of
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.batches import Reader
-from weft.runtime.spark.files.log import Changes, FileLog, Folder, change_of
+from weft.runtime.spark.files.log import Changes, FileLog, change_of
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
@@ -38,6 +37,7 @@ from weft.runtime.spark.job import Job, job_of, limited, successive_job
 from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
+from weft.runtime.spark.runs.folders import folders_of
 from weft.runtime.spark.runs.generations import (
     Generation,
     compared,
@@ -387,25 +387,6 @@ class ContinuousRun:
         check_files(options.checkpoint)
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return kept
-
-
-def folders_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -> tuple[Folder, ...]:
-    """Sources as NAME and URI; the name is the events' stream when there are several, or when it is declared."""
-    if not sources:
-        raise UsageError("a run needs a source: --source NAME=FOLDER")
-    names = [name for name, _ in sources]
-    if len(set(names)) < len(names):
-        raise UsageError("two sources have one name: give each its own")
-    folders = []
-    for name, uri in sources:
-        path = uri.removeprefix("file://")
-        if "://" in path:
-            raise UsageError(f"source {name}: {uri} is not a folder of files, and nothing else can be read yet")
-        if not Path(path).exists():
-            raise UsageError(f"source {name}: no such folder: {path}")
-        defaults = defaults_of(name, len(sources), program, type)
-        folders.append(Folder(name, str(Path(path).absolute()), defaults))
-    return tuple(folders)
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
