@@ -1,18 +1,20 @@
 """Worlds in which chosen events have the same key: where they differ in it, what else fails is told of one of these.
 
-In one of them they have a key that no other event has; in the others the key of one of them. What the events say
-besides stays as it is, so that a condition on an attribute of the key is asked of the value that is there.
+In one of them they have a key that no other event has; in the others that of some event, their own first. What the
+events say besides stays as it is, so that a condition on an attribute of the key is asked of the value that is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from weft.algebra.meaning.stream import Happening
 
 KEY = "\0key"  # an attribute that no event has
 NEW = -1
+MOST = 200  # keys that are tried
 
 
 def same_key(
@@ -23,7 +25,7 @@ def same_key(
     own = {event.place for event in chosen}
     keys = [None if key is None else numbers.setdefault(key, len(numbers)) for key in map(key_of, seen)]
     theirs = [key for event, key in zip(seen, keys, strict=True) if event.place in own and key is not None]
-    for shared in (NEW, *dict.fromkeys(theirs)):
+    for shared in islice(dict.fromkeys((NEW, *theirs, *numbers.values())), MOST):
         yield [_with_key(event, shared if event.place in own else key) for event, key in zip(seen, keys, strict=True)]
 
 
