@@ -107,6 +107,8 @@ def test_failures_are_told_in_one_sentence() -> None:
     mistake = RuntimeError("Traceback\n  File x\nweft.errors.InputError: a.jsonl is gone\nmore")
     other = RuntimeError("[STREAM_FAILED] " + "x" * 5000)
     assert [is_passing(one) for one in (worker, state, mistake, other)] == [True, False, False, False]
+    schema = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception:  SQLSTATE: XXKST")
+    assert "the checkpoint c is damaged" in str(told(schema, "c"))  # a schema of the state that cannot be read
     assert "the checkpoint c is damaged (java.io.EOFException: ended early)" in str(told(state, "c"))
     found = told(mistake, "c")
     assert (type(found), str(found)) == (InputError, "a.jsonl is gone")

@@ -23,6 +23,7 @@ _DAMAGED = re.compile(
     r"CANNOT_LOAD_STATE_STORE|FAILED_READ_STATE_STORE|STATE_STORE|RocksDBException|Corruption|checksum"
     r"|Malformed log file|Incomplete log file|MISSING_METADATA_FILE|STREAMING_CHECKPOINT|LOG_VERSION"
     r"|JsonParseException|JsonMappingException|MappingException|JsonEOFException|batch \d+ doesn't exist"
+    r"|SQLSTATE: XXKST"  # of the state store, without a word
 )
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
 
