@@ -26,6 +26,7 @@ from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.sessions import SessionTracker
 from weft.runtime.automaton.shares import RankShare
 from weft.runtime.automaton.windows import WindowKeys
+from weft.runtime.buffers import writable
 from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.functions import to_column
@@ -221,7 +222,7 @@ class QueryRun:
         if self.history is not None:
             self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
         payload = self.run.conditions.payload(self._derived(batch))
-        return tecs.Batch(letters, slots, keys, horizons, batch.positions, batch.starts, payload)
+        return tecs.Batch(letters, slots, keys, horizons, batch.positions, writable(batch.starts), payload)
 
     def _derived(self, batch: EventBatch) -> EventBatch:
         """The batch with the attributes that conditions read and that are worked out from others."""
