@@ -35,7 +35,7 @@ test: $(READY) ## run all tests, in two processes
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 soak: $(READY) ## feed every kind of pattern for long and count the bytes it holds
-	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/test_soak.py
+	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/engine/test_soak.py
 
 chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses
 	@WEFT_HISTORIES=$(or $(HISTORIES),100000) $(BIN)/python -m pytest -q -n 2 tests/chaos/test_micro_batches.py

@@ -25,7 +25,7 @@ PROGRAMS = {
     "near.tesla": "define Near(x: int)\nfrom B() and last A(x = $x) within 1 min from B\nwhere x = A.x",
     "broker.epn": "pattern Broker sequence(A a, B b) policies evaluation immediate, repeated every, consumption reuse",
 }
-GOLDEN = Path(__file__).parents[1] / "golden" / "state"
+GOLDEN = Path(__file__).parents[2] / "golden" / "state"
 
 
 def named(name: str, text: str) -> weft.Program:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[1] / "mutants"
+FOLDER = Path(__file__).resolve().parents[2] / "mutants"
 
 
 @pytest.fixture(scope="module")

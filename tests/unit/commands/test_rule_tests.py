@@ -18,7 +18,7 @@ from weft.rule_tests.run import FileResult
 from weft.runtime.matches import Match
 from weft.source import SourceText, Span
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OWN = [*sorted((ROOT / "examples").rglob("*.test.toml")), *sorted((ROOT / "tests" / "rules").glob("*.test.toml"))]
 PROGRAM = """\
 program = '''

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.test_situation_runs import matcher_of, push
+from tests.unit.engine.test_situation_runs import matcher_of, push
 
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.situations import SituationQuery

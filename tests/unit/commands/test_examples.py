@@ -10,7 +10,7 @@ import pytest
 
 import weft
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 QUERIES = sorted(path for path in EXAMPLES.glob("*/*.*") if path.suffix == ".ceql" and path.parent.name != "mistakes")
 
 

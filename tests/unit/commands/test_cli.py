@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from weft.cli.main import app
 from weft.cli.match import spread_events
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 FIRE = str(EXAMPLES / "fire" / "fire.ceql")
 HEATING = str(EXAMPLES / "fire" / "heating.ceql")
 SENSORS = str(EXAMPLES / "fire" / "sensors.jsonl")

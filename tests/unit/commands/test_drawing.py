@@ -22,7 +22,7 @@ from weft.inputs import reads_once
 from weft.pattern.builder import BUILT
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore::weft.DataWarning")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EVIL = "<script>alert(1)</script>"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = "SELECT * WHERE A AS a ; B AS b FILTER a[x] = b[x]"

@@ -14,7 +14,7 @@ import pytest
 
 import weft
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 FIRE = EXAMPLES / "fire" / "fire.ceql"
 SENSORS = EXAMPLES / "fire" / "sensors.jsonl"
 ANSWER = [(1, 3, 8), (1, 6, 8)]

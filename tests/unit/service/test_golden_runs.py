@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.spark.pipeline import PageDict, Stream, matches_in
-from tests.unit.test_changes import EVENTS, GOLDEN, golden_program
+from tests.unit.service.test_changes import EVENTS, GOLDEN, golden_program
 
 import weft
 from weft.algebra.meaning import matches
