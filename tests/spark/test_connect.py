@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.test_cluster import SOURCE, SPARK, environment
+from tests.spark.standalone import SOURCE, SPARK, environment
 
 import weft
 
