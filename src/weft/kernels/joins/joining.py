@@ -10,6 +10,7 @@ import numpy.typing as npt
 from weft.kernels.jit import bare_kernel, inlined, kernel, spliced
 from weft.kernels.joins.joint import Facts, borrow, holds
 from weft.kernels.joins.occurrences import (
+    BRANCH,
     END,
     EVENT,
     EVENT_END,
@@ -156,18 +157,33 @@ def join_all(
 
 
 @bare_kernel
-def merge_by_end(ours: Int64s, theirs: Int64s, rows: Int64s, out: Int64s) -> None:
-    """Write two lists of rows, each by end, as one list by end; of those with equal ends ours come first."""
+def join_branches(
+    lefts: Int64s,
+    rights: Int64s,
+    shift: int,
+    left_spec: Int64s,
+    right_spec: Int64s,
+    rows: Int64s,
+    slots: Int64s,
+    arena: Int64s,
+    events: Int64s,
+) -> None:
+    """Append a row for each of two lists, each by end: by end, so that they lie as they are read; left ones first."""
+    rows = borrowed(rows)
+    slots = borrowed(slots)
+    arena = borrowed(arena)
+    events = borrowed(events)
+    specs = borrowed(left_spec), borrowed(right_spec)
     one, other = 0, 0
-    for k in range(len(out)):
-        left = one < len(ours)
-        if left and other < len(theirs):
-            left = rows[ours[one] * ROW + END] <= rows[theirs[other] * ROW + END]
-        if left:
-            out[k] = ours[one]
+    while one < len(lefts) or other < len(rights):
+        is_left = one < len(lefts)
+        if is_left and other < len(rights):
+            is_left = rows[lefts[one] * ROW + END] <= rows[rights[other] * ROW + END]
+        if is_left:
+            join_row(rows, slots, arena, events, lefts[one], -1, BRANCH, 0, specs[0])
             one += 1
         else:
-            out[k] = theirs[other]
+            join_row(rows, slots, arena, events, -1, rights[other], BRANCH, shift, specs[1])
             other += 1
 
 

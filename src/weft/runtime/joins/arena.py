@@ -150,6 +150,14 @@ class Arena:
         joining.join_all(lefts, rights, kind, shift, spec, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + len(lefts))
 
+    def branches(self, lefts: Int64s, rights: Int64s, shift: int, left_spec: Int64s, right_spec: Int64s) -> Int64s:
+        """A row for each of two lists, by end."""
+        first, count = self.row_count, len(lefts) + len(rights)
+        self._room(count, max(len(left_spec), len(right_spec)) // 3)
+        specs = left_spec, right_spec
+        joining.join_branches(lefts, rights, shift, *specs, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + count)
+
     def satisfied(self, code: Int64s, lefts: Int64s, rights: Int64s) -> npt.NDArray[np.bool_]:
         """For which pairs the conditions hold."""
         if not len(code):

@@ -299,12 +299,7 @@ class UnionOperator(Operator):
         arena, begin = run.arena, int(self.control[joining.OUT])
         self.safe = run.bound(self)
         lefts, rights = run.taken(self, 0, self.safe), run.taken(self, 1, self.safe)
-        shift = len(self.view.variables[0])
-        ours = arena.join(lefts, np.full(len(lefts), -1), occurrences.BRANCH, 0, self.specs[0])
-        theirs = arena.join(np.full(len(rights), -1), rights, occurrences.BRANCH, shift, self.specs[1])
-        rows = np.empty(len(ours) + len(theirs), np.int64)
-        joining.merge_by_end(ours, theirs, arena.rows, rows)
-        self.give(rows)
+        self.give(arena.branches(lefts, rights, len(self.view.variables[0]), *self.specs))
         self.put_in_order(arena, begin)
 
 
