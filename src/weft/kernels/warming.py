@@ -11,6 +11,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ def help_out() -> None:
     free = min(cores() - 1, round(cores() - os.getloadavg()[0]), MOST_HELPERS)
     if free > 0 and HELPER not in os.environ and cache_folder() is not None:
         _HELPERS.extend(start(sorted(names_of(KERNELS), key=_turn), free))
+
+
+@cache
+def compile_first(kernel: Any) -> None:
+    """Compile a large kernel that will be needed, if it is not there: helpers are at the smaller ones meanwhile."""
+    if _is_wanted(kernel):
+        for signature in signatures_of(kernel.py_func):
+            kernel.compile(signature)
 
 
 def _turn(name: str) -> int:

@@ -10,6 +10,7 @@ from weft.algebra.composites import Composite, Follow, Lengths, Overlap, Repeat,
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
+from weft.kernels.warming import compile_first
 from weft.plan.graph import source_types
 from weft.plan.one_event import own_predicate
 from weft.runtime.events import Int64s
@@ -52,6 +53,7 @@ class FollowOperator(JoinOperator):
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
+        compile_first(follow.follow)
         pattern, compiler, view = self.pattern, build.compiler, self.view
         assert isinstance(pattern, Follow | Repeat)
         runs = isinstance(pattern, Repeat)

@@ -11,6 +11,7 @@ from weft.algebra.analysis.rule_reach import joint_reach, reach_of
 from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.look_back import fire
+from weft.kernels.warming import compile_first
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.compile import RuleCompiler
@@ -29,6 +30,7 @@ class RuleRun(Run):
     """The rules of a layer over one stream of events."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
+        compile_first(fire)
         self.rules: list[Rule | None] = []
         self._all: list[Rule] = []  # also those that were taken away: the tables keep their rows
         self._labels: list[int] = []
