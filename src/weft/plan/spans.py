@@ -5,8 +5,8 @@ A span is the time from the start to the end of an occurrence, in ticks; None st
 
 from __future__ import annotations
 
-from weft.algebra.analysis.spans import Span, asked_of, least, span_limit
-from weft.algebra.composites import After, Filter, Follow, Overlap, Source, Union, Without
+from weft.algebra.analysis.spans import Span, asked_of, greatest_span, least, span_limit
+from weft.algebra.composites import After, Filter, Follow, Source, Union, Without
 from weft.plan.graph import Graph
 
 
@@ -20,22 +20,8 @@ def greatest_spans(graph: Graph) -> list[Span]:
                 spans.append(inputs[0])
             case Without(pattern) if node.chain is not None:
                 spans.append(span_limit(pattern.where, pattern) if isinstance(pattern, Follow) else None)
-            case Source(where=where):
-                spans.append(span_limit(where, node.pattern))
-            case Follow(where=where, among=among):
-                spans.append(span_limit((*where, *among), node.pattern))
-            case Overlap(where=where):
-                spans.append(span_limit(where, node.pattern))
-            case Filter(where=where):
-                spans.append(least(span_limit(where, node.pattern), inputs[0]))
-            case Without():
-                spans.append(inputs[0])
-            case After(ticks=ticks):
-                spans.append(None if inputs[0] is None else inputs[0] + ticks)
-            case Union():
-                spans.append(None if None in inputs else max(span for span in inputs if span is not None))
-            case _:
-                spans.append(None)
+            case pattern:
+                spans.append(greatest_span(pattern, inputs))
     return spans
 
 

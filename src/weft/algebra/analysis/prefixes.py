@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from weft.algebra import composites
+from weft.algebra.analysis.beginnings import first_slots
 from weft.algebra.composites import Composite, CompositeQuery, Follow, Without
 from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Repeat, Where
 from weft.algebra.patterns import Sequence as Sequencing
-from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
+from weft.algebra.policies import Repeated
 from weft.algebra.predicates import variables_of
 from weft.algebra.query import AnyQuery, Consume, Program, Query, Strategy
 from weft.algebra.rules import Rule
@@ -163,13 +164,6 @@ def _of_situation(query: SituationQuery) -> Iterator[Prefix]:
     for count in range(1, len(situation.participants)):
         slots = situation.participants[:count]
         names = {slot.variable for slot in slots}
-        bare = replace(
-            situation,
-            participants=tuple(replace(s, repeated=Repeated.EVERY, consumption=Consumption.REUSE) for s in slots),
-            assertion=tuple(part for part in situation.assertion if mentioned(part) <= names),
-            evaluation=Evaluation.IMMEDIATE,
-            cardinality=Cardinality.UNRESTRICTED,
-            split=0,
-            shared=0,
-        )
+        own = [part for part in situation.assertion if mentioned(part) <= names]
+        bare = first_slots(situation, slots, own, Repeated.EVERY)
         yield slots[-1].variable, replace(query, situation=bare, fields=())

@@ -144,24 +144,26 @@ def _operands(pattern: Composite) -> Iterator[Composite]:
     return (child for child in pattern.children() if isinstance(child, Composite))
 
 
-def _greatest(pattern: Composite) -> Span:
-    """The greatest span that occurrences of a pattern can have."""
+def greatest_span(pattern: Composite, operands: Sequence[Span]) -> Span:
+    """The greatest span that occurrences of a pattern can have, by those of its operands."""
     match pattern:
         case Source(where=where) | Overlap(where=where):
             return span_limit(where, pattern)
         case Follow(where=where, among=among):
             return span_limit((*where, *among), pattern)
-        case Filter(inner, where):
-            return least(span_limit(where, pattern), _greatest(inner))
-        case Without(inner):
-            return _greatest(inner)
-        case After(inner, ticks):
-            span = _greatest(inner)
-            return None if span is None else span + ticks
-        case Union(left, right):
-            spans = [_greatest(left), _greatest(right)]
-            return None if None in spans else max(span for span in spans if span is not None)
+        case Filter(where=where):
+            return least(span_limit(where, pattern), operands[0])
+        case Without():
+            return operands[0]
+        case After(ticks=ticks):
+            return None if operands[0] is None else operands[0] + ticks
+        case Union():
+            return None if None in operands else max(span for span in operands if span is not None)
     return None
+
+
+def _greatest(pattern: Composite) -> Span:
+    return greatest_span(pattern, [_greatest(operand) for operand in _operands(pattern)])
 
 
 def _tail(pattern: Composite) -> Span:
