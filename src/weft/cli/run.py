@@ -305,7 +305,6 @@ def take_over(
             return {}
         kept = continuous.become(chosen.applied(written.program), written.program, step_names(written.steps))
         say(f"the program has changed:\n{kept}", err=True)
-        LOGGER.info("the program has changed: %s", kept.replace("\n", "; "))
         change = Change(seen, kept, list(written.names))
         return {"change": asdict(change), "queries": change.queries, "steps": written.steps}
     except WeftError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -27,6 +26,7 @@ from weft.runtime.spark.job import Job, job_of, limited
 from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
+from weft.runtime.spark.runs.generations import planning_parts
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream
 
@@ -88,12 +88,7 @@ def match_frame(
         job = limited(job, limits)
         output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects)
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    if checkpoint is not None:
-        raise UsageError("`checkpoint` is for streams: a whole input has none")
-    if adapts is not None:
-        raise UsageError("`adapt` is for streams: a whole input runs in one form")
-    if delay is not None:
-        raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
+    _refuse_for_streams(checkpoint, adapts, delay)
     job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
@@ -102,16 +97,25 @@ def match_frame(
     return _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
 
 
+def _refuse_for_streams(checkpoint: object, adapts: object, delay: object) -> None:
+    """Refuse what a whole input has no use for."""
+    if checkpoint is not None:
+        raise UsageError("`checkpoint` is for streams: a whole input has none")
+    if adapts is not None:
+        raise UsageError("`adapt` is for streams: a whole input runs in one form")
+    if delay is not None:
+        raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
+
+
 def _lasting(job: Job, written: Program, frame: DataFrame, checkpoint: str | None, sharing: Sharing, cores: int) -> Job:
     """The job of a stream whose program may be another one when it is started again."""
     strategy, lanes = sharing
     if checkpoint is not None:
-        applied = dict(zip(map(id, written.queries), job.plan.queries, strict=True))
 
-        def make(part: Program, first: int) -> Plan:
-            queries = tuple(applied[id(query)] for query in part.queries)
-            return plan(replace(part, queries=queries), first=first, strategy=strategy or AUTO, lanes=MANY_LANES)
+        def planned(part: Program, first: int) -> Plan:
+            return plan(part, first=first, strategy=strategy or AUTO, lanes=MANY_LANES)
 
+        make = planning_parts(written, job.plan.queries, planned)
         after = succeeding(frame.sparkSession, checkpoint, job, written, make, sharing)
         if after is not None:
             return after

@@ -7,7 +7,6 @@ with their state (`Job.record`), and it changes with the first trigger that is c
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,8 @@ from pyspark.sql import SparkSession
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.plan.operators import Plan
 from weft.runtime.spark.job import Job, successive_job
-from weft.runtime.spark.runs.generations import first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.runs.generations import Make, first_generation, generation_from_plain, succeeded
 from weft.runtime.spark.runs.seeds import Stand, read_stand
 
 Sharing = tuple[str | None, int | None]  # strategy and number of lanes, as far as they are asked for
@@ -40,7 +38,7 @@ def succeeding(
     checkpoint: str,
     job: Job,
     written: Program,
-    make: Callable[[Program, int], Plan],
+    make: Make,
     sharing: Sharing,
 ) -> Job | None:
     """The job after all programs that a checkpoint has seen; None: it is new."""

@@ -7,7 +7,7 @@ generations for a while (`handover.py`). All of it is plain data in the checkpoi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from weft.stored import Plain, classes_in, from_plain, to_plain
 
 _SPLITS = (by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits, work, operators)
 CLASSES = {**ALGEBRA, **classes_in(_SPLITS)}
+Make = Callable[[Program, int], Plan]  # plans a program whose queries are numbered from some number on
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,16 @@ class Succession:
         return found
 
 
+def planning_parts(written: Program, running: Sequence[AnyQuery], planned: Make) -> Make:
+    """What plans some of the queries that were written, in the form in which they run."""
+    applied = dict(zip(map(id, written.queries), running, strict=True))
+
+    def make(part: Program, first: int) -> Plan:
+        return planned(replace(part, queries=tuple(applied[id(query)] for query in part.queries)), first)
+
+    return make
+
+
 def compared(generations: Sequence[Generation], written: Sequence[AnyQuery]) -> Change:
     """What a program keeps of those before it."""
     return changed([query for _, _, query in Succession(tuple(generations)).present], written)
@@ -152,7 +163,7 @@ def compared(generations: Sequence[Generation], written: Sequence[AnyQuery]) -> 
 def succeeded(
     generations: Sequence[Generation],
     written: Program,
-    make: Any,
+    make: Make,
     wanted: int,
     partitions: int,
     moves: Sequence[Move] = (),
@@ -223,7 +234,7 @@ def _begun(
     change: Change,
     moves: Sequence[Move],
     trigger: int,
-    make: Any,
+    make: Make,
     wanted: int,
     partitions: int,
 ) -> Generation:
@@ -234,7 +245,7 @@ def _begun(
     own = [written.queries[place] for place in places]
     _check_names(own, [place not in told_here for place in places])
     first = 1 + max((number for generation in kept for number in generation.numbers), default=-1)
-    plan: Plan = make(replace(written, queries=tuple(own)), first)
+    plan = make(replace(written, queries=tuple(own)), first)
     taken = frozenset[int]().union(*(generation.lane_ids for generation in kept))
     lanes = spread(plan.lanes_for(wanted), partitions, taken)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in lanes)

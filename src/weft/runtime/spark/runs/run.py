@@ -20,7 +20,7 @@ from pyspark.sql.streaming import StreamingQuery
 from weft.algebra.analysis.prefixes import is_step
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError, WeftError
-from weft.plan.changes import changed
+from weft.plan.changes import Change, changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
@@ -44,6 +44,7 @@ from weft.runtime.spark.runs.generations import (
     first_generation,
     generation_from_plain,
     handed_over,
+    planning_parts,
     succeeded,
 )
 from weft.runtime.spark.runs.handover import Move
@@ -308,35 +309,29 @@ class ContinuousRun:
                 checkpoint, {**mine, "partitions": job.partitions or len(job.lanes), "generations": [begun.to_plain()]}
             )
             return job
-        change, moves = compared(before, self._written.queries), self._moves(before, kept)
+        change, moves = compared(before, self._written.queries), self._moves(before, kept, job.plan)
         if len(before) == 1 and before[0].is_first and change.is_none and not any(move.is_possible for move in moves):
             self._tell_move(moves)
             if self.options.adapts is not None:
                 return replace(job, lanes=before[0].lanes)
             return successive_job(job, self._program, before, None)  # in the form in which it began
-        stand = read_stand(session, f"{checkpoint}/spark")
-        before = handed_over(before, stand.gone)
-        partitions = int(kept["partitions"])
-        after = succeeded(before, self._written, self._make, wanted, partitions, moves, stand.trigger)
         if self.options.adapts is not None:
             raise UsageError("--adapt does not go together with a program or lanes that have changed: leave it out")
+        stand = read_stand(session, f"{checkpoint}/spark")
+        before = handed_over(before, stand.gone)
+        make = planning_parts(self._written, self._program.queries, self._planned)
+        after = succeeded(before, self._written, make, wanted, int(kept["partitions"]), moves, stand.trigger)
         note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})
         if not change.is_none:
-            LOG.info("the program has changed: %s", str(change).replace("\n", "; "))
+            LOG.info("the program has changed: %s", "; ".join(_lines_of(change)))
         self._tell_move(moves)
         return successive_job(job, self._program, after.generations, stand.seed)
 
-    def _make(self, part: Program, first: int) -> Plan:
-        """The plan of some of the queries that were written, as they run."""
-        applied = dict(zip(map(id, self._written.queries), self._program.queries, strict=True))
-        return self._planned(replace(part, queries=tuple(applied[id(query)] for query in part.queries)), first)
-
-    def _moves(self, before: Sequence[Generation], kept: Mapping[str, Any]) -> tuple[Move, ...]:
+    def _moves(self, before: Sequence[Generation], kept: Mapping[str, Any], plan: Plan) -> tuple[Move, ...]:
         """The queries that are to have other lanes, if others are asked for than the checkpoint knows of."""
         lanes, strategy = self.options.lanes, self.options.strategy
         if lanes in (None, kept["lanes"]) and strategy in (None, kept.get("strategy")):
             return ()
-        plan = self._planned(self._program, 0)
         return moves_of(before, self._written.queries, plan, lanes or int(kept["lanes"]))
 
     def _tell_move(self, moves: Sequence[Move]) -> None:
@@ -352,9 +347,8 @@ class ContinuousRun:
             raise UsageError(_FOREIGN_RUN.format(self.options.checkpoint))
         before = tuple(map(generation_from_plain, known["generations"]))
         change = compared(before, self._written.queries)
-        names = {query.name for query in (*change.old, *change.new)}
-        lines = [*str(change).splitlines(), *map(str, self._moves(before, known))]
-        return "\n".join(line for line in lines if not is_step(line.partition(": ")[0], names))
+        moves = self._moves(before, known, self._planned(self._program, 0))
+        return "\n".join(_lines_of(change, moves))
 
     def _reading_mark(self) -> str:
         """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
@@ -387,6 +381,13 @@ class ContinuousRun:
         check_files(options.checkpoint)
         claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
         return kept
+
+
+def _lines_of(change: Change, moves: Sequence[Move] = ()) -> list[str]:
+    """What becomes of the queries that a user wrote, a line each."""
+    names = {query.name for query in (*change.old, *change.new)}
+    lines = [*str(change).splitlines(), *map(str, moves)]
+    return [line for line in lines if not is_step(line.partition(": ")[0], names)]
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
