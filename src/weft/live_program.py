@@ -6,12 +6,15 @@ sees nothing more. Neither changes what the others find.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import numpy as np
 
 from weft import inputs
 from weft.algebra.query import Program
@@ -21,17 +24,19 @@ from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
 from weft.live_matches import Deployment, Matches, Queue, fields_of
-from weft.live_queue import SHEDS, EventQueue, WhenFull, as_events
+from weft.live_queue import SHEDS, EventQueue, WhenFull
 from weft.live_state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.events import EventBatch, Int64s, Rejected
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.limits.waiting import Piece, Risky, joined
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.subscriptions import Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
+from weft.runtime.reading.order import EventSource
 from weft.runtime.triggers import OperatorStanding
 from weft.statistics import Statistics
 
@@ -55,7 +60,7 @@ class LiveProgram(LiveState):
             limits = replace(limits, shed=SHEDS)
         super().__init__(time, type, rejects, choices, order, key, limits)
         self._subscriptions = Subscriptions()
-        self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off)
+        self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off, self._risky, type)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -67,23 +72,30 @@ class LiveProgram(LiveState):
         matches: subscribers have them when a thread has worked the events off.
         """
         if self._queue is not None:
-            self._queue.put(as_events(events))
+            self._queue.put(events)
             return Matches(self._pieces(), self._names)
         return self._push(events)
 
-    def _work_off(self, events: list[Any], pressure: float) -> None:
+    def _work_off(self, pieces: list[Piece], share: float) -> None:
         """Take events from the queue, of which a share is too much."""
         if self._guard.shedder is not None and self._limits.shed is SHEDS:
-            self._guard.shedder.share = pressure
-        self._push(events)
+            self._guard.shedder.share, self._guard.shedder.looks = share, share > 0
+        events, numbers, count = joined(pieces)
+        self._push(events, numbers, count)
+
+    def _risky(self) -> Risky:
+        """The types of events that must not be left out of the queue."""
+        return None if self._guard.shedder is None else self._guard.shedder.risky
 
     def join(self) -> None:
         """Wait until the queue, if there is one, is empty; an error in the work is raised here."""
         if self._queue is not None:
             self._queue.join()
 
-    def _push(self, events: Any) -> Matches:
+    def _push(self, events: Any, numbers: Int64s | None = None, count: int = 0) -> Matches:
+        """Take events, which are those with these numbers of so many; without numbers: all."""
         with self._at_work():
+            first = self.events
             source = inputs.open_source(
                 events,
                 self.program,
@@ -98,7 +110,9 @@ class LiveProgram(LiveState):
                 if len(batch):
                     self.events += len(batch)
                     self._since = int(batch.ends[-1]), int(batch.starts[-1])
-                    self._match(batch, found)
+                    self._match(batch if numbers is None else _renumbered(batch, source, first, numbers), found)
+            if numbers is not None:
+                self.events = first + count
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)
@@ -145,8 +159,12 @@ class LiveProgram(LiveState):
         """Events taken and rejected, and what the engine counts."""
         with self._lock:
             own = {"events": self.events, "rejected": self.rejected}
-            own |= {} if self._queue is None else {"queued": self.queued}
-            return {**self._deployments.counters, **self._guard.counters, **own}
+            if self._queue is not None:
+                own["queued"] = self.queued
+            limited = Counter(self._guard.counters)
+            if self._queue is not None and self._queue.left_out:
+                limited.update({"shed": self._queue.left_out, "shed unread": self._queue.left_out})
+            return {**self._deployments.counters, **limited, **own}
 
     @property
     def queued(self) -> int:
@@ -206,6 +224,10 @@ class LiveProgram(LiveState):
 
     # -- queries --------------------------------------------------------------------------------
 
+    def _changing(self) -> AbstractContextManager[None]:
+        """New queries begin where the queue left nothing out for the old ones."""
+        return nullcontext() if self._queue is None or not self._queue.drops else self._queue.emptied()
+
     def deploy(
         self, program: Programs, name: str | None = None, language: str | None = None, schema: Schema | None = None
     ) -> Deployment:
@@ -215,7 +237,7 @@ class LiveProgram(LiveState):
         They are checked together with what runs: names, types, rules that would fire each other for ever. When
         something is wrong an error says what, and nothing has changed.
         """
-        with self._lock:
+        with self._changing(), self._lock:
             running = self.program
 
             def compiled(text: str | Path, defined: Defined | None = None) -> tuple[Program, tuple[Diagnostic, ...]]:
@@ -280,6 +302,12 @@ class LiveProgram(LiveState):
                 raise UsageError(f"matches go to a function, a queue or a file, not to a {to.__class__.__name__}")
             self._subscriptions.add(subscription)
             return subscription
+
+
+def _renumbered(batch: EventBatch, source: EventSource, first: int, numbers: Int64s) -> EventBatch:
+    """Events as they are numbered in the stream; those that could not be read have no number, as ever."""
+    left = np.delete(numbers, [rejected.row for rejected in source.rejected])
+    return replace(batch, positions=first + left[batch.positions - first])
 
 
 def live(

@@ -1,64 +1,81 @@
 """Events for a live program through a queue of bounded length: a thread of its own works them off.
 
 When more come than can be matched the queue is full: then who pushes waits, or events are left out. Of these only such
-are left out whose loss never invents a match; if the queue has no other, who pushes waits.
+are left out whose loss never invents a match; only if the queue has no other, who pushes waits.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-import pyarrow as pa
-
 from weft.errors import UsageError
+from weft.runtime.limits.looking import Looking
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.limits.waiting import Piece, Risky, Rows, Waiting, as_rows
 
 WhenFull = Literal["wait", "drop"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
 MOST_AT_ONCE = 1 << 16  # events that the thread takes out together
-_END = object()
+
+
+Work = Callable[[list[Piece], float], None]  # on some pieces, of whose events such a share is to be shed
 
 
 class EventQueue:
-    """Calls `work` with what was put in, in a thread: lists of events that were put in one after the other.
+    """Calls `work` with what was put in, in a thread: pieces that were put in one after the other.
 
-    `room` is how many events may wait. With `drop`, what does not fit goes on as a `Flood`: the worker sheds it.
+    `room` is how many events may wait. With `drop`, the oldest of what does not fit is left out, but for events of
+    `risky` types.
     """
 
-    def __init__(self, room: int, when_full: WhenFull, work: Any) -> None:
+    def __init__(
+        self, room: int, when_full: WhenFull, work: Work, risky: Callable[[], Risky], type: str = "type"
+    ) -> None:
         if isinstance(room, bool) or not isinstance(room, int) or room < 1:
             raise UsageError(f"queue is the number of events that may wait, at least 1, not {room!r}")
         if when_full not in WHEN_FULL:
             raise UsageError(f"when_full is {' or '.join(map(repr, WHEN_FULL))}, not {when_full!r}")
-        self._room, self._when_full, self._work = room, when_full, work
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._room, self._work, self._risky = room, work, risky
+        self.drops = when_full == "drop"
+        self._waiting = Waiting(type)
+        self._looking = Looking()
         self._changed = threading.Condition()
-        self._count = 0  # events that wait, or are worked on
+        self._is_at_work, self._worked_on = False, 0  # events
         self._failure: BaseException | None = None
-        self._ended = False
+        self._ended = self._paused = False
         self._thread = threading.Thread(target=self._run, name="weft queue", daemon=True)
         self._thread.start()
 
-    def put(self, events: list[Any]) -> None:
-        """Put events in; more than there is room for wait for it, or go in as far as none is needed of them."""
-        for at in range(0, len(events), self._room):
-            self._put(events[at : at + self._room])
+    def put(self, events: Any) -> None:
+        """Put events in; more than there is room for wait for it, or push out such as may be left out."""
+        rows = as_rows(events)
+        if len(rows) <= self._room:
+            self._put(rows)
+            return
+        for at in range(0, len(rows), self._room):
+            self._put(rows[at : at + self._room])
 
-    def _put(self, events: list[Any]) -> None:
+    def _put(self, rows: Rows) -> None:
         with self._changed:
-            self._check()
-            # With twice the room the worker sheds down to it; what may not be shed makes this wait.
-            most = self._room if self._when_full == "wait" else 2 * self._room
-            self._changed.wait_for(lambda: self._count + len(events) <= most or self._failure is not None)
-            self._check()
-            self._count += len(events)
-        self._waiting.put(events)
+            self._wait(lambda: not self._paused)
+            if self.drops:
+                self._add(rows)
+                self._waiting.shrink(self._room, self._risky())
+                self._wait(lambda: self._waiting.count <= self._room)
+            else:
+                self._wait(lambda: self.waiting + len(rows) <= self._room)
+                self._add(rows)
 
-    def _check(self) -> None:
+    def _add(self, rows: Rows) -> None:
+        self._waiting.add(rows)
+        self._changed.notify_all()
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        self._changed.wait_for(lambda: until() or self._failure is not None)
         if self._failure is not None:
             raise self._failure
         if self._ended:
@@ -67,66 +84,77 @@ class EventQueue:
     def join(self) -> None:
         """Wait until all that was put in is worked off; what went wrong is raised here."""
         with self._changed:
-            self._changed.wait_for(lambda: self._count == 0 or self._failure is not None)
+            self._changed.wait_for(lambda: self._is_empty or self._failure is not None)
             if self._failure is not None:
                 raise self._failure
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """Work off what is there, and let who pushes wait meanwhile: what was left out was for other queries."""
+        if threading.current_thread() is self._thread:
+            raise UsageError("a receiver cannot deploy while the queue drops events: let another thread do so")
+        with self._changed:
+            self._wait(lambda: not self._paused)
+            self._paused = True
+        try:
+            self.join()
+            yield
+        finally:
+            with self._changed:
+                self._paused = False
+                self._changed.notify_all()
 
     def close(self) -> None:
         """Work off what is there, and take nothing more."""
         self.join()
-        self._ended = True
-        self._waiting.put(_END)
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     @property
     def waiting(self) -> int:
         """How many events wait, or are worked on."""
-        return self._count
+        return self._waiting.count + self._worked_on
 
     @property
-    def pressure(self) -> float:
-        """The share of the events at hand that there is no room for; 0 if who pushes waits."""
-        over = self._count - self._room
-        return over / self._count if self._when_full == "drop" and over > 0 else 0.0
+    def left_out(self) -> int:
+        """How many events were left out unread."""
+        return self._waiting.left_out
+
+    @property
+    def _is_empty(self) -> bool:
+        return self._waiting.is_empty and not self._is_at_work
 
     def _run(self) -> None:
+        lost = 0
         while True:
-            item = self._waiting.get()
-            if item is _END:
-                return
-            taken = list(item)
-            while len(taken) < MOST_AT_ONCE and not self._waiting.empty():
-                more = self._waiting.get()
-                if more is _END:
-                    self._waiting.put(_END)
-                    break
-                taken += more
-            with self._counted(len(taken)):
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waiting.is_empty or self._ended)
+                if self._waiting.is_empty:
+                    return
+                is_calm = self._waiting.count < self._room / 2
+                pieces = self._waiting.take(MOST_AT_ONCE)
+                fresh, lost = self._waiting.left_out - lost, self._waiting.left_out
+                self._is_at_work, self._worked_on = True, sum(len(piece.events) for piece in pieces)
+            share = self._looking.next_share(is_losing=fresh > 0, is_calm=is_calm)
+            with self._worked_off():
                 if self._failure is None:
-                    self._work(taken, self.pressure)
+                    started = time.perf_counter()
+                    self._work(pieces, share)
+                    self._looking.took(share, (time.perf_counter() - started) / max(1, self._worked_on))
 
     @contextmanager
-    def _counted(self, count: int) -> Iterator[None]:
+    def _worked_off(self) -> Iterator[None]:
         try:
             yield
         except BaseException as failure:  # it is raised where events are put in
             self._failure = failure
         finally:
             with self._changed:
-                self._count -= count
+                self._is_at_work, self._worked_on = False, 0
                 self._changed.notify_all()
-
-
-def as_events(events: Any) -> list[Any]:
-    """What was pushed as a list of dicts."""
-    if isinstance(events, dict):
-        return [events]
-    if isinstance(events, pa.Table | pa.RecordBatch):
-        return list(events.to_pylist())
-    if isinstance(events, list | tuple):
-        return list(events)
-    raise UsageError("through a queue go dicts, lists of them and Arrow tables: for other events leave `queue` out")
 
 
 SHEDS = Shed(share=0.0)  # what a program with a queue that drops sheds by; the share follows the queue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -58,6 +59,10 @@ class LiveState:
     def join(self) -> None:
         """Wait until all events that were pushed are taken."""
 
+    def _changing(self) -> AbstractContextManager[None]:
+        """What new queries wait for."""
+        return nullcontext()
+
     @property
     def state_bytes(self) -> int:
         """The bytes of memory that all queries hold now, counted."""
@@ -75,7 +80,7 @@ class LiveState:
         Queries that stay the same keep their state, under another name too; the others begin with the next event, and
         those that are not in it end. Nothing is lost or doubled for queries that stay. Subscriptions stay.
         """
-        with self._lock:
+        with self._changing(), self._lock:
             wanted = together(program)
             if self.program.queries and wanted.time_unit != self.program.time_unit:
                 raise UsageError("the programs count time in different units: compile them with one time_unit")

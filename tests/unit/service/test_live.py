@@ -398,30 +398,80 @@ def test_a_queue_gives_all_matches_to_subscribers() -> None:
     assert [match.id for match in found] == [match.id for match in expected] != []
 
 
-def test_a_full_queue_drops_what_may_be_and_counts_it() -> None:
-    at_work, go_on = threading.Event(), threading.Event()
-    found: list[weft.Match] = []
+class Slow:
+    """A receiver that keeps the thread of the queue at its first match until it may go on."""
 
-    def slow(match: weft.Match) -> None:
-        found.append(match)
-        at_work.set()
-        assert go_on.wait(60)
+    def __init__(self) -> None:
+        self.at_work, self.go_on = threading.Event(), threading.Event()
+        self.found: list[weft.Match] = []
 
+    def __call__(self, match: weft.Match) -> None:
+        self.found.append(match)
+        self.at_work.set()
+        assert self.go_on.wait(60)
+
+
+@pytest.mark.parametrize("as_arrow", [False, True])
+def test_a_full_queue_that_drops_never_makes_wait(as_arrow: bool) -> None:
+    """A hundred times its room is pushed while nothing is matched: no more waits than there is room for."""
     program = "SELECT * FROM S WHERE (A AS a ; B AS b) WITHIN 5 EVENTS"
-    events = [{"type": "AB"[at % 2], "ts": at} for at in range(40)]
+    events = [{"type": "AB"[at % 2], "ts": at} for at in range(1002)]
+    slow = Slow()
     with weft.live(program, queue=10, when_full="drop") as running:
         running.subscribe("*", slow)
         running.push(events[:2])
-        assert at_work.wait(60)
-        running.push(events[2:11])  # room for ten, with the two that are worked on
-        running.push(events[11:20])  # too much: of all that waits a part is shed
-        go_on.set()
-        running.push(events[20:])
+        assert slow.at_work.wait(60)
+        for at in range(2, 1002, 4):
+            piece = events[at : at + 4]
+            running.push(pa.Table.from_pylist(piece) if as_arrow else piece)
+            assert running.queued <= 2 + 10
+        slow.go_on.set()
         running.join()
         counters = running.counters
-    assert {match.id for match in found} < {match.id for match in weft.detect(events, program)}
-    assert counters["shed"] > 0
-    assert counters["events"] == 40
+    assert {match.id for match in slow.found} < {match.id for match in weft.detect(events, program)}
+    assert max(match.positions[-1] for match in slow.found) == 1001  # numbered as in the whole stream
+    assert counters["shed"] == counters["shed unread"] == 992
+    assert counters["events"] == 1002
+
+
+def test_events_that_must_not_be_lost_stay_in_a_full_queue() -> None:
+    program = "define Y() from C() and each A() within 9000 from C and not B() between A and C"
+    events = [{"type": "AAAAAAAB"[at % 8], "ts": at} for at in range(800)]
+    slow = Slow()
+    with weft.live(program, queue=150, when_full="drop") as running:
+        running.subscribe("*", slow)
+        running.push([{"type": "A", "ts": -2}, {"type": "C", "ts": -1}])
+        assert slow.at_work.wait(60)
+        for at in range(0, 800, 20):
+            running.push(events[at : at + 20])
+        slow.go_on.set()
+        running.push({"type": "C", "ts": 800})
+    assert len(slow.found) == 1  # after the last A there is a B, and it was not dropped
+    assert running.counters["shed unread"] > 500
+
+
+def test_new_queries_begin_where_nothing_was_left_out_for_the_old_ones() -> None:
+    events = [{"type": "AAAAAAAB"[at % 8], "ts": at} for at in range(80)]
+    slow, found = Slow(), list[weft.Match]()
+    with weft.live("SELECT * FROM S WHERE (C AS c ; D AS d)", queue=10, when_full="drop") as running:
+        running.subscribe("*", slow)
+        running.push([{"type": "C", "ts": -2}, {"type": "D", "ts": -1}])
+        assert slow.at_work.wait(60)
+        for event in events:
+            running.push(event)
+        threading.Timer(0.05, slow.go_on.set).start()
+        running.deploy("define Y() from C() and each A() within 9000 from C and not B() between A and C")
+        running.subscribe("Y", found.append)
+        running.push([{"type": "B", "ts": 90}, {"type": "C", "ts": 100}])
+    assert not found
+
+
+def test_a_receiver_cannot_deploy_while_its_queue_drops() -> None:
+    running = weft.live("SELECT * FROM S WHERE (A AS a)", queue=10, when_full="drop")
+    told = running.subscribe("*", lambda _: running.deploy("SELECT * FROM S WHERE (B AS b)", name="r"))
+    running.push({"type": "A", "ts": 1})
+    running.join()
+    assert "another thread" in str(told.errors[0].error)
 
 
 def test_what_must_not_be_lost_waits_in_a_full_queue() -> None:

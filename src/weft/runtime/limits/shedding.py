@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -76,15 +76,19 @@ class Shedder:
         self.plan = shed_plan(queries)
         self.dropped: Counter[tuple[str, str]] = Counter()  # by query and leaf
         self.events = self.seen = 0  # left out, and all
+        self.looks = True  # whether events are looked at; if not, none is shed
         leaves = [leaf for own in self.plan for leaf in own.leaves]
         self._unsafe = np.array([not leaf.safe for leaf in leaves], bool)
+        types = {leaf.type for leaf in leaves if not leaf.safe}
+        # The types of events that must not be left out, whatever else they have; None: any.
+        self.risky = None if None in types else frozenset(type_ for type_ in types if type_ is not None)
         self._classifier = Classifier([[leaf.predicate] for leaf in leaves])
         self._progress = [Progress(own) for own in self.plan]
 
     def take(self, batch: EventBatch) -> EventBatch:
         """The events that are to be matched; they keep their positions."""
         self.seen += len(batch)
-        if not len(batch):
+        if not len(batch) or not self.looks:
             return batch
         fits = self._fits(batch)
         risky = np.logical_or.reduce(fits[self._unsafe]) if self._unsafe.any() else np.zeros(len(batch), bool)
@@ -95,7 +99,8 @@ class Shedder:
         )
         kept = np.ones(len(batch), bool)
         kept[gone] = False
-        self._learn(batch, opened, kept)
+        for progress, seen in zip(self._progress, opened, strict=True):
+            progress.keep(seen, kept[seen.rows])
         if not len(gone):
             return batch
         self._count(fits[:, gone])
@@ -118,7 +123,7 @@ class Shedder:
 
     def found(self, matches: Iterable[MatchBatch]) -> None:
         """Learn from matches which events became part of them."""
-        for batch in matches:
+        for batch in matches if self.looks else ():
             for progress in self._progress:
                 if progress.query in batch.query_names:
                     progress.used_by(batch)
@@ -140,20 +145,16 @@ class Shedder:
             found[number] = truths[letters]
         return found
 
-    def _utility(self, batch: EventBatch, fits: Mask) -> tuple[Floats, list[Mask]]:
-        """How much each event matters, and for each query which events go on with a match at which leaf."""
+    def _utility(self, batch: EventBatch, fits: Mask) -> tuple[Floats, list[Seen]]:
+        """How much each event matters, and what each query sees of the batch."""
         best, opened, first = np.zeros(len(batch)), [], 0
         for progress in self._progress:
             own = fits[first : first + progress.count]
             first += progress.count
-            live, utility = progress.look(batch, own)
-            opened.append(live)
-            best = np.maximum(best, utility)
+            seen, utility = progress.look(batch, own)
+            opened.append(seen)
+            best[seen.rows] = np.maximum(best[seen.rows], utility)
         return best, opened
-
-    def _learn(self, batch: EventBatch, opened: list[Mask], kept: Mask) -> None:
-        for progress, live in zip(self._progress, opened, strict=True):
-            progress.keep(batch, live & kept)
 
     def _chosen(self, free: Int64s, utility: Floats, positions: Int64s, excess: int) -> Int64s:
         """The rows to leave out, of those that may be."""
@@ -178,6 +179,16 @@ class Shedder:
             first += len(own.leaves)
 
 
+@dataclass
+class Seen:
+    """The events of a batch that fit a query, with the keys that they have."""
+
+    rows: Int64s  # of the batch
+    events: EventBatch
+    keys: Int64s
+    live: Mask  # which go on with a match, at which leaf
+
+
 class Progress:
     """How far the matches of one query have got, by key, and what events at its leaves were worth."""
 
@@ -186,6 +197,8 @@ class Progress:
         self.count = len(leaves.leaves)
         self._leaves = leaves
         self._after = [leaf.after for leaf in leaves.leaves]
+        tested = {name for tie in leaves.ties for left, _, right in tie.tests for name in (left, right)}
+        self._read = tested.union(*leaves.key)
         self._last = np.full((self.count, KEYS), LONG_AGO, np.int64)  # when an event at a leaf came last, by key
         self._seen = np.ones(self.count)
         self._used = np.ones(self.count)
@@ -202,16 +215,15 @@ class Progress:
                     depth[place] = min(depth[place], min(known))
         return depth
 
-    def _rows(self, batch: EventBatch) -> tuple[Mask, Int64s]:
-        """Which events have the key, and the rows of their keys."""
-        has, high, _ = key_hashes(batch, self._leaves.key)
-        return has.astype(bool), (high & np.uint64(KEYS - 1)).astype(np.int64)
-
-    def look(self, batch: EventBatch, fits: Mask) -> tuple[Mask, Floats]:
-        """Which events go on with a match, at which leaf, and how much each matters."""
-        has, rows = self._rows(batch)
+    def look(self, whole: EventBatch, fits: Mask) -> tuple[Seen, Floats]:
+        """The events that fit, which of them go on with a match, and how much each matters."""
+        picked = np.flatnonzero(fits.any(axis=0))
+        columns = {name: column for name, column in whole.columns.items() if name in self._read}
+        batch, fits = blocks.take(replace(whole, columns=columns, rows=None), picked), fits[:, picked]
+        found, high, _ = key_hashes(batch, self._leaves.key)
+        has, rows = found.astype(bool), (high & np.uint64(KEYS - 1)).astype(np.int64)
         live, worth = np.zeros_like(fits), np.zeros(fits.shape)
-        order = np.lexsort((np.arange(len(batch)), rows))
+        order = np.argsort(rows.astype(np.uint16), kind="stable")  # of so short numbers it counts
         for place in np.argsort(self._prior, kind="stable").tolist():
             own = fits[place] & has
             left = np.ones(len(batch))
@@ -226,17 +238,18 @@ class Progress:
                 own &= since > LONG_AGO
             live[place] = own
             worth[place] = self._prior[place] * self._used[place] / self._seen[place] * (0.5 + 0.5 * left)
-        live = self._refined(batch, live, rows, order)
-        return live, np.max(np.where(live, worth, 0.0), axis=0, initial=0.0)
+        if len(picked):
+            live = self._refined(batch, live, rows, order, int(whole.ends[-1]))
+        return Seen(picked, batch, rows, live), np.max(np.where(live, worth, 0.0), axis=0, initial=0.0)
 
-    def _refined(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s) -> Mask:
+    def _refined(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s, until: int) -> Mask:
         """Without those for which the batch has no events that a match would need besides, as far as it shows."""
         within = self._leaves.within
         pairs = None if within is None or not self._leaves.ties else pairs_in(batch, rows, order, within)
         if within is None or pairs is None:
             return live
         earlier, later = pairs
-        open_end = batch.ends[-1] - batch.starts < within  # what follows may be in the next batch
+        open_end = until - batch.starts < within  # what follows may be in the next batch
         holds = [_holding(batch, tie.tests, earlier, later) for tie in self._leaves.ties]
         reaches_back = [self._last[tie.first][rows] >= batch.ends - within for tie in self._leaves.ties]
         for _ in range(ROUNDS):
@@ -263,13 +276,13 @@ class Progress:
         since[order] = found
         return since
 
-    def keep(self, batch: EventBatch, live: Mask) -> None:
+    def keep(self, seen: Seen, kept: Mask) -> None:
         """Take note of the events that are matched."""
-        _, rows = self._rows(batch)
+        live = seen.live & kept
         self._seen += np.count_nonzero(live, axis=1)
         for place in range(self.count):
             chosen = np.flatnonzero(live[place])
-            np.maximum.at(self._last[place], rows[chosen], batch.ends[chosen])
+            np.maximum.at(self._last[place], seen.keys[chosen], seen.events.ends[chosen])
 
     def used_by(self, found: MatchBatch) -> None:
         """Take note of matches: each event of one counts once, however many it is part of."""
