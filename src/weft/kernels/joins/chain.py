@@ -8,6 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.joins.joining import ROWS, SLOTS_USED
+from weft.kernels.joins.occurrences import (
+    END,
+    EVENT,
+    EVENT_END,
+    EVENT_START,
+    FIRST,
+    FIRST_END,
+    FROM_RIGHT,
+    KIND,
+    LEFT,
+    PAIR,
+    POSITION,
+    RIGHT,
+    ROW,
+    SHIFT,
+    SLOTS,
+    SOURCE,
+    START,
+)
+from weft.kernels.joins.occurrences import LAST_START as ROW_LAST_START
 from weft.kernels.memory.prefetch import prefetch
 from weft.kernels.signatures import Read
 
@@ -25,8 +46,12 @@ STEP = 2
 # and the mark of those with these times.
 USED, FREE, SPARE, OUT, LAST_START, LAST_END, STAMP = range(7)
 CONTROL = 7
+# What is known of the events with one letter: their bits, and the first and the last of the later steps that take them.
+BITS, LOW, HIGH = range(3)
+LETTER = 3
 NEVER = np.int64(2**63 - 1)
 AHEAD = 8  # events whose first entries are fetched before it is their turn; their lists are known by then
+FAR = 1 << 12  # lists that do not stay in the cache
 
 
 @spliced
@@ -52,6 +77,19 @@ def _length(entries: Int64s, width: int, place: int) -> int:
     return count
 
 
+@spliced
+def _is_alone(
+    of_letters: Int64s, letters: Int32s, slots: Int32s, starts: Int64s, ends: Int64s, i: Any, takers: Any
+) -> bool:
+    """Whether no later event has the times of this one, its key, and one of the steps that take it."""
+    k = i + 1
+    while k < len(letters) and starts[k] == starts[i] and ends[k] == ends[i]:
+        if of_letters[letters[k] * LETTER + BITS] & takers != 0 and slots[k] == slots[i]:
+            break
+        k += 1
+    return bool(k < len(letters) and (starts[k] != starts[i] or ends[k] != ends[i]))
+
+
 @bare
 def _has_room(alone: bool, slot: Any, heads: Int64s, last: int, entries: Int64s, control: Int64s, out: Int64s) -> bool:
     """Whether there is room for all that an event can make."""
@@ -67,7 +105,7 @@ def _has_room(alone: bool, slot: Any, heads: Int64s, last: int, entries: Int64s,
 @bare_kernel
 def follow_keys(
     steps: Int64s,
-    bits_of: Int64s,
+    of_letters: Int64s,
     letters: Int32s,
     slots: Int32s,
     starts: Read[Int64s],
@@ -87,30 +125,37 @@ def follow_keys(
     """
     count, last = len(letters), len(steps) // STEP - 1
     width = EVENTS + last
+    far = len(heads) > FAR
+    takers, others = (1 << (last + 1)) - 2, 1 << (2 * last + 2) | 1
     for i in range(begin, count):
-        if i + 2 * AHEAD < count and slots[i + 2 * AHEAD] >= 0:
+        if far and i + 2 * AHEAD < count and slots[i + 2 * AHEAD] >= 0:
             prefetch(heads, slots[i + 2 * AHEAD] * last)
-        if i + AHEAD < count and slots[i + AHEAD] >= 0:
+        if far and i + AHEAD < count and slots[i + AHEAD] >= 0:
             for step in range(last):
-                if bits_of[letters[i + AHEAD]] >> (step + 1) & 1 != 0:
+                if of_letters[letters[i + AHEAD] * LETTER + BITS] >> (step + 1) & 1 != 0:
                     prefetch(entries, (heads[slots[i + AHEAD] * last + step] - 1) * width)
-        bits, slot = bits_of[letters[i]], np.int64(slots[i])
-        if bits == 0 or slot < 0:
-            continue
+        of_letter = letters[i] * LETTER
+        bits, slot = of_letters[of_letter + BITS], np.int64(slots[i])
+        low, high = of_letters[of_letter + LOW], of_letters[of_letter + HIGH]
+        if bits == 0 or slot < 0 or (bits & others == 0 and low == high and heads[slot * last + low - 1] == 0):
+            continue  # of no use, or nothing waits for it
         start, end = starts[i], ends[i]
         if start != control[LAST_START] or end != control[LAST_END]:
             control[LAST_START], control[LAST_END] = start, end
             control[STAMP] += 1
         stamp = control[STAMP]
         # Events with equal times decide together: the last of them is alone in taking what it decides.
-        alone = i + 1 < count and (starts[i + 1] != start or ends[i + 1] != end)
-        # No event ends more matches than there are entries: only where those would not fit, they are counted.
-        most = control[USED] - control[SPARE] if bits >> last & 1 != 0 else np.int64(0)
-        is_tight = (control[OUT] + most) * (last + 1) > len(out) or (control[USED] + 1) * width > len(entries)
-        if (is_tight or not alone) and not _has_room(alone, slot, heads, last, entries, control, out):
+        alone = _is_alone(of_letters, letters, slots, starts, ends, i, bits & takers)
+        # No event ends more matches, or makes more entries, than there are: only where those would not fit, they are
+        # counted.
+        live = control[USED] - control[SPARE]
+        most = live if bits >> last & 1 != 0 else np.int64(0)
+        made = control[USED] + (1 if alone else live + 1)
+        is_tight = (control[OUT] + most) * (last + 1) > len(out) or made * width > len(entries)
+        if is_tight and not _has_room(alone, slot, heads, last, entries, control, out):
             return i
-        for back in range(last):
-            step = last - back
+        for back in range(high - low + 1):
+            step = high - back
             if bits >> step & 1 == 0:
                 continue
             goes_on = bits >> (last + 1 + step) & 1 != 0
@@ -184,6 +229,57 @@ def number(events: Int64s, width: int, skipped: int, first: int, numbers: Int64s
         for k in range(row + skipped, row + width):
             if events[k] >= first:
                 events[k] = numbers[events[k] - first]
+
+
+@spliced
+def _write_match(
+    found: Int64s, match: Any, last: int, spec: Int64s, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s
+) -> None:
+    """Append the rows of a match: of its events, each followed by that which joins it with those before."""
+    row, slot = arena[ROWS], arena[SLOTS_USED]
+    first = found[match] * EVENT
+    position = events[first + POSITION]
+    for step in range(last + 1):
+        event = found[match + step]
+        start, end = events[event * EVENT + EVENT_START], events[event * EVENT + EVENT_END]
+        at = row * ROW
+        rows[at + START], rows[at + END], rows[at + FIRST_END], rows[at + ROW_LAST_START] = start, end, end, start
+        rows[at + LEFT], rows[at + RIGHT], rows[at + KIND] = -1, event, SOURCE
+        rows[at + SHIFT], rows[at + SLOTS], rows[at + FIRST] = 0, slot, events[event * EVENT + POSITION]
+        row += 1
+        position = min(position, events[event * EVENT + POSITION])
+        if step > 0:
+            at = row * ROW
+            rows[at + START], rows[at + END] = events[first + EVENT_START], end
+            rows[at + FIRST_END], rows[at + ROW_LAST_START] = events[first + EVENT_END], start
+            rows[at + LEFT], rows[at + RIGHT], rows[at + KIND] = row - 2, row - 1, PAIR
+            rows[at + SHIFT], rows[at + SLOTS], rows[at + FIRST] = step, slot, position
+            row += 1
+    for k in range(len(spec) // 3):
+        slots[slot + k] = found[match + (last if spec[3 * k] == FROM_RIGHT else spec[3 * k + 1])]
+    arena[ROWS] = row
+    arena[SLOTS_USED] += len(spec) // 3
+
+
+@bare_kernel
+def write_matches(
+    found: Int64s, last: int, spec: Int64s, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s
+) -> None:
+    """Append rows for matches, for all of which there must be room: the last of a match's rows is the match.
+
+    Lists have the latest entry, or the earliest one, first: those that end with one event are written by their begin.
+    """
+    size = last + 1
+    begin, count = 0, len(found) // size
+    while begin < count:
+        after = begin + 1
+        while after < count and found[after * size + last] == found[begin * size + last]:
+            after += 1
+        is_turned = found[begin * size] > found[(after - 1) * size]
+        for k in range(begin, after):
+            match = (begin + after - 1 - k if is_turned else k) * size
+            _write_match(found, match, last, spec, rows, slots, arena, events)
+        begin = after
 
 
 @bare_kernel

@@ -64,15 +64,17 @@ def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
 def slide(
     rows: Int64s, slots: Int64s, slot_count: int, live: Mask, places: Int64s, event_places: Int64s
 ) -> tuple[int, int]:
-    """Move marked rows and their slots down; the ids in them become the new ones. How many rows and slots are left."""
+    """Move marked rows and their slots down; the ids in them become the new ones, and so do those in `places`.
+
+    How many rows and slots are left.
+    """
     kept, used = 0, 0
     for row in range(len(live)):
-        at = row * ROW
-        begin = rows[at + SLOTS]
-        end = rows[at + ROW + SLOTS] if row + 1 < len(live) else slot_count
         if not live[row]:
             continue
-        to = kept * ROW
+        at, to = row * ROW, kept * ROW
+        begin = rows[at + SLOTS]
+        end = rows[at + ROW + SLOTS] if row + 1 < len(live) else slot_count
         for field in range(ROW):
             rows[to + field] = rows[at + field]
         rows[to + SLOTS] = used
@@ -86,13 +88,14 @@ def slide(
         for k in range(begin, end):
             slots[used] = event_places[slots[k]] if slots[k] >= 0 else np.int64(-1)
             used += 1
+        places[row] = kept
         kept += 1
     return kept, used
 
 
 @bare_kernel
-def slide_events(events: Int64s, values: Int64s, width: int, live: Mask) -> int:
-    """Move marked events and their values down; how many are left."""
+def slide_events(events: Int64s, values: Int64s, width: int, live: Mask, places: Int64s) -> int:
+    """Move marked events and their values down, and write where they are now; how many are left."""
     kept = 0
     for event in range(len(live)):
         if not live[event]:
@@ -101,5 +104,6 @@ def slide_events(events: Int64s, values: Int64s, width: int, live: Mask) -> int:
             events[kept * EVENT + field] = events[event * EVENT + field]
         for k in range(width):
             values[kept * width + k] = values[event * width + k]
+        places[event] = kept
         kept += 1
     return kept

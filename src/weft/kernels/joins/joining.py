@@ -205,6 +205,19 @@ def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: I
         arena[SLOTS_USED] += size
 
 
+@bare_kernel
+def count_before(ids: Int64s, time: int, rows: Int64s) -> int:
+    """How many of some rows, which are by end, end before a time."""
+    low, high = 0, len(ids)
+    while low < high:
+        middle = (low + high) // 2
+        if rows[ids[middle] * ROW + END] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
 def satisfied(
     code: Int64s, facts: Facts, rows: Int64s, slots: Int64s, lefts: Int64s, rights: Int64s

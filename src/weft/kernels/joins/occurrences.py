@@ -174,16 +174,46 @@ def history_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
     return ends, starts
 
 
+@spliced
+def _is_in_order(rows: Int64s, row: Any) -> bool:
+    """Whether a row is of two parts, of which one is over before the other begins: its times are theirs, in order."""
+    left, right = rows[row * ROW + LEFT], rows[row * ROW + RIGHT]
+    is_joined = rows[row * ROW + KIND] in (PAIR, RUN) and left >= 0 and right >= 0
+    return bool(is_joined and rows[left * ROW + END] < rows[right * ROW + START])
+
+
+@bare
+def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
+    """Compare histories from their ends on, as far as rows have their times in order; and the rows that are left.
+
+    0 is the answer only where no rows are left (-1).
+    """
+    while True:
+        while rows[one * ROW + KIND] == BRANCH:
+            one = max(rows[one * ROW + LEFT], rows[one * ROW + RIGHT])
+        while rows[other * ROW + KIND] == BRANCH:
+            other = max(rows[other * ROW + LEFT], rows[other * ROW + RIGHT])
+        a, b = one * ROW, other * ROW
+        for field in (END, LAST_START):
+            if rows[a + field] != rows[b + field]:
+                return -1 if rows[a + field] < rows[b + field] else 1, one, other
+        if one == other or (rows[a + KIND] == SOURCE and rows[b + KIND] == SOURCE):
+            return 0, np.int64(-1), np.int64(-1)
+        if not (_is_in_order(rows, one) and _is_in_order(rows, other)):
+            return 0, one, other
+        right, its_right = rows[a + RIGHT], rows[b + RIGHT]
+        is_single = rows[right * ROW + KIND] == SOURCE and rows[its_right * ROW + KIND] == SOURCE
+        if right != its_right and not is_single:  # the times of single events have just been compared
+            return 0, one, other
+        one, other = rows[a + LEFT], rows[b + LEFT]
+
+
 @inlined
 def compare_histories(rows: Int64s, one: int, other: int) -> int:
     """-1, 0 or 1 as the one's list of all times, compared from its end, is smaller; a list that runs out is larger."""
-    a, b = one * ROW, other * ROW
-    if rows[a + END] != rows[b + END]:
-        return -1 if rows[a + END] < rows[b + END] else 1
-    if rows[a + LAST_START] != rows[b + LAST_START]:
-        return -1 if rows[a + LAST_START] < rows[b + LAST_START] else 1
-    if rows[a + KIND] == SOURCE and rows[b + KIND] == SOURCE:
-        return 0
+    order, one, other = _compare_last_times(rows, one, other)
+    if order != 0 or one < 0:
+        return int(order)
     ends, starts = history_of(rows, one)
     other_ends, other_starts = history_of(rows, other)
     for k in range(min(len(ends), len(other_ends))):

@@ -38,15 +38,25 @@ class Predicates:
 
     def alphabet(self, predicates: Sequence[Predicate]) -> Alphabet:
         """The alphabet of some predicates: the same for all that ask for the same."""
-        texts = [repr(predicate) for predicate in predicates]
-        for text, predicate in zip(texts, predicates, strict=True):
-            if text not in self._formulas:
-                formula = self._atomizer.formula(predicate)
-                self._formulas[text] = formula, frozenset(leaves_of(formula))
-        key = "\n".join(texts)
+        key = "\n".join(map(repr, predicates))
         if key not in self._alphabets:
-            self._alphabets[key] = Alphabet([self._formulas[text] for text in texts], self._atomizer.coders)
+            self._alphabets[key] = Alphabet([self._formula(one) for one in predicates], self._atomizer.coders)
         return self._alphabets[key]
+
+    def groups(self, predicates: Sequence[Predicate]) -> list[list[int]]:
+        """Places of predicates that may share an alphabet: those on one and the same column have few letters."""
+        groups: dict[object, list[int]] = {}
+        for place, predicate in enumerate(predicates):
+            read = frozenset(leaf.column for leaf in self._formula(predicate)[1])
+            groups.setdefault(read if len(read) == 1 else place, []).append(place)
+        return list(groups.values())
+
+    def _formula(self, predicate: Predicate) -> tuple[Formula, frozenset[Leaf]]:
+        text = repr(predicate)
+        if text not in self._formulas:
+            formula = self._atomizer.formula(predicate)
+            self._formulas[text] = formula, frozenset(leaves_of(formula))
+        return self._formulas[text]
 
     def code(self, batch: EventBatch) -> list[Codes]:
         """The columns of a batch as codes."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.joins import joining, joint, occurrences
+from weft.kernels.joins import chain, joining, joint, occurrences
 from weft.kernels.machine import tagged
 from weft.kernels.machine.machine import NOTES, Machine
 from weft.kernels.memory.room import NOTE
@@ -131,6 +131,10 @@ class Arena:
         found: Int64s = self.rows[rows * occurrences.ROW + field]
         return found
 
+    def before(self, rows: Int64s, time: int) -> Int64s:
+        """Those of some rows, which are by end, that end before a time."""
+        return rows[: joining.count_before(rows, time, self.rows)]
+
     def event_times(self, events: Int64s, field: int) -> Int64s:
         """A field of events; of any event where the number is negative."""
         found: Int64s = self.events[np.maximum(events, 0) * occurrences.EVENT + field]
@@ -142,6 +146,14 @@ class Arena:
         self._room(len(events), slots)
         joining.add_sources(events, slots, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + len(events))
+
+    def add_matches(self, found: Int64s, spec: Int64s) -> Int64s:
+        """A row for each sequence of single events, which `found` has one per row, after rows of what it is made of."""
+        first, (count, size) = self.row_count, found.shape
+        made = 2 * size - 1
+        self._room(made * count, len(spec) // 3)
+        chain.write_matches(found.ravel(), size - 1, spec, self.rows, self.slots, self.control, self.events)
+        return np.arange(first + made - 1, first + made * count, made)
 
     def join(self, lefts: Int64s, rights: Int64s, kind: int, shift: int, spec: Int64s) -> Int64s:
         """A row for each pair; -1: there is nothing on that side."""
@@ -171,22 +183,31 @@ class Arena:
 
     # -- events ---------------------------------------------------------------------------------
 
-    def add(self, batch: EventBatch, chosen: Int64s, truths: Int64s | int = 0) -> int:
-        """Remember some events of a batch, and what is true of them; the number of the first."""
+    def expect(self, count: int) -> None:
+        """Make room for so many more events."""
+        fields = occurrences.EVENT
+        self.events = with_room(self.events, self.event_count * fields, count * fields)
+
+    def add(self, batch: EventBatch, chosen: Int64s) -> int:
+        """Remember some events of a batch; the number of the first."""
         first, count = self.event_count, len(chosen)
-        self.event_count += count
-        fields, width = occurrences.EVENT, self.width
-        self.events = with_room(self.events, first * fields, count * fields)
-        block = self.events[first * fields : (first + count) * fields].reshape(count, fields)
+        self.expect(count)
+        block = self.events[first * occurrences.EVENT :][: count * occurrences.EVENT].reshape(count, occurrences.EVENT)
         block[:, occurrences.POSITION] = batch.positions[chosen]
         block[:, occurrences.EVENT_START] = batch.starts[chosen]
         block[:, occurrences.EVENT_END] = batch.ends[chosen]
-        block[:, occurrences.TRUTHS] = truths
+        block[:, occurrences.TRUTHS] = 0
+        self.add_values(batch, chosen)
+        return first
+
+    def add_values(self, batch: EventBatch, chosen: Int64s) -> None:
+        """Remember some events of a batch of which all but their values is written."""
+        first, count, width = self.event_count, len(chosen), self.width
+        self.event_count += count
         self.values = with_room(self.values, first * width, count * width)
         every = count == len(batch)
         values = self.values[first * width : (first + count) * width]
         tag_events(batch, None if every else chosen, self.columns, self.texts, values)
-        return first
 
 
 def with_room(array: Int64s, used: int, needed: int) -> Int64s:

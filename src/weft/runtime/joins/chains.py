@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.analysis.spans import least
-from weft.kernels.joins import chain, joining, occurrences
+from weft.kernels.joins import chain, joining
 from weft.runtime.buffers import fixed
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -39,7 +40,7 @@ class ChainOperator(Operator):
         self.state[chain.STAMP] = 1
         self.heads: Int64s = np.zeros(0, np.int64)  # for each key and step, the first entry
         self.entries: Int64s = np.empty(64 * self.width, np.int64)
-        self._bits: Int64s = NOTHING
+        self._of_letters: Int64s = NOTHING
         self._found: Int64s = np.empty(64 * (self.waits + 1), np.int64)
 
     @property
@@ -50,7 +51,7 @@ class ChainOperator(Operator):
     def read(self, predicates: Predicates) -> None:
         """Share what is known of a batch with all that look at it."""
         self._classifier = Classifier([self.predicates], predicates)
-        self._bits = NOTHING
+        self._of_letters = NOTHING
 
     def use(self, keys: Keys) -> None:
         """Share the keys of a batch with all that look at it."""
@@ -59,16 +60,20 @@ class ChainOperator(Operator):
     def seen(self, batch: EventBatch) -> tuple[Int32s, Int32s]:
         """The letter and the key of each event."""
         (letters,) = self._classifier.letters(batch)
-        known = self._classifier.letter_count(0)
-        truths = [self._classifier.truths(0, letter) for letter in range(len(self._bits), known)]
-        bits = [sum(1 << place for place, truth in enumerate(truth) if truth) for truth in truths]
-        of_use = (1 << (self.waits + 1)) - 1 | 1 << (2 * self.waits + 2)
-        self._bits = np.append(self._bits, np.array([word if word & of_use else 0 for word in bits], np.int64))
+        for letter in range(len(self._of_letters) // chain.LETTER, self._classifier.letter_count(0)):
+            self._of_letters = np.append(self._of_letters, self._known_of(self._classifier.truths(0, letter)))
         slots = self._keys.code_equal(batch)
         if len(self.heads) < self._keys.capacity * self.waits:
             more = 2 * self._keys.capacity * self.waits - len(self.heads)
             self.heads = np.append(self.heads, np.zeros(more, np.int64))
         return letters, slots
+
+    def _known_of(self, truths: Sequence[bool]) -> Int64s:
+        """What the kernel knows of events by what is true of them: nothing where they are of no use."""
+        bits = sum(1 << place for place, truth in enumerate(truths) if truth)
+        of_use = (1 << (self.waits + 1)) - 1 | 1 << (2 * self.waits + 2)
+        taking = [step for step in range(1, self.waits + 1) if truths[step]] or [1, 0]
+        return np.array([bits if bits & of_use else 0, taking[0], taking[-1]], np.int64)
 
     def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int, kept: Mask) -> None:
         """Take events, which have numbers from `first` on for now, and mark those that it keeps."""
@@ -80,7 +85,7 @@ class ChainOperator(Operator):
         while True:
             at = chain.follow_keys(
                 self.steps,
-                self._bits,
+                self._of_letters,
                 letters,
                 slots,
                 starts,
@@ -107,23 +112,12 @@ class ChainOperator(Operator):
         """The events of the matches that have no rows yet, one match per row."""
         return self._found[: self.state[chain.OUT] * (self.waits + 1)].reshape(-1, self.waits + 1)
 
-    def link(self, build: Build) -> None:
-        """The slots of rows: each of the chain's variables is one event."""
-        self.spec = build.layouts.spec(self.number)
-        sides = [(occurrences.FROM_LEFT, place, 0) for place in range(self.waits)]
-        self._inner = np.array([*sides, (occurrences.FROM_RIGHT, 0, 0)], np.int64)
-
     def advance(self, run: Running) -> None:
         """Make rows of the matches."""
         found, arena = self.matches(), run.arena
         if len(found):
-            rows = arena.add_sources(np.ascontiguousarray(found[:, 0]), 1)
-            for place in range(1, self.waits + 1):
-                spec = self.spec if place == self.waits else np.delete(self._inner, range(place, self.waits), 0).ravel()
-                rights = arena.add_sources(np.ascontiguousarray(found[:, place]), 1)
-                rows = arena.join(rows, rights, occurrences.PAIR, place, spec)
             begin = int(self.control[joining.OUT])
-            self.give(rows)
+            self.give(arena.add_matches(found, self.spec))
             self.state[chain.OUT] = 0
             self.put_in_order(arena, begin)
         self.safe = run.clock

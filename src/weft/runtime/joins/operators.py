@@ -187,8 +187,7 @@ class Running:
         """What an input gave out that ends before the bound and was not taken yet; it is taken now."""
         given, count = self.given(operator, side)
         cursor = operator.cursor(side)
-        waiting = given[operator.control[cursor] : count]
-        found = waiting[: np.searchsorted(self.arena.times(waiting, occurrences.END), bound)]
+        found = self.arena.before(given[operator.control[cursor] : count], bound)
         operator.control[cursor] += len(found)
         return found
 

@@ -16,12 +16,13 @@ from weft.kernels.joins import joining, occurrences
 from weft.plan.graph import Graph, GraphOutput
 from weft.plan.graph_text import node_text
 from weft.runtime import blocks
-from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
 from weft.runtime.joins.chains import ChainOperator
+from weft.runtime.joins.choosing import Choosing, Taken
 from weft.runtime.joins.code import Columns, Compiler
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
@@ -210,8 +211,8 @@ class GraphRun(Run):
             if chain not in self.chains:
                 self._keys.leave(chain)
         self.paging.renumbered()
-        asked = [*(source.predicate for source in self._sources), *self._build.truths.predicates]
-        self._classifier = Classifier([[predicate] for predicate in asked], predicates)
+        taking = [source.predicate for source in self._sources]
+        self._choosing = Choosing(taking, self._build.truths.predicates, predicates)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -233,13 +234,13 @@ class GraphRun(Run):
 
     def _steps(self, batch: EventBatch) -> Iterator[None]:
         """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
-        at, truths, seen = 0, self._truths(batch), [chain.seen(batch) for chain in self.chains]
+        at, chosen, seen = 0, self._choosing.letters(batch), [chain.seen(batch) for chain in self.chains]
         while at < len(batch):
             before = self.arena.row_count
             part = blocks.slice(batch, at, self._events_at_once)
             end = at + len(part)
             kept = self._looked(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
-            self._take(part, [truth[at:end] for truth in truths], kept)
+            self._take(part, self._choosing.take(part, chosen, len(batch), at, kept, self.arena))
             at = end
             made = self.arena.row_count - before
             yield
@@ -256,31 +257,13 @@ class GraphRun(Run):
             chain.look(batch, letters, slots, self.arena.event_count, kept)
         return kept
 
-    def _take(self, batch: EventBatch, truths: Sequence[npt.NDArray[np.bool_]], kept: npt.NDArray[np.bool_]) -> None:
-        masks = truths[: len(self._sources)]
-        relevant = np.flatnonzero(np.logical_or.reduce([*masks, kept]))
-        bits = np.zeros(len(relevant), np.int64)
-        for number, truth in enumerate(truths[len(masks) :]):
-            bits |= truth[relevant].astype(np.int64) << number
-        first = self.arena.add(batch, relevant, bits)
-        self.remembered.add(batch, relevant)
-        numbers = np.empty(len(batch), np.int64)
-        numbers[relevant] = np.arange(first, first + len(relevant))
-        for source, mask in zip(self._sources, masks, strict=True):
-            source.chosen = numbers.compress(mask)
+    def _take(self, batch: EventBatch, taken: Taken) -> None:
+        self.remembered.add(batch, taken.relevant)
+        for source, chosen in zip(self._sources, taken.chosen, strict=True):
+            source.chosen = chosen
         for chain in self.chains:
-            chain.number_kept(first, numbers)
+            chain.number_kept(taken.first, taken.numbers)
         self._advance(max(self.running.clock, int(batch.ends[-1])))
-
-    def _truths(self, batch: EventBatch) -> list[npt.NDArray[np.bool_]]:
-        """For each predicate of the classifier, of which events it is true: as a rule, of those with one letter."""
-        found = []
-        for number, letters in enumerate(self._classifier.letters(batch)):
-            count = self._classifier.letter_count(number)
-            truths = np.array([self._classifier.truths(number, letter)[0] for letter in range(count)], bool)
-            holding = np.flatnonzero(truths)
-            found.append(letters == holding[0] if len(holding) == 1 else truths.take(letters))
-        return found
 
     def _advance(self, clock: int) -> None:
         self.running.clock = clock
@@ -294,9 +277,7 @@ class GraphRun(Run):
     def _ready(self, output: QueryOutput) -> Int64s:
         """The rows that a query has not reported yet and that are certain."""
         operator = self.operators[output.node]
-        waiting = operator.given()[output.taken :]
-        ends = self.arena.times(waiting, occurrences.END)
-        ready = waiting[: np.searchsorted(ends, operator.safe)]
+        ready = self.arena.before(operator.given()[output.taken :], operator.safe)
         output.taken += len(ready)
         return ready
 

@@ -72,10 +72,11 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
     for ids in held:
         live[ids[ids >= 0]] = True
     compact.mark(arena.rows, live, live_events)
-    places, event_places = np.cumsum(live) - 1, np.cumsum(live_events) - 1
+    places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
+    memory = arena.events, arena.values, arena.width
+    arena.event_count = int(compact.slide_events(*memory, live_events, event_places))
     used = int(arena.control[joining.SLOTS_USED])
     arena.control[:] = compact.slide(arena.rows, arena.slots, used, live, places, event_places)
-    arena.event_count = int(compact.slide_events(arena.events, arena.values, arena.width, live_events))
     for ids in held:
         ids[:] = places[ids]
     for chain in run.chains:

@@ -1,0 +1,78 @@
+"""Events by what operators want of them: in one pass those that are kept, with what is true of each, and who takes it.
+
+Letters are those of several groups of predicates, one group after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import bare_kernel
+from weft.kernels.joins.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
+from weft.kernels.joins.occurrences import TRUTHS as EVENT_TRUTHS
+from weft.kernels.signatures import Read
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# What is known of a letter: what is true, as bits; who is the first to take it, and whether anybody does (1, or 0 and
+# one who takes nothing); and where the numbers of all others who take it begin and end.
+TRUTHS, TAKER, IS_TAKEN, BEGIN, END = range(5)
+KNOWN = 5
+
+
+@bare_kernel
+def count_letters(letters: Int32s, total: int, begin: int, end: int, bases: Int64s, counts: Int64s) -> None:
+    """Count the letters of the events from `begin` to `end` of `total`."""
+    for group in range(len(bases)):
+        base = bases[group]
+        for i in range(group * total + begin, group * total + end):
+            counts[base + letters[i]] += 1
+
+
+@bare_kernel
+def choose(
+    letters: Int32s,
+    total: int,
+    begin: int,
+    bases: Int64s,
+    known: Int64s,
+    takers: Int64s,
+    kept: Mask,
+    positions: Read[Int64s],
+    starts: Read[Int64s],
+    ends: Read[Int64s],
+    first: int,
+    events: Int64s,
+    relevant: Int64s,
+    numbers: Int64s,
+    places: Int64s,
+    chosen: Int64s,
+) -> int:
+    """Number the events, from `begin` on, that somebody takes or that are `kept` already, and write them.
+
+    `places` say where in `chosen` the numbers go that each takes. How many events were written. Types come in no order
+    that a processor could foresee, so what is not wanted is written too, and then written over.
+    """
+    count = np.int64(0)
+    for i in range(len(kept)):
+        truths, is_wanted = np.int64(0), np.int64(kept[i])
+        number = first + count
+        for group in range(len(bases)):
+            at = (bases[group] + letters[group * total + begin + i]) * KNOWN
+            truths |= known[at + TRUTHS]
+            is_wanted |= known[at + IS_TAKEN]
+            taker = known[at + TAKER]
+            chosen[places[taker]] = number
+            places[taker] += known[at + IS_TAKEN]
+            for k in range(known[at + BEGIN], known[at + END]):
+                chosen[places[takers[k]]] = number
+                places[takers[k]] += 1
+        at = number * EVENT
+        events[at + POSITION], events[at + EVENT_START], events[at + EVENT_END] = positions[i], starts[i], ends[i]
+        events[at + EVENT_TRUTHS] = truths
+        relevant[count], numbers[i] = i, number
+        count += is_wanted
+    return int(count)
