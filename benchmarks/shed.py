@@ -21,8 +21,8 @@ import weft
 EXAMPLES = Path(__file__).parent.parent / "examples"
 UNSEEN = 271_828
 PUSH = 1000  # events pushed at a time
-PUSHED = 10_000  # events of a batch of a burst
-ROOM = 100_000  # events that may wait in a burst
+PUSHED = 20_000  # events of a batch of a burst
+ROOM = 200_000  # events that may wait in a burst
 BURST = 10.2  # times the rate that is sustained: a little more, so that what is offered is ten times
 FAR = 86_400_000  # ticks between rounds of a burst: no window is as long
 Row = dict[str, Any]

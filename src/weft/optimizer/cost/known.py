@@ -25,12 +25,14 @@ def _with_derived(program: Program, known: Statistics) -> Statistics:
     """The rates of what queries define that others read; those that feed others come first."""
     read = {type_ for query in program.queries for type_ in query.reads}
     in_order = sorted(zip(depths(program.queries), program.queries, strict=True), key=lambda pair: pair[0])
+    rates, derived = dict(known.rates), dict[str, float]()
+    so_far = replace(known, rates=rates)  # it knows what is added below: a value for each query would cost their square
     for _, query in in_order:
-        if query.defines not in read or query.defines in known.rates:
+        if query.defines not in read or query.defines in rates:
             continue
         if isinstance(query, CompositeQuery):
-            rate = profile_of(query.pattern, known).rate
+            rate = profile_of(query.pattern, so_far).rate
         else:  # no more often than the rarest of what it is made of
-            rate = min((known.rate(type_).value for type_ in query.reads if type_ != query.defines), default=1.0)
-        known = Statistics({query.defines: rate}, origin="derived", ticks_per_second=known.ticks_per_second).over(known)
-    return known
+            rate = min((so_far.rate(type_).value for type_ in query.reads if type_ != query.defines), default=1.0)
+        rates[query.defines] = derived[query.defines] = rate
+    return Statistics(derived, origin="derived", ticks_per_second=known.ticks_per_second).over(known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from weft.algebra.analysis.feeding import feeders
@@ -28,9 +28,9 @@ def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Stati
     """
     costs = Costs(known_of(program, statistics))
     fed_by = feeders(program.queries)
-    families = families_of(program.queries, fed_by)
+    families = {family.numbers[0]: family for family in families_of(program.queries, fed_by)}
     for group in share_out(program.queries, fed_by, strategy, lambda: costs, lanes):
-        own = [family for family in families if set(family.numbers) <= set(group.queries)]
+        own = _of_group(group, families)
         yield HEAD + group.reason
         names = dict.fromkeys(program.queries[number].name for number in group.queries)
         yield from _wrapped(", ".join(names))
@@ -42,12 +42,19 @@ def strategies(program: Program, strategy: str, lanes: int, statistics: Statisti
     """By number of a query: its strategy, and the load of its lanes."""
     costs = Costs(known_of(program, statistics))
     fed_by = feeders(program.queries)
-    families = families_of(program.queries, fed_by)
+    families = {family.numbers[0]: family for family in families_of(program.queries, fed_by)}
     told: dict[int, str] = {}
     for group in share_out(program.queries, fed_by, strategy, lambda: costs, lanes):
-        own = [family for family in families if set(family.numbers) <= set(group.queries)]
+        own = _of_group(group, families)
         told |= dict.fromkeys(group.queries, f"strategy {group.split.strategy}, {_loads(group, own, costs, lanes)}")
     return told
+
+
+def _of_group(group: Lanes, families: Mapping[int, Family]) -> list[Family]:
+    """The families, by their first queries, that are shared out together."""
+    queries = set(group.queries)
+    own = (families[number] for number in sorted(queries) if number in families)
+    return [family for family in own if queries.issuperset(family.numbers)]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -33,7 +33,7 @@ class Piece:
     def thinned(self, risky: Risky, type: str) -> Piece:
         """Of all that were pushed, the events that must not be left out."""
         rows = _rows_of(self.events, risky, type)
-        if isinstance(self.events, list):
+        if isinstance(self.events, list) or not len(rows):
             return Piece([self.events[row] for row in rows], self.pushed, rows)
         return Piece(self.events.take(pa.array(rows)), self.pushed, rows)
 
