@@ -22,6 +22,11 @@ class Context(Node):
         if len(set(self.by)) < len(self.by):
             raise ValueError(f"an attribute twice in {', '.join(self.by)}")
 
+    @property
+    def bound(self) -> int | None:
+        """The ticks that a partition lasts; None: there is no bound."""
+        return None
+
 
 @dataclass(frozen=True)
 class Whole(Context):
@@ -46,6 +51,11 @@ class Windows(Context):
         super().__post_init__()
         _require_positive(self.length)
         _require_positive(self.step)
+
+    @property
+    def bound(self) -> int:
+        """The ticks that a partition lasts."""
+        return self.length
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,11 @@ class FromFor(Context):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_positive(self.length)
+
+    @property
+    def bound(self) -> int:
+        """The ticks that a partition lasts."""
+        return self.length
 
 
 def _require_positive(ticks: int) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, Follow, Overlap, Repeat, Union, Without
 from weft.algebra.terms import mentioned
-from weft.optimizer.chains import Chain, Refusal, chain_of, is_next
-from weft.optimizer.cost.brackets import MOST_SEARCHED, ranked_brackets
+from weft.optimizer.chains import Chain, Refusal, Shape, chain_of, is_next
+from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
 from weft.optimizer.cost.branches import best_union, best_union_in_order
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.selectivity import Selectivity
@@ -19,7 +19,7 @@ from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
 from weft.optimizer.rules.order_overlap import order_overlap
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
-from weft.optimizer.trace import Others, Rewrite
+from weft.optimizer.trace import Inequality, Rewrite
 from weft.tree import Node
 
 SAME = 1 + 1e-9  # costs that differ by less are equal
@@ -27,12 +27,12 @@ SAME = 1 + 1e-9  # costs that differ by less are equal
 
 @dataclass(frozen=True)
 class Choice:
-    """The form that was chosen, how it came about, what had to stay as it was written, and what was compared."""
+    """The form that was chosen, how it came about, what had to stay as it was written, and what it rests on."""
 
     pattern: Composite
     rewrites: tuple[Rewrite, ...]
     refusals: tuple[Refusal, ...]
-    compared: tuple[tuple[Composite, Others], ...]  # what each part was compared with, made when someone asks
+    inequalities: tuple[Inequality, ...]
 
 
 def choose(pattern: Composite, costs: Costs) -> Choice:
@@ -40,7 +40,7 @@ def choose(pattern: Composite, costs: Costs) -> Choice:
     choosing = _Choosing(costs)
     best = choosing.best(pattern, ordered=False)
     refusals = tuple(dict.fromkeys(choosing.refusals))
-    return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.compared))
+    return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.inequalities))
 
 
 class _Choosing:
@@ -50,7 +50,7 @@ class _Choosing:
         self._costs = costs
         self.rewrites: list[Rewrite] = []
         self.refusals: list[Refusal] = []
-        self.compared: list[tuple[Composite, Others]] = []
+        self.inequalities: list[Inequality] = []
 
     def best(self, node: Composite, ordered: bool) -> Composite:
         """The best form of a pattern, operands first."""
@@ -89,8 +89,7 @@ class _Choosing:
         if len(operands) > MOST_SEARCHED:
             return chain.as_written()
         spread = chain.spread()
-        profiles = [self._costs.profile(operand) for operand in operands]
-        shape, *others = ranked_brackets(profiles, self._ties(spread))
+        shape = _best_next(spread, self._costs)
         is_same = all(one is other for one, other in zip(operands, before.operands, strict=True))
         written = node if is_same else chain.as_written()
         steps: list[tuple[str, Composite]] = []
@@ -100,32 +99,25 @@ class _Choosing:
             if spread.lifted() != spread.as_written():
                 steps.append(("lift_plain_conditions", spread.lifted()))
             steps.append(("rebracket_next", spread.bracketed(shape)))
-        return self._taken(written, steps, lambda: (spread.bracketed(other) for other in others))
-
-    def _ties(self, chain: Chain) -> list[float]:
-        """How many values tie each operand to the next one."""
-        ties = []
-        for one, other in zip(chain.operands, chain.operands[1:], strict=False):
-            both = {*one.variables, *other.variables}
-            pair = Follow(one, other, "next")
-            tests = [test for test in chain.among if key_name(test) in chain.keys and mentioned(test) <= both]
-            ties.append(Selectivity(pair, self._costs.statistics).keys(tests))
-        return ties
+        now = self._taken(written, steps)
+        return self._compared("rebracket_next", now, lambda costs: spread.bracketed(_best_next(spread, costs)))
 
     # ---------------------------------------------------------------- unions and joins
 
     def _union(self, node: Union, ordered: bool) -> Composite:
         branches = [self.best(branch, ordered) for branch in branches_of(node)]
         whole = _with_branches(node, iter(branches))
-        rates = [self._costs.profile(branch).rate for branch in branches]
-        if ordered:
-            shape = best_union_in_order(rates)
-        else:
-            shape = best_union(rates, [repr(canonical(branch)[0]) for branch in branches])
-        return self._taken(whole, [("reorder_union", cast(Composite, reorder_union(whole, shape, ordered)))])
+        texts = [] if ordered else [repr(canonical(branch)[0]) for branch in branches]
+
+        def best(costs: Costs) -> Composite:
+            rates = [costs.profile(branch).rate for branch in branches]
+            shape = best_union_in_order(rates) if ordered else best_union(rates, texts)
+            return cast(Composite, reorder_union(whole, shape, ordered))
+
+        return self._compared("reorder_union", self._taken(whole, [("reorder_union", best(self._costs))]), best)
 
     def _overlap(self, node: Overlap, ordered: bool) -> Composite:
-        """The rarer operand first, then by text: so those written either way are the same."""
+        """The rarer operand first, then by text: so those written either way are the same. Both cost the same."""
         if isinstance(node.left, Overlap) or isinstance(node.right, Overlap):
             reason = "`,` is not associative: of three, the third need not meet the first"
             self.refusals.append(Refusal(reason, parts=(node,)))
@@ -142,16 +134,15 @@ class _Choosing:
             return self._operands(node, ordered)
         operands = tuple(self.best(operand, ordered) for operand in joins.operands)
         joins = joins.with_operands(operands)
-        shape = best_joins(joins, self._costs)
-        return self._taken(joins.bracketed(joins.shape), [("rebracket_each", joins.bracketed(shape))])
 
-    def _taken(
-        self,
-        before: Composite,
-        steps: Iterable[tuple[str, Composite]],
-        others: Others = tuple,
-    ) -> Composite:
-        """What the steps lead to if that costs no more, else the pattern as it was; `others` are what it might be."""
+        def best(costs: Costs) -> Composite:
+            return joins.bracketed(best_joins(joins, costs))
+
+        now = self._taken(joins.bracketed(joins.shape), [("rebracket_each", best(self._costs))])
+        return self._compared("rebracket_each", now, best)
+
+    def _taken(self, before: Composite, steps: Iterable[tuple[str, Composite]]) -> Composite:
+        """What the steps lead to if that costs no more, else the pattern as it was."""
         now, cost = before, self._costs.total(before)
         first = cost
         made: list[Rewrite] = []
@@ -164,8 +155,24 @@ class _Choosing:
         if cost > first * SAME:
             now, made = before, []
         self.rewrites += made
-        self.compared.append((now, lambda: (before, *others())))
         return now
+
+    def _compared(self, rule: str, now: Composite, best: Callable[[Costs], Composite]) -> Composite:
+        """Note that a part, as it is now, costs no more than the best that a rule can make of it."""
+        least = Inequality(rule, lambda costs: costs.total(now), lambda costs: costs.total(best(costs)))
+        self.inequalities.append(least)
+        return now
+
+
+def _best_next(chain: Chain, costs: Costs) -> Shape:
+    """The cheapest brackets of a chain whose key is spread."""
+    ties = []  # how many values tie each operand to the next one
+    for one, other in zip(chain.operands, chain.operands[1:], strict=False):
+        both = {*one.variables, *other.variables}
+        pair = Follow(one, other, "next")
+        tests = [test for test in chain.among if key_name(test) in chain.keys and mentioned(test) <= both]
+        ties.append(Selectivity(pair, costs.statistics).keys(tests))
+    return best_brackets([costs.profile(operand) for operand in chain.operands], ties)
 
 
 def _depends_on_order(node: Composite) -> bool:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.patterns import Pattern
+from weft.algebra.patterns import Correlate, Pattern
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import known_of
-from weft.optimizer.cost.lookbacks import best_order, rule_work
+from weft.optimizer.cost.lookbacks import MOST_ORDERED, best_order, rule_work
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import Ranks
 from weft.optimizer.invariants import check_query
@@ -27,8 +27,8 @@ from weft.optimizer.rules.order_lookbacks import order_lookbacks
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
 from weft.optimizer.rules.split_sequence import split_sequence
 from weft.optimizer.sharing import keep_shared
-from weft.optimizer.splits import late_work, quick_split
-from weft.optimizer.trace import QueryTrace, Rewrite, Trace
+from weft.optimizer.splits import late_work, quick_split, split_inequalities
+from weft.optimizer.trace import Inequality, QueryTrace, Rewrite, Trace
 from weft.statistics import Statistics
 from weft.tree import Node, deep
 
@@ -131,7 +131,7 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
         after = replace(query, pattern=choice.pattern, order=query.variables)
         check_query(query, after, "the chooser")
         cost = costs.total(choice.pattern)
-    return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.compared)
+    return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.inequalities)
 
 
 # ---------------------------------------------------------------- situations: split by what is known of rates
@@ -140,15 +140,16 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
 def _situation(query: SituationQuery, costs: Costs) -> QueryTrace:
     cost, situation = _rate_read(query, costs), query.situation
     choice = quick_split(situation, costs.statistics)
+    inequalities = () if situation.split else split_inequalities(situation, choice.split)
     if choice.split == situation.split:
         refusals = () if choice.reason is None else (Refusal(choice.reason, parts=choice.parts),)
-        return QueryTrace(query, query, cost, cost, (), refusals)
+        return QueryTrace(query, query, cost, cost, (), refusals, inequalities)
     split = split_sequence(situation, choice.split)
     late, less = (late_work(situation, early, costs.statistics) for early in (0, choice.split))
     rewrite = Rewrite(split_sequence.__name__, situation, split, late, less)
     after = replace(query, situation=split)
     check_query(query, after, split_sequence.__name__)
-    return QueryTrace(query, after, cost, cost, (rewrite,))
+    return QueryTrace(query, after, cost, cost, (rewrite,), (), inequalities)
 
 
 # ---------------------------------------------------------------- rules: look-backs in the cheapest order
@@ -162,13 +163,26 @@ def _rule(query: Rule, costs: Costs, free: bool) -> QueryTrace:
         reason = "others see what it defines in the order of its look-backs, so those that take several events stay"
         refusals = (Refusal(reason, parts=tuple(step for step in query.lookbacks if step.count != 1)),)
     if not _saves(query, order, before, costs):
-        return QueryTrace(query, query, before, before, (), refusals)
+        return QueryTrace(query, query, before, before, (), refusals, _least_looks(query, query, free))
     after = order_lookbacks(query, order, free)
     assert isinstance(after, Rule)
     check_query(query, after, order_lookbacks.__name__)
     cost = _cost(after, costs)
     rewrite = Rewrite(order_lookbacks.__name__, query, after, before, cost)
-    return QueryTrace(query, after, before, cost, (rewrite,), refusals)
+    return QueryTrace(query, after, before, cost, (rewrite,), refusals, _least_looks(query, after, free))
+
+
+def _least_looks(written: Rule, chosen: Rule, free: bool) -> tuple[Inequality, ...]:
+    """That no order of look-backs costs less, where there are several."""
+    if not 1 < len(written.lookbacks) <= MOST_ORDERED:
+        return ()
+
+    def least(costs: Costs) -> float:
+        best = order_lookbacks(written, best_order(written, costs.statistics, free), free)
+        assert isinstance(best, Rule)
+        return _cost(best, costs)
+
+    return (Inequality(order_lookbacks.__name__, lambda costs: _cost(chosen, costs), least),)
 
 
 def _saves(query: Rule, order: Sequence[str], cost: float, costs: Costs) -> bool:
@@ -197,15 +211,35 @@ def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
     """The query with its conditions over several events in the order in which they are worth testing."""
     query = found.query
     assert isinstance(query, Query)
-    ranks = Ranks(query.pattern, costs.statistics)
-    after = query.pattern.transform(lambda node: order_conditions(node, ranks.rank), within=Pattern)
+    if not any(isinstance(part, Correlate) and isinstance(part.pattern, Correlate) for part in query.pattern.walk()):
+        return found
+    after = _in_best_order(query.pattern, costs)
+    found = replace(found, inequalities=(_least_tests(after),))
     if after == query.pattern:
         return found
-    assert isinstance(after, Pattern)
     ordered = replace(query, pattern=after)
     check_query(query, ordered, order_conditions.__name__)
     rewrite = Rewrite(order_conditions.__name__, query.pattern, after)
     return replace(found, query=ordered, rewrites=(*found.rewrites, rewrite))
+
+
+def _in_best_order(pattern: Pattern, costs: Costs) -> Pattern:
+    ranks = Ranks(pattern, costs.statistics)
+    after = pattern.transform(lambda node: order_conditions(node, ranks.rank), within=Pattern)
+    assert isinstance(after, Pattern)
+    return after
+
+
+def _least_tests(pattern: Pattern) -> Inequality:
+    """That no order of conditions costs less."""
+
+    def work(pattern: Pattern, costs: Costs) -> float:
+        return Ranks(pattern, costs.statistics).work(pattern)
+
+    def least(costs: Costs) -> float:
+        return work(_in_best_order(pattern, costs), costs)
+
+    return Inequality(order_conditions.__name__, lambda costs: work(pattern, costs), least)
 
 
 def _applied(rule: Rewriting, pattern: Pattern, query: Query, rewrites: list[Rewrite]) -> Pattern:

@@ -14,10 +14,11 @@ from weft.algebra.analysis.beginnings import beginning
 from weft.algebra.analysis.dependencies import dependencies
 from weft.algebra.situations import Situation, SituationQuery
 from weft.optimizer.chains import Refusal
+from weft.optimizer.cost.model import Costs as Known
 from weft.optimizer.invariants import check_query
 from weft.optimizer.rules.share_prefix import prefixes_of, share_prefix
 from weft.optimizer.splits import LOOKS, SHARE, looks_in
-from weft.optimizer.trace import QueryTrace, Rewrite
+from weft.optimizer.trace import Inequality, QueryTrace, Rewrite
 from weft.statistics import Statistics
 
 READ = 0.1  # of a look: to read whether an event ends a beginning
@@ -41,8 +42,9 @@ def share_prefixes(traced: Sequence[QueryTrace], statistics: Statistics) -> list
         first = _situation(found[free[0]])
         costs = prefix_costs(first, count, len(free), statistics)
         against = _against(first, count, costs, statistics)
+        inequalities = _inequalities(first, count, len(free), statistics, shared=against is None)
         for number in free:
-            one = found[number]
+            one = found[number] = replace(found[number], inequalities=(*found[number].inequalities, *inequalities))
             if against is None:
                 found[number] = _shared(one, count, costs)
             elif not any(refusal.reason.startswith(_BEGINS) for refusal in one.refusals):
@@ -73,6 +75,27 @@ def _against(situation: Situation, count: int, costs: Costs, statistics: Statist
     if costs.alone < WORTH * costs.together:
         return "which is not found once for all, since that would save too little"
     return None
+
+
+def _inequalities(
+    situation: Situation, count: int, users: int, statistics: Statistics, *, shared: bool
+) -> tuple[Inequality, ...]:
+    """What the choice rests on: that finding a beginning once pays and is little enough, or that it is not so."""
+
+    def alone(costs: Known) -> float:
+        return prefix_costs(situation, count, users, costs.statistics).alone
+
+    def worth(costs: Known) -> float:
+        return WORTH * prefix_costs(situation, count, users, costs.statistics).together
+
+    def most(_: Known) -> float:
+        return SHARE * LOOKS
+
+    rule = share_prefix.__name__
+    if shared:
+        return Inequality(rule, worth, alone), Inequality(rule, alone, most)
+    too_often = prefix_costs(situation, count, users, statistics).alone > SHARE * LOOKS
+    return (Inequality(rule, most, alone) if too_often else Inequality(rule, alone, worth),)
 
 
 def _groups(traced: Sequence[QueryTrace]) -> Iterator[tuple[int, list[int]]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery
 from weft.optimizer.cost.model import Costs
-from weft.optimizer.trace import QueryTrace
+from weft.optimizer.trace import Inequality, QueryTrace
 
 Works = dict[str, float]  # by signature
 
@@ -27,10 +27,20 @@ def keep_shared(traced: Sequence[QueryTrace], costs: Costs) -> list[QueryTrace]:
         uses.subtract(now.keys())
         if _alone(then, uses) < _alone(now, uses):
             one = traced[number]
-            kept[number] = replace(one, query=one.written, cost_after=one.cost_before, rewrites=())
+            taken_back = replace(one, query=one.written, cost_after=one.cost_before, rewrites=())
+            kept[number] = replace(taken_back, inequalities=(_by_itself(one), *one.inequalities))
             now = then
         uses.update(now.keys())
     return kept
+
+
+def _by_itself(one: QueryTrace) -> Inequality:
+    """What was taken back is cheaper by itself: this does not hold, so that all queries are looked at together."""
+
+    def total(query: AnyQuery, costs: Costs) -> float:
+        return sum(_works(query, costs).values())
+
+    return Inequality("keep_shared", lambda costs: total(one.written, costs), lambda costs: total(one.query, costs))
 
 
 def _works(query: AnyQuery, costs: Costs) -> Works:

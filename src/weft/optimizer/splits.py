@@ -14,8 +14,10 @@ from weft.algebra.analysis.dependencies import Slots, dependencies
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
+from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.selectivity import condition_texts
 from weft.optimizer.rules.split_sequence import splits_of
+from weft.optimizer.trace import Inequality, Work
 from weft.statistics import Statistics
 from weft.tree import Node
 
@@ -46,6 +48,20 @@ def quick_split(situation: Situation, statistics: Statistics, share: float = SHA
     if not fitting:
         return SplitChoice(0, "its events come too often to work ahead")
     return SplitChoice(fitting[-1])
+
+
+def split_inequalities(situation: Situation, early: int, share: float = SHARE) -> tuple[Inequality, ...]:
+    """What a choice of the quick way rests on: so many blocks can be worked out early, and not one more."""
+
+    def work(blocks: int) -> Work:
+        return lambda costs: early_work(situation, blocks, costs.statistics)
+
+    def most(_: Costs) -> float:
+        return share * LOOKS
+
+    enough = [Inequality("split_sequence", work(early), most)] if early else []
+    more = [Inequality("split_sequence", most, work(early + 1))] if early < splits_of(situation)[-1] else []
+    return (*enough, *more)
 
 
 def early_work(situation: Situation, early: int, statistics: Statistics) -> float:

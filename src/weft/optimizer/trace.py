@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from weft.algebra.composites import Composite
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.chains import Refusal
 from weft.optimizer.cost.model import Costs
@@ -14,7 +13,7 @@ from weft.source import Span
 from weft.statistics import LEAST_RATE, Statistics
 from weft.tree import Node
 
-Others = Callable[[], Iterable[Composite]]  # forms that a part of a query might have
+Work = Callable[[Costs], float]  # what something costs under statistics
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,18 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Inequality:
-    """A comparison that was made: under the statistics, one form of a part of a query cost no more than another."""
+    """A comparison that a form rests on: under the statistics, one thing cost no more than another.
 
-    chosen: Composite
-    other: Composite
+    Mostly that is the form of a part of a query, and the cheapest one that a rule can make of it.
+    """
+
+    rule: str
+    less: Work
+    more: Work
 
     def gain(self, costs: Costs) -> float:
-        """How many times as much the chosen form costs as the other, under other statistics perhaps."""
-        return costs.total(self.chosen) / max(costs.total(self.other), LEAST_RATE)
+        """How many times as much costs what was thought to cost less; above 1 the comparison does not hold."""
+        return self.less(costs) / max(self.more(costs), LEAST_RATE)
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,7 @@ class QueryTrace:
     cost_after: float
     rewrites: tuple[Rewrite, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    compared: tuple[tuple[Composite, Others], ...] = ()
-
-    @property
-    def inequalities(self) -> Iterator[Inequality]:
-        """The comparisons that its form rests on."""
-        for chosen, others in self.compared:
-            yield from (Inequality(chosen, other) for other in dict.fromkeys(others()) if other != chosen)
+    inequalities: tuple[Inequality, ...] = ()  # the comparisons that its form rests on
 
     def span_of(self, refusal: Refusal) -> Span | None:
         """Where that stands which forbids more, as far as it is known: a condition, or else all of the parts."""

@@ -130,7 +130,7 @@ def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: 
             case Query():
                 yield AutomatonOp(number, query, build_automaton(query))
             case SituationQuery():
-                yield _situation(number, query, fed=fed)
+                yield situation_op(number, query, fed=fed)
             case CompositeQuery():
                 composites[number] = query
             case Rule():
@@ -142,7 +142,7 @@ def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: 
         yield RulesOp(tuple(rules), tuple(rules.values()), silent)
 
 
-def _situation(number: int, query: SituationQuery, *, fed: bool) -> SituationOp:
+def situation_op(number: int, query: SituationQuery, *, fed: bool) -> SituationOp:
     """The operator of a situation. Sequences by key share no beginning: an event costs them next to nothing."""
     situation = query.situation
     keyed = None if fed else keyed_sequence(situation)
@@ -150,5 +150,5 @@ def _situation(number: int, query: SituationQuery, *, fed: bool) -> SituationOp:
         return SituationOp(number, query, keyed)
     first = SituationQuery(BEGINNING, beginning(situation, situation.shared)) if situation.shared else None
     return SituationOp(
-        number, query, search_of(situation), None if first is None else _situation(NOBODY, first, fed=fed)
+        number, query, search_of(situation), None if first is None else situation_op(NOBODY, first, fed=fed)
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.algebra.composites import CompositeQuery
+from weft.algebra.query import AnyQuery
 from weft.errors import InputError
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, RulesOp, SituationOp
 from weft.plan.partitioning.splits import Lane
@@ -61,6 +61,13 @@ class Added(NamedTuple):
     position: int
 
 
+class Reformed(NamedTuple):
+    """A query that went on in another form, with the state that it had."""
+
+    number: int
+    query: AnyQuery
+
+
 class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
 
@@ -70,7 +77,8 @@ class LayerRun:
         self.node = layer
         self.number = number  # its own, for good
         self.beginning = since, position
-        self.changes: list[Added | tuple[int, ...]] = []  # what was added, and the queries that were removed, in order
+        # What was added, the queries that were removed, and those that changed their form, in order.
+        self.changes: list[Added | Reformed | tuple[int, ...]] = []
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
         self.runs: dict[str, Run] = {}
@@ -92,10 +100,19 @@ class LayerRun:
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
 
-    def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
-        """Those of these queries that the graph has, as they run."""
-        run = self.runs.get(GRAPH)
-        return [run.queries[place] for place in self._places(GRAPH, numbers)] if isinstance(run, GraphRun) else []
+    def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
+        """Those of these queries that are here, as they run."""
+        kinds = [(self.runs[kind].queries, own) for kind, own in self.numbers.items()]
+        pairs = [pair for queries, own in kinds for pair in zip(own, queries, strict=True)]
+        return {number: query for number, query in pairs if number in numbers and query is not None}
+
+    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+        """Go on with other forms of queries, by number, for which all that is kept is the same."""
+        for kind, own in self.numbers.items():
+            found = {place: queries[own[place]] for place in self._places(kind, queries)}
+            if found:
+                self.runs[kind].reform(found)
+                self.changes += [Reformed(own[place], query) for place, query in found.items()]
 
     def retire(self, numbers: Collection[int], position: int) -> None:
         """From now on tell of the graphs of these queries only matches with an event before a position."""

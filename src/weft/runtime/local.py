@@ -220,8 +220,7 @@ class LocalRun:
         return dict(totals)
 
     def _note(self, matcher: Matcher | Crew, matches: int) -> None:
-        changes = 0 if self._adapting is None else self._adapting.changes
-        own = {"changes": changes} if changes else {}
+        own = {} if self._adapting is None else self._adapting.counters
         own |= self._guard.counters
         self.counters = {**matcher.counters, **self._source.counters, **own, "matches": matches}
 

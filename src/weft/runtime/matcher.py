@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
@@ -94,9 +93,15 @@ class Matcher:
         for number in numbers:
             self._layer_of.pop(number, None)
 
-    def graph_queries(self, numbers: Collection[int]) -> list[CompositeQuery]:
-        """Composite queries as they run, by number."""
-        return [query for layer in self.layers for query in layer.graph_queries(numbers)]
+    def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
+        """Queries as they run, by number."""
+        return {number: query for layer in self.layers for number, query in layer.queries(numbers).items()}
+
+    @deep
+    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+        """Go on with other forms of queries, by number, for which all that is kept is the same: between batches."""
+        for layer in self.layers:
+            layer.reform(queries)
 
     def retire(self, numbers: Collection[int]) -> None:
         """From now on tell of the graphs of these queries only matches with an event that was seen already."""

@@ -85,6 +85,10 @@ class Run(ABC):
     def remove(self, places: Collection[int]) -> None:  # noqa: B027 # most have nothing to do
         """Do no more for the queries at these places than they have in common with others."""
 
+    def reform(self, queries: Mapping[int, Any]) -> None:
+        """Go on with other forms of queries, by place, for which all that is kept is the same."""
+        raise NotImplementedError(f"{type(self).__name__} keeps other things for other forms")
+
     @abstractmethod
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""

@@ -32,7 +32,8 @@ class Standing:
 
     `held` events wait for the watermark; the oldest event that a later match may tell of came `behind` events ago (0:
     nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
-    often its queries have changed their form; `counted` is what it counted of the events (`runtime/tallies.py`).
+    often its queries have changed their form, `changes_refused` how often they could not; `counted` is what it counted
+    of the events (`runtime/tallies.py`).
     """
 
     lane: int
@@ -43,6 +44,7 @@ class Standing:
     lag: int | None = None
     operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
     changes: int = 0
+    changes_refused: int = 0
     counted: Mapping[str, Any] | None = None
     watermark: int | None = None
     reached: Mapping[str, int] = field(default_factory=dict)  # by number of a source, the latest time that it sent
@@ -102,11 +104,15 @@ class Trigger:
         """How often queries have changed their form, in all lanes, since the stream began."""
         return sum(lane.changes for lane in self.lanes)
 
+    @property
+    def changes_refused(self) -> int:
+        """How often another form would have been cheaper of a query that cannot change."""
+        return sum(lane.changes_refused for lane in self.lanes)
+
     def to_json(self) -> dict[str, object]:
         """As plain data, with what follows from it."""
         more = {name: getattr(self, name) for name in ("state_bytes", "held", "behind", "lag", "waiting")}
-        if self.changes:
-            more["changes"] = self.changes
+        more |= {name: count for name in ("changes", "changes_refused") if (count := getattr(self, name))}
         return {**asdict(self), **more}
 
     def __str__(self) -> str:
@@ -122,5 +128,6 @@ class Trigger:
             f"{self.held:,} held",
             f"state {self.state_bytes:,} bytes",
             *([f"{self.changes:,} changes of form"] if self.changes else []),
+            *([f"{self.changes_refused:,} changes of form refused"] if self.changes_refused else []),
         ]
         return f"trigger {self.number}: {', '.join(parts)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.optimizer.chains import Shape, leaves_of
+from weft.optimizer.chains import Shape
 from weft.optimizer.cost.profiles import Profile, follow
 
 MOST_EXACT = 24  # operands of a chain that is searched exactly
@@ -29,21 +29,9 @@ class Found(NamedTuple):
 
 def best_brackets(operands: Sequence[Profile], keys: Keys = ()) -> Shape:
     """The cheapest brackets of a chain; of very long chains the best that the plain search finds."""
-    return ranked_brackets(operands, keys)[0]
-
-
-def ranked_brackets(operands: Sequence[Profile], keys: Keys = ()) -> list[Shape]:
-    """The cheapest brackets, and after them the cheapest for every other place of the outermost operator."""
     if len(operands) > MOST_EXACT:
-        return [plain_brackets(operands, keys)]
-    best: dict[int, Found] = {}
-    for found in sorted(candidates(operands, keys), key=lambda found: found.cost):
-        best.setdefault(_first_on_the_right(found.shape), found)
-    return [found.shape for found in best.values()]
-
-
-def _first_on_the_right(shape: Shape) -> int:
-    return -1 if isinstance(shape, int) else next(leaves_of(shape[1]))
+        return plain_brackets(operands, keys)
+    return min(candidates(operands, keys), key=lambda found: found.cost).shape
 
 
 def candidates(operands: Sequence[Profile], keys: Keys = ()) -> list[Found]:

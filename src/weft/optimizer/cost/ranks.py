@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Pattern
+from weft.algebra.patterns import Correlate, Pattern
 from weft.algebra.predicates import Arithmetic, Attribute, Call, Comparison, Predicate
 from weft.optimizer.cost.selectivity import condition_texts, types_in
 from weft.statistics import Statistics
@@ -21,11 +21,29 @@ class Ranks:
 
     def rank(self, condition: Predicate) -> float:
         """A condition's rank."""
+        return (1 - self._holds(condition)) / _cost(condition)
+
+    def work(self, pattern: Pattern) -> float:
+        """What the tests of a candidate cost, when each condition is tested if those before it hold."""
+        total, inside = 0.0, set[int]()
+        for node in pattern.walk(Pattern):
+            tests = 0.0
+            while isinstance(node, Correlate) and id(node) not in inside:  # the outermost is tested last
+                inside.add(id(node))
+                tests = _cost(node.condition) + self._holds(node.condition) * tests
+                node = node.pattern
+            total += tests
+        return total
+
+    def _holds(self, condition: Predicate) -> float:
         known = self._statistics.fraction(*condition_texts(condition, self._types))
         operator = condition.operator if isinstance(condition, Comparison) else ""
-        holds = USUAL.get(operator, OFTEN) if known is None else known.value
-        plain = isinstance(condition, Comparison) and all(
-            isinstance(side, Attribute) for side in (condition.left, condition.right)
-        )
-        computed = any(isinstance(node, Arithmetic | Call) for node in condition.walk())
-        return (1 - holds) / (DEARER if computed or not plain else 1.0)
+        return USUAL.get(operator, OFTEN) if known is None else known.value
+
+
+def _cost(condition: Predicate) -> float:
+    plain = isinstance(condition, Comparison) and all(
+        isinstance(side, Attribute) for side in (condition.left, condition.right)
+    )
+    computed = any(isinstance(node, Arithmetic | Call) for node in condition.walk())
+    return DEARER if computed or not plain else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft.algebra.predicates import Aggregate, Attribute, Comparison, ComparisonOperator, Expression, Monotone
 from weft.plan.automaton.cea import Automaton, Condition, Slot
@@ -52,6 +52,16 @@ class CompiledConditions:
         """The number of an attribute among those that are read; -1 where events are counted."""
         return -1 if attribute.name == "*" else self.attributes.index(attribute.name)
 
+    def in_order(self, order: Sequence[int]) -> CompiledConditions:
+        """The conditions tested in another order, given by their numbers; slots and attributes stay as they are."""
+        places = {number: place for place, number in enumerate(order)}
+        implied = self.conditions[len(order) :]
+        return replace(
+            self,
+            conditions=(*(self.conditions[number] for number in order), *implied),
+            label_enters=tuple(tuple(sorted(places[number] for number in own)) for own in self.label_enters),
+        )
+
 
 @dataclass
 class _Compiler:
@@ -95,6 +105,16 @@ def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> Compile
         tuple(tuple(sorted(label.enters)) for label in labels),
         compiler.same,
     )
+
+
+def order_of(written: Sequence[Condition], changed: Sequence[Condition]) -> list[int]:
+    """In which order conditions are tested that have changed places, by their numbers; equal ones keep their order."""
+    left = list(enumerate(written))
+    order = []
+    for condition in changed:
+        place = next(at for at, (_, other) in enumerate(left) if other == condition)
+        order.append(left.pop(place)[0])
+    return order
 
 
 def _same_slots(automaton: Automaton) -> dict[Slot, Slot]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from weft.algebra.analysis.rule_reach import reach_of
 from weft.algebra.analysis.spans import Span, least, span_limit
 from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Repeat, Source, Union, Without
-from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.policies import Evaluation
 from weft.algebra.query import AnyQuery, Consume, Query
 from weft.algebra.rules import Rule
@@ -111,9 +110,9 @@ def _of_situation(query: SituationQuery) -> Reach | Refused:
     if situation.kind == "absence":
         return Refused("an absence is of a partition without events, and no event brings that to a lane")
     deferred = situation.evaluation is Evaluation.DEFERRED
-    match situation.context:
-        case Windows(length) | FromFor(length=length):
-            return Reach(length, length if deferred else 0)
+    length = situation.context.bound
+    if length is not None:
+        return Reach(length, length if deferred else 0)
     context = type(situation.context).__name__
     words = {"Whole": "no context: the whole stream is one partition", "FromUntil": "context from … until"}
     return Refused(f"a partition has no bound of time ({words[context]})")

@@ -18,7 +18,7 @@ from weft.kernels.automaton.advance import (
 )
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
 from weft.plan.automaton.cea import Automaton
-from weft.plan.automaton.conditions import compile_conditions
+from weft.plan.automaton.conditions import compile_conditions, order_of
 from weft.runtime.automaton.conditions import ConditionTables
 from weft.runtime.automaton.counts import MatchCounts
 from weft.runtime.automaton.found import Found, empty_output, take_output
@@ -61,6 +61,11 @@ class AutomatonRun:
         self.tests = tests
         self._whole = RankShare()
         self.share = share or self._whole
+
+    def reform(self, automaton: Automaton) -> None:
+        """Go on with an automaton that differs in the order of its conditions only."""
+        self.conditions.reorder(order_of(self.automaton.automaton.conditions, automaton.conditions))
+        self._counts = MatchCounts(self.query.name, self.conditions)
 
     # -- running ------------------------------------------------------------------------------
 

@@ -61,18 +61,26 @@ class ConditionTables:
     """The conditions of one query and the payload of its events."""
 
     def __init__(self, compiled: CompiledConditions) -> None:
-        self.compiled = compiled
+        self._written = compiled
         self.texts = TextTable()
         self.width = VALUE * len(compiled.attributes)
+        self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
+        self._lists = np.zeros(0, np.int64)
+        self._lay(compiled)
+
+    def _lay(self, compiled: CompiledConditions) -> None:
+        self.compiled = compiled
         self._source = Code()
         self.tables = _tables(compiled, self._source)
         self.cuts = _cuts(compiled, self.tables)
         self.no_cuts = self.cuts._replace(tests=np.zeros(0, np.int32), fewest=0)
         self._stack = self._source.stack()
-        self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
         self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)
-        self._lists = np.zeros(0, np.int64)
         self._make_code()
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Test the conditions in another order, by the numbers they had at first; what is kept of events stays."""
+        self._lay(self._written.in_order(order))
 
     def __bool__(self) -> bool:
         return bool(self.compiled.conditions)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from weft.algebra.query import Query
 from weft.kernels.automaton import tecs
+from weft.plan.automaton.cea import build_automaton
 from weft.plan.automaton.determinize import ABSENT
 from weft.plan.operators import AutomatonOp
 from weft.plan.partitioning.by_match import ByMatch
@@ -79,6 +80,11 @@ class QueryRun:
         self._floor = tecs.NEVER  # matches that start before were dropped
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
+
+    def reform(self, query: Query) -> None:
+        """Go on with a query that differs in the order of its conditions only."""
+        self.query = query
+        self.run.reform(build_automaton(query))
 
     def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
         """The matches that end in the batch."""
@@ -276,6 +282,15 @@ class RegularRun(Run):
             if run.query.name in gone and run.key is not None:
                 run.key.users.remove(run)
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
+
+    def reform(self, queries: Mapping[int, Query]) -> None:
+        """Go on with queries, by place, that differ in the order of their conditions only."""
+        known = {run.query.name: run for run in self._runs}
+        for query in queries.values():
+            run = known.get(query.name)
+            if run is not None:
+                run.reform(query)
+        self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
 
     def bytes_of_query(self, name: str) -> int:
         """The bytes of memory of its partial matches, and of what it keeps besides."""

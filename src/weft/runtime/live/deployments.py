@@ -6,6 +6,7 @@ answer. Rules of all deployments run from the same tables, since they see what o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from weft.algebra.stored import CLASSES
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.planner import plan
-from weft.runtime.adapting import Adapting
+from weft.runtime.adapting import Adapting, has_choice
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
@@ -36,6 +37,7 @@ class Deployed:
 
 SETTLED = 1 << 10  # events after which is counted what passes
 MOST_SAMPLED = 64  # queries whose conditions are
+MOST_WATCHED = 128  # deployments whose queries may change their form: each measures rates of its own
 
 
 class Deployments:
@@ -72,14 +74,13 @@ class Deployments:
         return added
 
     def _watch(self, program: Program, added: list[Deployed]) -> None:
-        """Let new queries change their form, and no more those whose events the new ones see."""
-        read = {type_ for query in program.queries for type_ in query.reads}
-        for adapting, watched in self._adapting:
-            if any(deployed.query.defines in read for deployed in watched):
-                adapting.stop()
-        adapting = Adapting(self._matcher, self._choices)
-        adapting.watch(program, [deployed.number for deployed in added], [d.query for d in self.present])
-        self._adapting.append((adapting, added))
+        """Let new queries change their form, and tell those that are there what the new ones see."""
+        for adapting, _ in self._adapting:
+            adapting.let_see({type_ for query in program.queries for type_ in query.reads})
+        if len(self._adapting) < MOST_WATCHED and any(map(has_choice, program.queries)):
+            adapting = Adapting(self._matcher, self._choices)
+            adapting.watch(program, [deployed.number for deployed in added], [d.query for d in self.present])
+            self._adapting.append((adapting, added))
 
     def remove(self, gone: Collection[Deployed]) -> None:
         """Let these queries see nothing more."""
@@ -148,8 +149,10 @@ class Deployments:
     @property
     def counters(self) -> dict[str, int]:
         """What was counted, of queries that are gone too."""
-        changes = sum(adapting.changes for adapting, _ in self._adapting)
-        return {**self._matcher.counters, **({"changes": changes} if changes else {})}
+        counted = Counter(self._matcher.counters)
+        for adapting, _ in self._adapting:
+            counted.update(adapting.counters)
+        return dict(counted)
 
     # -- state ----------------------------------------------------------------------------------
 

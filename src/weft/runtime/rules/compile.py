@@ -120,7 +120,7 @@ class RuleCompiler:
         tables.own_at.append(len(tables.own))
         for number, step in enumerate(rule.lookbacks, start=1):
             consumed = step.variable in rule.consumes
-            mark = self._layout.mark(self._types[number], (len(tables.own_at) - 1, number)) if consumed else -1
+            mark = self._layout.mark(self._types[number], (len(tables.own_at) - 1, step.variable)) if consumed else -1
             tables.own.extend((step.within.ticks, mark))
         way = choose(self._guards(rule.terminator))
         lines = [self._terminator(rule.terminator, [guard.condition for guard in way[2]])]

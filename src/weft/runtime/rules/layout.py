@@ -19,7 +19,7 @@ class Kept:
 
     columns: dict[str, int] = field(default_factory=dict)
     chains: dict[tuple[int, ...], int] = field(default_factory=dict)  # by the columns of the key: the chain's id
-    marks: dict[tuple[int, int], int] = field(default_factory=dict)  # by the rule and its step that consumes them
+    marks: dict[tuple[int, str], int] = field(default_factory=dict)  # by the rule and its variable that consumes them
 
 
 class Layout:
@@ -52,10 +52,10 @@ class Layout:
             self._chains += 1
         return chains[columns]
 
-    def mark(self, type_: int, step: tuple[int, int]) -> int:
-        """The mark of the events of a type that a step consumes."""
+    def mark(self, type_: int, variable: tuple[int, str]) -> int:
+        """The mark of the events of a type that a variable of a rule consumes."""
         marks = self.kept[type_].marks
-        return marks.setdefault(step, len(marks))
+        return marks.setdefault(variable, len(marks))
 
     @property
     def mark_words(self) -> int:

@@ -57,6 +57,10 @@ class Outputs:
         self._origins.append(rule.origin)
         form = tuple((field.name, field.kind) for field in rule.fields)
         self._form_of.append(self._forms.setdefault(form, len(self._forms)))
+        return self.labels(rule)
+
+    def labels(self, rule: Rule) -> int:
+        """The code of none of a rule's variables."""
         base = self._bases.setdefault(rule.variables, self._codes)
         if base == self._codes:
             self._codes += 1 << len(rule.variables)

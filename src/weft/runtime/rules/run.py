@@ -103,6 +103,13 @@ class RuleRun(Run):
         self._reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         self._is_laid = False
 
+    def reform(self, queries: Mapping[int, Rule]) -> None:
+        """Go on with rules, by place, that differ in the order of their look-backs only: they keep the same."""
+        for place, rule in queries.items():
+            self.rules[place] = self._all[place] = rule
+            self._labels[place] = self._outputs.labels(rule)
+        self._compile_anew()
+
     def _lay(self) -> None:
         """Lay out all tables anew: when they are needed, so that rules may come one by one."""
         tables, layout, memory = self._compiler.tables, self._layout, self.memory

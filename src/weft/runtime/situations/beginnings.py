@@ -17,10 +17,15 @@ _NOTHING = np.empty(0, bool)
 
 
 class Beginning:
-    """The first slots of situations. Each of these asks for every batch; it is worked out for the first that does."""
+    """The first slots of situations. Each of these asks for every batch; it is worked out for the first that does.
 
-    def __init__(self, part: KeyedRun | Stage) -> None:
+    When it begins later than they do, it does not know all events of the partitions that are open then. Until `ready`,
+    the time at which these have closed, every event may end a set; None: it knows all.
+    """
+
+    def __init__(self, part: KeyedRun | Stage, ready: int | None = None) -> None:
         self.part = part
+        self.ready = ready
         self._batch: EventBatch | None = None
         self._ends: Mask = _NOTHING
 
@@ -28,8 +33,10 @@ class Beginning:
         """Which events end a set."""
         if batch is not self._batch:
             found = list(self._found(batch))
-            self._batch, self._ends = batch, np.zeros(len(batch), bool)
-            if found:
+            if self.ready is not None and int(batch.ends[0]) >= self.ready:
+                self.ready = None
+            self._batch, self._ends = batch, np.full(len(batch), self.ready is not None)
+            if found and self.ready is None:
                 self._ends = np.isin(batch.positions, np.concatenate(found))
         return self._ends
 

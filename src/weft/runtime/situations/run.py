@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.situations import SituationQuery
 from weft.plan.keyed import KeyedSequence
+from weft.plan.layers import situation_op
 from weft.plan.operators import SituationOp
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
@@ -30,6 +31,7 @@ class SituationRun(Run):
         self, operators: Sequence[SituationOp], predicates: Predicates, keys: Keys, *, fed: bool = False
     ) -> None:
         self._queries = tuple(op.query for op in operators)
+        self._predicates, self._keys = predicates, keys
         firsts = {op.beginning.query: op.beginning for op in operators if op.beginning is not None}
         self._beginnings = {query: Beginning(_part(op, predicates, keys, {})) for query, op in firsts.items()}
         self._parts = [_part(op, predicates, keys, self._beginnings) for op in operators]
@@ -44,6 +46,24 @@ class SituationRun(Run):
     def queries(self) -> Sequence[SituationQuery]:
         """The situations."""
         return self._queries
+
+    def reform(self, queries: Mapping[int, SituationQuery]) -> None:
+        """Go on with situations, by place, that differ in what is worked out early, or found once for several, only."""
+        self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
+        for place, query in queries.items():
+            part, first = self._parts[place], situation_op(place, query, fed=self._fed).beginning
+            if isinstance(part, KeyedRun):
+                part.query = query
+                continue
+            if first is not None and first.query not in self._beginnings:
+                length = query.situation.context.bound
+                ready = None if part.time is None or length is None else part.time + length
+                self._beginnings[first.query] = Beginning(_part(first, self._predicates, self._keys, {}), ready)
+            part.reform(query, None if first is None else self._beginnings[first.query].ends)
+        firsts = [situation_op(0, query, fed=self._fed).beginning for query in self._queries]
+        used = {first.query for first in firsts if first is not None}
+        for query in self._beginnings.keys() - used:
+            self._keys.leave(self._beginnings.pop(query).part)
 
     @property
     def looked(self) -> int:
@@ -138,6 +158,9 @@ class SituationRun(Run):
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         small = {"longest": json.dumps(self._longest).encode()}
+        ready = [first.ready for first in self._beginnings.values()]
+        if any(time is not None for time in ready):
+            small["ready"] = json.dumps(ready).encode()
         arrays: list[tuple[str, Array]] = []
         for number, part in enumerate(self._all_parts):
             name = f"part/{number}/"
@@ -149,6 +172,9 @@ class SituationRun(Run):
         """Go on from the pages of snapshots."""
         self._paging.load(pages)
         self._longest = json.loads(pages["longest"])
+        ready = json.loads(pages.get("ready", "[]")) or [None] * len(self._beginnings)
+        for first, time in zip(self._beginnings.values(), ready, strict=True):
+            first.ready = time
         for number, part in enumerate(self._all_parts):
             part.load(pages_below(f"part/{number}/", pages))
 

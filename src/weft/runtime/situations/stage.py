@@ -28,6 +28,7 @@ from weft.runtime.state.paging import Pages
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12
 _NOTHING = np.empty(0, np.int64)
+Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 
 
 class Stage:
@@ -42,7 +43,7 @@ class Stage:
         search: Search,
         predicates: Predicates,
         keys: Keys,
-        ends: Callable[[EventBatch], npt.NDArray[np.bool_]] | None = None,
+        ends: Ends | None = None,
     ) -> None:
         self.query = query
         situation, columns = query.situation, Columns()
@@ -71,6 +72,17 @@ class Stage:
         self._width = select.ABSENT if self.is_absence else self.tables.count
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
         self._sweep_at = LEAST_EVENTS
+
+    def reform(self, query: SituationQuery, ends: Ends | None) -> None:
+        """Go on with a situation that differs in what is worked out early, or found by others, only.
+
+        What was kept stays right: events that end nothing are in no set, whoever finds that out and when.
+        """
+        if query.situation.shared != self.query.situation.shared:
+            self.tables.forget_classes()
+            self._fills, self._kinds = np.empty(0, bool), np.empty(0, np.int64)
+        self.query, self._ends = query, ends
+        self.memory.place_blocks({participants.SLOTS: self.tables.slots(query.situation)})
 
     # -- events and time ------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class SituationTables:
     """What the kernel is told of a situation, once and for all; classes of events are added as they are met."""
 
     def __init__(self, situation: Situation, search: Search, columns: Columns) -> None:
-        self.situation = situation
+        self.situation = situation  # as it was at first: see `slots`
         self.count = len(situation.participants)
         self._search = search
         self.code = Code()
@@ -77,7 +77,7 @@ class SituationTables:
         runs = [block.slots for block in search.blocks]
         firsts = np.cumsum([0, *map(len, runs)]).tolist()
         self.blocks: dict[int, list[int]] = {
-            p.SLOTS: [part for slot in range(self.count) for part in self._slot(slot)],
+            p.SLOTS: self.slots(situation),
             p.COLUMNS: looked_up,
             p.STEPS: steps,
             p.BLOCK_STEPS: block_steps,
@@ -94,9 +94,17 @@ class SituationTables:
             p.BLOCK_COUNT: len(runs),
         }
 
+    def slots(self, situation: Situation) -> list[int]:
+        """The slots of the situation, or of one that differs in what is worked out early only."""
+        return [part for slot in range(self.count) for part in self._slot(situation, slot)]
+
     def class_blocks(self) -> dict[int, list[int]]:
         """The classes of events that have been met."""
         return {p.CLASS_AT: self._class_at, p.CLASS_SLOTS: self._class_slots}
+
+    def forget_classes(self) -> None:
+        """Begin again with classes: they are to be told apart in another way."""
+        self._class_at, self._class_slots = [0], []
 
     def add_class(self, truths: Sequence[bool]) -> bool:
         """Add a class of events, by the truth of `exists` and `fills` of each slot; say whether it has a slot."""
@@ -108,13 +116,13 @@ class SituationTables:
         self._class_at.append(len(self._class_slots))
         return self._class_at[-1] > self._class_at[-2]
 
-    def _slot(self, slot: int) -> tuple[int, int, int, int, int]:
-        participant = self.situation.participants[slot]
+    def _slot(self, situation: Situation, slot: int) -> tuple[int, int, int, int, int]:
+        participant = situation.participants[slot]
         consumes = int(participant.consumption is Consumption.CONSUME)
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
-        ends = [block.slots[-1] for block in self._search.blocks[: self.situation.split]]
+        ends = [block.slots[-1] for block in self._search.blocks[: situation.split]]
         # What ends a shared beginning is known without that.
-        eager = 1 + ends.index(slot) if slot in ends and slot >= self.situation.shared else 0
+        eager = 1 + ends.index(slot) if slot in ends and slot >= situation.shared else 0
         return _REPEATED[participant.repeated], consumes, first, after - first, eager
 
     def _steps(self) -> list[int]:

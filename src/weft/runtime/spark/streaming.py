@@ -21,7 +21,7 @@ from weft.runtime.spark.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
 LEFT_OUT = ("shed", "sampled", "dropped")  # by a budget, or where there is too much
-COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes", *LEFT_OUT)
+COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes", "changes_refused", *LEFT_OUT)
 _observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
@@ -96,6 +96,7 @@ def observed(output: DataFrame, counts: Observation | str, *more: Column) -> Dat
         total("$.standing.held").alias("held"),
         total("$.standing.state_bytes").alias("state_bytes"),
         total("$.standing.changes").alias("changes"),
+        total("$.standing.changes_refused").alias("changes_refused"),
         *(total(f"$.{name}").alias(name) for name in LEFT_OUT),
         *more,
     )

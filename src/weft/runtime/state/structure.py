@@ -11,10 +11,10 @@ from weft.algebra.query import AnyQuery
 from weft.plan.layers import layer_of
 from weft.plan.operators import Layer
 from weft.plan.partitioning.splits import Lane
-from weft.plan.stored import layer_from_plain, layer_to_plain, queries_of, silent_of
+from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain, queries_of, silent_of
 from weft.runtime.joins.run import GraphRun
-from weft.runtime.layers import GRAPH, Added, LayerRun
-from weft.stored import Plain
+from weft.runtime.layers import GRAPH, Added, LayerRun, Reformed
+from weft.stored import Plain, from_plain, to_plain
 
 
 def layer_run_to_plain(layer: LayerRun) -> Plain:
@@ -37,6 +37,8 @@ def layer_run_from_plain(plain: Plain, names: Mapping[str, str], lane: Lane | No
     for part in plain["changes"]:
         if isinstance(part, list):
             run.remove(part)
+        elif "number" in part:
+            run.reform({part["number"]: with_name(from_plain(part["query"], CLASSES), names)})
         else:
             run.extended(_named(layer_from_plain(part["layer"]), names), part["position"])
     graph = run.runs.get(GRAPH)
@@ -47,8 +49,13 @@ def layer_run_from_plain(plain: Plain, names: Mapping[str, str], lane: Lane | No
     return run
 
 
-def _change_to_plain(part: Added | tuple[int, ...]) -> Plain:
-    return {"layer": layer_to_plain(part.layer), "position": part.position} if isinstance(part, Added) else list(part)
+def _change_to_plain(part: Added | Reformed | tuple[int, ...]) -> Plain:
+    match part:
+        case Added():
+            return {"layer": layer_to_plain(part.layer), "position": part.position}
+        case Reformed():
+            return {"number": part.number, "query": to_plain(part.query)}
+    return list(part)
 
 
 def _named(layer: Layer, names: Mapping[str, str]) -> Layer:

@@ -41,6 +41,11 @@ class Changing:
         """How often the form has changed since the stream began."""
         return self._adapting.changes
 
+    @property
+    def refused(self) -> int:
+        """How often another form would have been cheaper of a query that cannot change."""
+        return self._adapting.refused
+
     def look(self, batch: EventBatch, *, first: bool) -> None:
         """Take note of events before the matcher sees them: by the `first` of a trigger the form may change."""
         if not first:

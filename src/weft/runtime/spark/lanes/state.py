@@ -329,6 +329,7 @@ class LaneState:
             "reached": head.reached,
             "operators": did,
             "changes": 0 if self._changing is None else self._changing.changes,
+            "changes_refused": 0 if self._changing is None else self._changing.refused,
             "counted": self._tallying.told(),
         }
         return self._output(counters_as_output({"standing": standing, "steps": self.results.newly_counted()}))
