@@ -219,7 +219,9 @@ def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
         return found
     ordered = replace(query, pattern=after)
     check_query(query, ordered, order_conditions.__name__)
-    rewrite = Rewrite(order_conditions.__name__, query.pattern, after)
+    ranks = Ranks(after, costs.statistics)
+    tests = ranks.work(query.pattern), ranks.work(after)
+    rewrite = Rewrite(order_conditions.__name__, query.pattern, after, *tests)
     return replace(found, query=ordered, rewrites=(*found.rewrites, rewrite))
 
 

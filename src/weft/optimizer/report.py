@@ -149,8 +149,10 @@ def rewrite_lines(trace: Trace) -> Iterator[str]:
                 yield f"  {one.query.name}: {rewrite.rule}"
                 continue
             yield f"  {one.query.name}: {rewrite.rule}, {rewrite.cost_before:,.6g} -> {rewrite.cost_after:,.6g}"
-            yield f"      from {shown(rewrite.before)}"
-            yield f"      to   {shown(rewrite.after)}"
+            before, after = shown(rewrite.before), shown(rewrite.after)
+            if "\n" not in before:
+                yield f"      from {before}"
+                yield f"      to   {after}"
 
 
 def _cost_lines(trace: Trace) -> Iterator[str]:

@@ -299,7 +299,7 @@ def has_choice(query: AnyQuery) -> bool:
             return not situation.split and len(splits_of(situation)) > 1
 
 
-def _against(query: CompositeQuery, read: Collection[str], made: Collection[str]) -> str | None:
+def _against(query: CompositeQuery, read: Collection[str], made: frozenset[str]) -> str | None:
     """Why the forms of a query cannot run side by side; None: they can."""
     if query.defines in read:
         return SEEN
@@ -319,7 +319,8 @@ def _can_share(now: SituationQuery, form: SituationQuery) -> bool:
 
 
 def _bound(query: AnyQuery) -> int | None:
-    reach = reach_of_query(replace(query, fields=()))
+    """How long a match of a composite query may last; None: there is no bound."""
+    reach = reach_of_query(replace(query, fields=())) if isinstance(query, CompositeQuery) else None
     return reach.back if isinstance(reach, Reach) else None
 
 
