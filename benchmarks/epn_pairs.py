@@ -9,9 +9,8 @@ were looked at, which does not depend on the machine.
 What holds: slot by slot with derived events, the whole pattern has the best throughput and 3:1 the worst (Table 6),
 easier IDs in the first part cost throughput (Table 10), and a rarer last type makes latency longer (Table 9).
 Latency does not fall with the split: where all derived events fit, the window is so small that the whole is cheap.
-In blocks, what is
-looked at when sets are complete falls with each block that is worked out early, but by a tenth to a third only, since
-nothing is tried twice: the trade of Table 6 and the dominated whole of sixteen types are gone.
+In blocks, what is looked at when sets are complete falls with each block that is worked out early, but by a tenth to a
+third only, since nothing is tried twice: the trade of Table 6 and the dominated whole of sixteen types are gone.
 """
 
 from __future__ import annotations

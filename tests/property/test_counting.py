@@ -43,6 +43,11 @@ CONDITIONS = [
     "AVG(a[x]) > 1.5",
     "FIRST(a[x]) < LAST(a[x])",
     "LAST(b[t]) = 'b'",
+    "MAX(a[x]) > b[x]",
+    "b[id] <= SUM(a[x])",
+    "COUNT(b) <> a[x]",
+    "MIN(b[t]) = a[t]",
+    "a[x] >= MIN(a[id])",
 ]
 
 

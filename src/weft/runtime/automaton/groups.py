@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.algebra.numbers import Number
-from weft.algebra.predicates import MIRRORED, Aggregate, Literal
+from weft.algebra.predicates import MIRRORED, Aggregate, Attribute, Literal
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.conditions import AGAINST_NEXT, OF_ALL, TEST
 from weft.kernels.machine.tagged import MISSING, VALUE
@@ -41,10 +41,14 @@ class _Test:
 
 @dataclass(frozen=True)
 class _Whole:
-    """A comparison of results over all events of a match; a side is a tracker's or a constant."""
+    """A comparison of a result over all events of a match with another, a constant, or every event of a variable.
+
+    A side is a tracker's or a constant; with `each`, the second side is a tracker's that knows those events.
+    """
 
     operator: int
     sides: tuple[int | Tagged, ...]
+    each: bool
     vacuous: tuple[int, ...]  # trackers that know of no event: it holds
 
 
@@ -87,9 +91,14 @@ class Grouping:
     def _whole(self, compiled: CompiledConditions, item: CompiledCondition) -> _Whole:
         sides: list[int | Tagged] = []
         vacuous = []
-        for side in item.sides:
+        turns = isinstance(item.left, Attribute)  # what is compared with each event stands first
+        operator = OPERATORS[MIRRORED[item.operator] if turns else item.operator]
+        for side in item.sides[::-1] if turns else item.sides:
             if isinstance(side, Literal):
                 sides.append(self._tables.tagged(side.value))
+                continue
+            if isinstance(side, Attribute):
+                sides.append(self._place(Known(compiled.slot(item, side), compiled.column(side), operator)))
                 continue
             assert isinstance(side, Aggregate)
             slot = compiled.slot(item, side.attribute)
@@ -99,7 +108,8 @@ class Grouping:
                 self._bounds.append((self._place(Fold(slot, compiled.column(side.attribute), "COUNT", most)), most))
             if slot in item.wholes:
                 vacuous.append(sides[-1])
-        return _Whole(OPERATORS[item.operator], tuple(sides), tuple(at for at in vacuous if isinstance(at, int)))
+        each = any(isinstance(side, Attribute) for side in item.sides)
+        return _Whole(operator, tuple(sides), each, tuple(at for at in vacuous if isinstance(at, int)))
 
     def _place(self, tracker: Tracker) -> int:
         return self._trackers.setdefault(tracker, len(self._trackers))
@@ -131,10 +141,16 @@ class Grouping:
         return all(self._holds(whole, group) for whole in self._wholes)
 
     def _holds(self, whole: _Whole, group: Group) -> bool:
-        results = [self._result(side, group) for side in whole.sides]
         if any(group[place] == self._made[place].nothing for place in whole.vacuous):
             return True
-        return holds(self._tables.texts, whole.operator, *results)
+        one, other = whole.sides
+        result = self._result(one, group)
+        if whole.each:
+            assert isinstance(other, int)
+            others: Any = group[other]
+        else:
+            others = (self._result(other, group),)
+        return all(holds(self._tables.texts, whole.operator, result, known) for known in others)
 
     def _result(self, side: int | Tagged, group: Group) -> Tagged:
         if isinstance(side, tuple):
@@ -145,8 +161,8 @@ class Grouping:
 
 
 def _is_plain(item: CompiledCondition) -> bool:
-    """Whether results over whole variables are compared, with each other or a constant."""
-    return item.kind == "whole" and all(isinstance(side, Aggregate | Literal) for side in item.sides)
+    """Whether results over whole variables are compared: with each other, a constant, or each event of a variable."""
+    return item.kind == "whole" and all(isinstance(side, Aggregate | Literal | Attribute) for side in item.sides)
 
 
 def _constant(item: CompiledCondition) -> Number | None:
