@@ -225,12 +225,13 @@ class Adapting:
 
     def _rests_on(self) -> dict[int, tuple[Inequality, ...]]:
         """What the forms that run rest on, by number of the query."""
-        running = self._matcher.queries(self._written)
+        running, composite = self._matcher.queries(self._written), self._composite
+        kinds = [number in composite for number in self._written]
+        traced = {kind: self._traced(self._by.composite if kind else self._by.other).queries for kind in set(kinds)}
         rests: dict[int, tuple[Inequality, ...]] = {}
-        composite, others = (self._traced(known).queries for known in self._by)
-        for number, one, other in zip(self._written, composite, others, strict=True):
-            form, now = one.query, running[number]
-            rests[number] = one.inequalities if isinstance(form, CompositeQuery) else other.inequalities
+        for place, (number, kind) in enumerate(zip(self._written, kinds, strict=True)):
+            one, now = traced[kind][place], running[number]
+            form, rests[number] = one.query, one.inequalities
             if isinstance(form, CompositeQuery) and isinstance(now, CompositeQuery) and form.pattern != now.pattern:
                 rests[number] += (_as_one_operator(now, form),)
         return rests
