@@ -127,11 +127,12 @@ def match(
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
     and no query. For `order`, `key`, `optimize`, `statistics`, `budget` and `shed` see `detect`; limits are shared out
     to lanes, and what was left out is counted (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
-    `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `delay`, for a stream
-    without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may
-    change to a cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that
-    queries which it has seen keep their state though the program is another one. Matches are events for another
-    program: their type is the query.
+    `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `heavy_keys=True`, that
+    frequent keys of a frame are to be found by a job now, and to have lanes of their own; `delay`, for a stream without
+    a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may change to a
+    cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that queries which
+    it has seen keep their state though the program is another one. Matches are events for another program: their type
+    is the query.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:

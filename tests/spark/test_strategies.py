@@ -25,7 +25,9 @@ import weft
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.partitioning import by_slice
+from weft.plan.partitioning.by_key import ByKey
 from weft.runtime.automaton import dealt
+from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,3 +146,30 @@ def test_heavy_keys_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
     for source in (events, iter(events), tmp_path / "events.jsonl"):
         assert list(weft.detect(source, program, engine="spark", strategy="key", lanes=3)) == wanted
+
+
+@pytest.mark.spark
+def test_heavy_keys_of_a_frame(spark: SparkSession) -> None:
+    """They have a lane of their own where the first rows are had quickly, or where it is asked for."""
+    program = weft.compile("SELECT * WHERE A AS a ; B AS b PARTITION BY [x] WITHIN 8 MILLISECONDS")
+    events = [{**event, "x": 1 if at % 3 else at} for at, event in enumerate(EVENTS)]
+    wanted = [match.id for match in weft.detect(events, program, engine="meaning")]
+    frame = spark.createDataFrame(events, "type string, ts long, k string, x long")
+    job = job_for(program, 3, strategy="key")
+    first = suited_to_frame(job, frame).lanes[0].split
+    assert suited_to_frame(job, frame.limit(0)) is job
+    assert isinstance(first, ByKey)
+    assert first.own == 1
+    quick = {"as it is": frame, "chosen": frame.where("x > 0").select("x", "ts"), "both": frame.union(frame)}
+    assert {name: is_quick(one) for name, one in quick.items()} == dict.fromkeys(quick, True)
+    assert not any(map(is_quick, (frame.orderBy("ts"), frame.groupBy("x").count(), frame.join(frame, "x"))))
+    assert [match.id for match in weft.detect(frame, program, strategy="key", lanes=3)] == wanted
+    found = weft.match(frame.orderBy("ts"), program, strategy="key", lanes=3, heavy_keys=True)
+    assert sorted(row.id for row in found.collect()) == sorted(wanted)
+
+
+@pytest.mark.spark
+def test_heavy_keys_of_a_stream_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", EVENTS, 1)
+    with pytest.raises(UsageError, match="a stream's keys keep their lanes"):
+        weft.match(read_stream(spark, tmp_path / "in"), PROGRAM, delay=0, heavy_keys=True)

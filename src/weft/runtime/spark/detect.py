@@ -29,6 +29,7 @@ from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
+from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
 from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
@@ -119,7 +120,7 @@ class SparkRun:
     def _runs(self, session: SparkSession, job: Job) -> tuple[DataFrame, Job]:
         """The runs of the input; the job has lanes for heavy keys then, as the first events show them.
 
-        A frame would be computed twice for that.
+        A frame is looked at only if its first rows can be had without the others.
         """
         if isinstance(self._events, Files):
             job = suited_to_files(job, self._events)
@@ -127,6 +128,7 @@ class SparkRun:
         if isinstance(self._events, DataFrame):
             if self._events.isStreaming:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
+            job = suited_to_frame(job, self._events) if is_quick(self._events) else job
             return run_frame(self._events, job), job
         chunks = list(self._chunks(job.reading.time_unit))
         job = suited_to(job, chunks[0][1]) if chunks else job

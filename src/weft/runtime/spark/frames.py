@@ -23,6 +23,7 @@ from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of, limited
+from weft.runtime.spark.lanes.sampling import suited_to_frame
 from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
@@ -53,11 +54,13 @@ def match_frame(
     checkpoint: str | None = None,
     written: Program | None = None,
     limits: Limits = NO_LIMITS,
+    heavy_keys: bool = False,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
     `strategy`: how the work is shared out (see docs/distribution.md). `lanes`: to how many tasks; as many as cores
-    unless it is said. `adapts`: see `Job`; for streams only.
+    unless it is said. `heavy_keys`: look at the first rows now, by a job, and give frequent keys lanes of their own.
+    `adapts`: see `Job`; for streams only.
     `delay`: how many ticks an event of a stream may come after later ones, if the frame has no watermark.
     `rejects`: also give the events that took no part, as rows with the `reason` and the event in two more columns.
     They are counted in any case: in a stream's progress, and for a batch in the result's `counts.get` after its first
@@ -79,6 +82,8 @@ def match_frame(
     shape = shape_of(program.queries, columns, reading, whole=rows)
     selects = any(len(shown) < len(columns) for _, shown in shape.variables)
     origin = Origin(program, time, type, order, key) if selects else None
+    if heavy_keys and (about.streaming or schema is not None):
+        raise UsageError("`heavy_keys` is for a frame with an end that may be asked: a stream's keys keep their lanes")
     if about.streaming:
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
         if adapts is None:
@@ -90,6 +95,8 @@ def match_frame(
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
     _refuse_for_streams(checkpoint, adapts, delay)
     job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
+    if heavy_keys:
+        job = suited_to_frame(job, frame)
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
