@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,9 @@ from hypothesis import strategies as st
 
 from weft.kernels.matches.order import is_ordered, match_order, merged_order
 from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.threads import Threads
+from weft.runtime.writing import match_rows
 from weft.runtime.writing.match_lines import json_lines
 from weft.runtime.writing.match_rows import match_ids, to_arrow, to_matches, to_record_batches
 
@@ -129,6 +133,24 @@ def test_rows_do_not_depend_on_the_order_in_which_matches_come(order: list[int])
     batch = mixed()
     parts = [batch.take(np.array(order[:4])), batch.take(np.array(order[4:]))]
     assert to_arrow(parts, ["a", "b"]).to_pylist() == to_arrow([batch]).to_pylist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 4), max_size=20), max_size=4), st.integers(1, 9), st.integers(1, 3))
+def test_rows_of_any_time_are_made_in_any_thread(lanes: list[list[int]], rows: int, threads: int) -> None:
+    plain = [
+        [
+            PlainMatch(0, end, number, number, (number, 99 - lane), {"x": (number,)}, {})
+            for number, end in enumerate(ends)
+        ]
+        for lane, ends in enumerate(map(sorted, lanes))
+    ]
+    parts = [to_batch(f"q{lane % 2}", own) for lane, own in enumerate(plain)]
+    together = to_arrow(parts).to_pylist()
+    with patch.object(match_rows, "ROWS", rows), patch.object(match_rows, "SAMPLED", 1):
+        made = list(to_record_batches(parts, threads=Threads(threads)))
+    assert pa.Table.from_batches(made, MATCH_SCHEMA).to_pylist() == together
+    assert max(map(len, made), default=0) <= rows
 
 
 @settings(max_examples=60, deadline=None)

@@ -33,19 +33,21 @@ def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
 
 
 def routes(events: EventBatch, lanes: Sequence[Lane]) -> list[Route]:
-    """The same, each to be worked out by whoever works for the lane; only keys are looked at for all lanes at once."""
+    """The same, each to be worked out by whoever works for the lane; only keys are looked up for all lanes at once."""
     found: list[Route] = []
     for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
         count = len(list(group))
         if isinstance(split, ByKey):
-            found += [partial(_itself, share) for share in _routed(relevant(events, types), split, count)]
+            own = relevant(events, types)
+            found += [partial(_taken, own, rows) for rows in _rows_of(_places(own, split, count), count)]
         else:
             found += [partial(_share, events, split, types, share, count) for share in range(count)]
     return found
 
 
-def _itself(events: EventBatch) -> EventBatch:
-    return events
+def _taken(events: EventBatch, rows: Numbers) -> EventBatch:
+    """The events of these rows, which are in order."""
+    return events if len(rows) == len(events) else blocks.take(events, rows)
 
 
 def _share(events: EventBatch, split: Split, types: frozenset[str] | None, share: int, count: int) -> EventBatch:
@@ -61,8 +63,8 @@ def _share(events: EventBatch, split: Split, types: frozenset[str] | None, share
 def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch]:
     """The events of all lanes of one split."""
     match split:
-        case ByKey(key=key, own=own, placed=placed):
-            yield from _split(events, lane_of(events, key, count, own, placed), count)
+        case ByKey():
+            yield from _split(events, _rows_of(_places(events, split, count), count))
         case _:
             yield from (_share(events, split, None, share, count) for share in range(count))
 
@@ -93,19 +95,27 @@ def _chosen(events: EventBatch, mask: Mask) -> EventBatch:
     return blocks.take(events, rows)
 
 
-def _split(events: EventBatch, places: Numbers, count: int) -> Iterator[EventBatch]:
-    """The events of each of so many lanes, by the number of an event's lane; -1: it is in none."""
-    if count == 1 and (not len(places) or int(places.min()) == 0):
-        yield events
-        return
+def _places(events: EventBatch, split: ByKey, count: int) -> Numbers:
+    """The number of each event's lane; -1: it is in none."""
+    return lane_of(events, split.key, count, split.own, split.placed)
+
+
+def _rows_of(places: Numbers, count: int) -> list[Numbers]:
+    """The rows of the events of each of so many lanes, in their order."""
+    if count == 1:
+        return [np.flatnonzero(places == 0)]
     # Small integers are sorted by radix, in linear time.
     order = np.argsort((places + 1).astype(np.uint16), kind="stable")
-    sizes = np.bincount(places + 1, minlength=count + 1)
-    together = blocks.take(events, order[sizes[0] :])
+    return np.split(order, np.cumsum(np.bincount(places + 1, minlength=count + 1))[:-1])[1:]
+
+
+def _split(events: EventBatch, rows: Sequence[Numbers]) -> Iterator[EventBatch]:
+    """The events of each lane, taken at once: there may be many lanes with few events each."""
+    together = _taken(events, rows[0]) if len(rows) == 1 else blocks.take(events, np.concatenate(rows))
     first = 0
-    for size in sizes[1:]:
-        yield blocks.slice(together, first, int(size))
-        first += int(size)
+    for own in rows:
+        yield blocks.slice(together, first, len(own))
+        first += len(own)
 
 
 def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:

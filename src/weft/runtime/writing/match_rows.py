@@ -33,6 +33,7 @@ KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key 
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
 # Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
 ROWS = 1 << 17
+SAMPLED = 1 << 10  # a match in so many says when matches end
 
 
 def match_ids(batch: MatchBatch) -> pa.Array:
@@ -56,15 +57,63 @@ def to_record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions.
 
-    `finish` makes of rows what is wanted, in the threads, too.
+    `finish` makes of rows what is wanted. Each thread has matches of its own time, so that nothing is to be merged.
     """
     present = [batch for batch in batches if len(batch)]
+    names = tuple(query_order or dict.fromkeys(name for batch in present for name in batch.query_names))
+    alike: list[list[MatchBatch]] = []
+    for part in _parts(present):
+        if sum(map(len, part)) > 2 * ROWS:  # so many end together: threads share them out otherwise
+            yield from _made(alike, names, keys, threads, finish)
+            yield from _ordered(part, names, keys, threads, finish)
+            alike = []
+            continue
+        alike.append(part)
+        if len(alike) == threads.count:
+            yield from _made(alike, names, keys, threads, finish)
+            alike = []
+    yield from _made(alike, names, keys, threads, finish)
+
+
+def _parts(batches: Sequence[MatchBatch]) -> Iterator[list[MatchBatch]]:
+    """Matches by end, about as many at a time as a record batch has; those that end together are together."""
+    if sum(map(len, batches)) <= ROWS:
+        yield list(batches)
+        return
+    sample = np.sort(np.concatenate([batch.ends[::SAMPLED] for batch in batches]))
+    times = np.unique(sample[:: ROWS // SAMPLED])[1:]
+    bounds = [[0, *np.searchsorted(batch.ends, times).tolist(), len(batch)] for batch in batches]
+    for place in range(len(times) + 1):
+        spans = [(batch, own[place], own[place + 1]) for batch, own in zip(batches, bounds, strict=True)]
+        yield [batch.slice(begin, end) for batch, begin, end in spans if begin < end]
+
+
+def _made(
+    parts: Sequence[Sequence[MatchBatch]],
+    names: tuple[str, ...],
+    keys: KeyWords | None,
+    threads: Threads,
+    finish: Finish | None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of parts that follow each other, each made by one thread."""
+    for rows in threads.each(lambda part: list(_ordered(part, names, keys, ALONE, finish)), parts):
+        yield from rows
+
+
+def _ordered(
+    present: Sequence[MatchBatch],
+    names: tuple[str, ...],
+    keys: KeyWords | None,
+    threads: Threads,
+    finish: Finish | None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of matches in match order, all threads at work on them."""
     if not present:
         return
     words = threads.each(lambda batch: id_words(batch) if keys is None else _keyed_words(batch, keys), present)
     high, low = _one([high for high, _ in words]), _one([low for _, low in words])
     whole = _joined(present)
-    ranks = _ranks(whole.query_names, tuple(query_order or whole.query_names)).take(whole.query_codes)
+    ranks = _ranks(whole.query_names, names).take(whole.query_codes)
     columns: list[Any] = [whole.ends, whole.starts, whole.offsets, whole.positions, ranks, high, low]
     columns = list(map(fixed, columns))
     order = None if is_ordered(*columns) else _order(columns, threads)
