@@ -8,7 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, CompositeQuery, Lengths, Repeat, Source
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeQuery,
+    Filter,
+    Follow,
+    Lengths,
+    Repeat,
+    Source,
+    Union,
+    Without,
+)
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.terms import Previous
 from weft.tree import Node
@@ -73,6 +84,21 @@ class Graph(Node):
             for part in self.nodes[place].inputs:
                 needed[part] |= needed[place]
         return tuple(tuple(self.outputs[number].query.name for number in sorted(numbers)) for numbers in needed)
+
+    @cached_property
+    def leading(self) -> tuple[bool, ...]:
+        """For each node, whether all that is made of an occurrence is a match that begins with it, and with no other.
+
+        Then a lane that tells the matches which begin at some events needs no other occurrences of the node.
+        """
+        found = [True] * len(self.nodes)
+        for place in reversed(range(len(self.nodes))):
+            node = self.nodes[place]
+            both = isinstance(node.pattern, Union)
+            alone = isinstance(node.pattern, Filter | After | Without | Follow)
+            for side, number in enumerate(node.inputs):
+                found[number] &= found[place] and (both or (alone and side == 0))
+        return tuple(found)
 
     def needed(self, outputs: Iterable[int]) -> list[int]:
         """The numbers of the nodes that some of the queries need, by place."""

@@ -49,7 +49,7 @@ def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tupl
         yield "situations", SituationRun(situations, predicates, keys, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
-            yield GRAPH, GraphRun(op.graph, predicates, keys), op.numbers
+            yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
 

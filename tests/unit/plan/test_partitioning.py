@@ -133,6 +133,28 @@ def test_a_lane_is_not_sent_what_it_does_not_need() -> None:
     assert sum(seen) == 2000 * 4 + 2000  # one side four times, the other once
 
 
+@pytest.mark.parametrize(
+    ("pattern", "times"),
+    [
+        ("A/a +?[dur < 9]", 1),
+        ("A/a +?[dur < 9] ; B/b", 1),
+        ("A/a +?[dur < 9] | B/b +?[dur < 9]", 1),
+        ("A/a +?[dur < 9] , B/b +?[dur < 9]", 3),  # either may begin a match
+    ],
+)
+def test_lanes_list_the_runs_that_begin_with_their_events(pattern: str, times: int) -> None:
+    chosen = plan(step(pattern), strategy="replicate")
+    events = [event("AB"[n % 3 == 0], n) for n in range(60)]
+
+    def runs(lanes: int) -> int:
+        crew = Crew(chosen, chosen.lanes_for(lanes), 1)
+        list(crew.push(next(iter(read_events(events, columns=chosen.columns)))))
+        found = [standing for member in crew.members for standing in member.operators()]
+        return sum(standing.emitted for standing in found if "repeat each" in standing.name)
+
+    assert runs(3) == times * runs(1) > 0
+
+
 def test_families_are_placed_by_what_they_cost() -> None:
     queries = "Q(*): A/a ; B/b R(*): A/a ; B/b S(*): C/c ; C/d T(*): C/c | C/d"
     text = f'topology "t" {EXTERNALS} {queries}'

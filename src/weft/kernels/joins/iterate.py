@@ -45,15 +45,15 @@ from weft.kernels.joins.joining import (
     no_room,
 )
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
-from weft.kernels.joins.occurrences import END, ROW, RUN, START, Memory, enlarged
+from weft.kernels.joins.occurrences import END, FIRST, ROW, RUN, START, Memory, enlarged
 from weft.kernels.memory.borrow import borrowed
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
 # Parameters: the lengths told apart, whether the greatest stands for all greater ones, the most ticks from first to
-# last (-1: any number).
-LENGTHS, OPEN_ENDED, SPAN = range(3)
+# last (-1: any number); a share of the members, by position, that sub-sequences may begin with, and of how many.
+LENGTHS, OPEN_ENDED, SPAN, SHARE, SHARES = range(5)
 # Fields of the control block besides those of all nodes: members so far, items of reach used.
 MEMBERS, REACHED = OWN, OWN + 1
 # Fields of a member: its row, where its items of reach begin, how many there are, its start.
@@ -191,6 +191,7 @@ def sequences(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     lengths, open_ended, span = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[SPAN]
+    share, shares = parameters[SHARE], parameters[SHARES]
     words = len(allowed)
     item = 1 + words
     top = ONE << np.uint64((lengths - 1) % 64)  # with one word: the greatest length, and all of them
@@ -215,7 +216,7 @@ def sequences(
             lent_members = enlarged(members, number * MEMBER, MEMBER)
             members = borrowed(lent_members)
         members[number * MEMBER + MEMBER_ROW], members[number * MEMBER + MEMBER_START] = member, start
-        gathered[number * words] = ONE
+        gathered[number * words] = np.uint64(rows[member * ROW + FIRST] % shares == share)
         count = 0
         has, word = key_of(key, 1, values, width, rows, slots, member)
         if has:
@@ -230,11 +231,15 @@ def sequences(
                 if len(where) > 0 and not all_hold(where, facts, rows, slots, entries[at + ID], member):
                     continue
                 before[count] = entries[at + MARK]
+                count += 1
+                own = members[entries[at + MARK] * MEMBER + REACH_AT] - item
+                own += members[entries[at + MARK] * MEMBER + REACH_COUNT] * item
+                if own < 0 or reach[own] != entries[at + MARK]:  # what reaches it may not begin with it
+                    continue
                 # The sub-sequence of these two: its length, 2, is told apart unless all lengths from 1 on are one.
-                gathered[before[count] * words] |= ((ONE << ONE) & (mask if words == 1 else ~np.uint64(0))) | (
+                gathered[before[count - 1] * words] |= ((ONE << ONE) & (mask if words == 1 else ~np.uint64(0))) | (
                     stays & ONE
                 )
-                count += 1
         reached = 0
         for k in range(count):
             m = before[k] * MEMBER

@@ -15,7 +15,7 @@ from weft.plan.graph import source_types
 from weft.plan.one_event import own_predicate
 from weft.runtime.events import Int64s
 from weft.runtime.joins.compile import key_columns, operands_of, start_view
-from weft.runtime.joins.operators import NOTHING, Build, Operator, Running, Store
+from weft.runtime.joins.operators import ALL, NOTHING, Build, Operator, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
@@ -127,7 +127,8 @@ class SequencesOperator(JoinOperator):
         self.where = self.compile(build, pattern.where)
         told_apart, self.allowed = length_bits(pattern.lengths)
         store = Store(0, -1 if self.span is None else self.span)
-        self.parameters = np.array([told_apart, pattern.lengths.high is None, store.limit], np.int64)
+        beginnings = build.share if build.graph.leading[number] else ALL
+        self.parameters = np.array([told_apart, pattern.lengths.high is None, store.limit, *beginnings], np.int64)
         self.item = 1 + len(self.allowed)
         self.repeats = repeats_itself(self.operands[0])
         self.stores = [store]

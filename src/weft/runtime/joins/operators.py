@@ -27,6 +27,7 @@ from weft.runtime.joins.layout import Layouts
 ENDLESS = int(occurrences.MOST)
 BEGINNING = int(occurrences.FEWEST)
 NOTHING: Int64s = np.empty(0, np.int64)
+ALL = 0, 1  # share 0 of 1
 _MOST_TRUTHS = 62  # bits of a word, without its sign
 # Fields of the control block of `LongestOperator`: the open run's first and last member and its length.
 RUN_FIRST, RUN_LAST, RUN_LENGTH = range(joining.OWN, joining.OWN + 3)
@@ -135,11 +136,12 @@ class Truths:
 
 @dataclass
 class Build:
-    """What is made of a graph before it runs."""
+    """What is made of a graph before it runs. Of matches by their first position, a share of so many is wanted."""
 
     graph: Graph
     layouts: Layouts
     compiler: Compiler
+    share: tuple[int, int] = ALL
     truths: Truths = field(default_factory=Truths)
 
     def __post_init__(self) -> None:

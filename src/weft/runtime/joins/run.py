@@ -15,6 +15,8 @@ from weft.algebra.terms import Elapsed
 from weft.kernels.joins import joining, occurrences
 from weft.plan.graph import Graph, GraphOutput
 from weft.plan.graph_text import node_text
+from weft.plan.partitioning.replicated import Replicated
+from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -26,7 +28,7 @@ from weft.runtime.joins.choosing import Choosing, Taken
 from weft.runtime.joins.code import Columns, Compiler
 from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
-from weft.runtime.joins.operators import BEGINNING, ENDLESS, Build, Running, SinceOperator, SourceOperator
+from weft.runtime.joins.operators import ALL, BEGINNING, ENDLESS, Build, Running, SinceOperator, SourceOperator
 from weft.runtime.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.machine.code import Code
@@ -68,11 +70,13 @@ def _binds_again(pattern: Composite) -> bool:
 class GraphRun(Run):
     """The composite queries of a layer, as one graph."""
 
-    def __init__(self, graph: Graph, predicates: Predicates, keys: Keys) -> None:
+    def __init__(self, graph: Graph, predicates: Predicates, keys: Keys, lane: Lane | None = None) -> None:
         self.graph = graph
         self._columns, self._code, self._keys = Columns(), Code(), keys
         layouts = Layouts(graph)
-        self._build = build = Build(graph, layouts, Compiler(layouts, self._columns, self._code))
+        by_start = lane is not None and isinstance(lane.split, Replicated) and lane.split.by_start
+        share = (lane.share, lane.shares) if lane is not None and by_start else ALL
+        self._build = build = Build(graph, layouts, Compiler(layouts, self._columns, self._code), share)
         self.operators = build_operators(build)
         for operator in self.operators:
             operator.link(build)
