@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
 from math import ceil
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.harness import some
 
 import weft
 from weft.algebra.query import Query
-from weft.plan.partitioning.dealing import Dealer, chosen, configurations, groups_of, is_flat, variation
+from weft.plan.partitioning.dealing import Dealer, Groups, configurations, groups_of, is_flat, variation
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore:no event has the type")
 
@@ -143,6 +144,12 @@ def test_groups_keep_the_last_event() -> None:
     assert groups_of([1, 2, 5], ["A", "B", "C"]) == ((1,), (2,), (5,))
     assert groups_of([4], ["A"]) == ((4,),)
     assert groups_of([1, 2, 3, 7], ["A", "B", "B", "A"]) == ((1,), (2, 3), (7,))
+
+
+def chosen(groups: Groups, configuration: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The matches inside a maximal one that have a configuration."""
+    picks = (combinations(group, count) for group, count in zip(groups, configuration, strict=True))
+    return (tuple(position for part in parts for position in part) for parts in product(*picks))
 
 
 def test_all_configurations() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, groupby, pairwise, product
+from itertools import groupby, pairwise, product
 from math import sqrt
 from random import Random
 from typing import Literal
@@ -104,9 +104,3 @@ def groups_of(positions: Sequence[int], variables: Sequence[object]) -> Groups:
 def configurations(groups: Groups) -> Iterator[tuple[int, ...]]:
     """How many events of each group are kept, in every way."""
     return product(*(range(1, len(group) + 1) for group in groups))
-
-
-def chosen(groups: Groups, configuration: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The matches inside a maximal one that have a configuration."""
-    picks = (combinations(group, count) for group, count in zip(groups, configuration, strict=True))
-    return (tuple(position for part in parts for position in part) for parts in product(*picks))
