@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,18 @@ def bits_of(array: pa.Array) -> npt.NDArray[np.uint8]:
 def room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
     """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than what is written to them."""
     return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
+
+
+def joined(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
+    """Arrays one after the other, in such memory."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts, out=room(sum(map(len, parts)), parts[0].dtype.type))
+
+
+def picked(array: npt.NDArray[Scalar], places: npt.NDArray[np.int64]) -> npt.NDArray[Scalar]:
+    """What stands at these places, in such memory."""
+    return np.take(array, places, out=room(len(places), array.dtype.type), mode="clip")
 
 
 def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.matches.bindings import take_lists
-from weft.runtime.buffers import fixed, room
+from weft.kernels.matches.order import match_order
+from weft.runtime.buffers import fixed, picked, room
 from weft.runtime.writing.json_texts import json_object
 
 Int64s = npt.NDArray[np.int64]
@@ -123,8 +124,9 @@ class MatchBatch:
 
     def take(self, rows: Int64s) -> MatchBatch:
         """The matches at these places, in that order."""
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(np.diff(self.offsets)[rows], out=offsets[1:])
+        offsets = room(len(rows) + 1, np.int64)
+        offsets[0] = 0
+        np.cumsum(picked(np.diff(self.offsets), rows), out=offsets[1:])
         positions, labels = room(int(offsets[-1]), np.int64), room(int(offsets[-1]), np.int32)
         take_lists(
             fixed(rows),
@@ -138,17 +140,24 @@ class MatchBatch:
         chosen = pa.array(rows)
         return replace(
             self,
-            starts=self.starts[rows],
-            ends=self.ends[rows],
-            firsts=None if self.firsts is None else self.firsts[rows],
-            lasts=None if self.lasts is None else self.lasts[rows],
+            starts=picked(self.starts, rows),
+            ends=picked(self.ends, rows),
+            firsts=None if self.firsts is None else picked(self.firsts, rows),
+            lasts=None if self.lasts is None else picked(self.lasts, rows),
             offsets=offsets,
             positions=positions,
             labels=labels,
-            codes=None if self.codes is None else self.codes[rows],
+            codes=None if self.codes is None else picked(self.codes, rows),
             fields={name: values.take(chosen) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.take(chosen),
         )
+
+
+def put_in_order(begin: int, end: int, columns: Sequence[npt.NDArray[Any]]) -> Int64s:
+    """The numbers of matches `begin` to `end` (not included) in match order, by the columns that the kernel reads."""
+    order = room(end - begin, np.int64)
+    match_order(begin, order, room(end - begin, np.int64), *columns)
+    return order
 
 
 class PlainMatch(NamedTuple):

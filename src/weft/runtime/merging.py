@@ -14,13 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.kernels.matches.order import match_order
 from weft.runtime import blocks
 from weft.runtime.buffers import fixed
 from weft.runtime.derived import INPUT, Derived, given
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.lists import Lists, grouped, joined_lists
-from weft.runtime.matches import MatchBatch
+from weft.runtime.matches import MatchBatch, put_in_order
 from weft.runtime.state.paging import Array, Pages
 
 
@@ -163,7 +162,7 @@ def _order(events: Derived) -> Int64s:
     none = np.zeros(len(events.batch), np.int64)
     ends, (high, low) = np.asarray(events.batch.ends, np.int64), events.ids
     columns = (ends, none, *events.ranks, none.astype(np.int32), high, low)
-    return match_order(0, len(columns[0]), *map(fixed, columns))
+    return put_in_order(0, len(columns[0]), list(map(fixed, columns)))
 
 
 def _shared(

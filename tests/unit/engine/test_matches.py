@@ -9,6 +9,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -162,9 +163,16 @@ def test_order_is_by_end_start_and_positions(times: list[tuple[int, int, int]], 
     words, ranks = np.arange(len(times), dtype=np.uint64), np.zeros(len(times), np.int32)
     columns = ends, starts, np.arange(len(times) + 1), positions, ranks, words, words
     expected = sorted(range(len(times)), key=times.__getitem__)
-    assert match_order(0, len(times), *columns).tolist() == expected
-    parts = [match_order(0, len(times) // 2, *columns), match_order(len(times) // 2, len(times), *columns)]
-    assert merged_order(*parts, *columns).tolist() == expected
+
+    def ordered(begin: int, end: int) -> npt.NDArray[np.int64]:
+        order, moved = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+        match_order(begin, order, moved, *columns)
+        return order
+
+    assert ordered(0, len(times)).tolist() == expected
+    merged = np.empty(len(times), np.int64)
+    merged_order(ordered(0, len(times) // 2), ordered(len(times) // 2, len(times)), merged, *columns)
+    assert merged.tolist() == expected
     assert is_ordered(*columns) == (times == sorted(times))
 
 

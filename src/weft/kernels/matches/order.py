@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -17,8 +19,8 @@ STRETCH = 16  # matches that are sorted by insertion
 
 @bare
 def _after(
-    a: np.int64,
-    b: np.int64,
+    a: Any,
+    b: Any,
     ends: Int64s,
     starts: Int64s,
     offsets: Int64s,
@@ -50,7 +52,7 @@ def _after(
     return bool(low[a] > low[b])
 
 
-@kernel
+@bare_kernel
 def is_ordered(
     ends: Read[Int64s],
     starts: Read[Int64s],
@@ -61,16 +63,17 @@ def is_ordered(
     low: Read[UInt64s],
 ) -> bool:
     """Whether matches are in match order, as those of one query often are."""
-    for match in np.arange(1, len(ends)):
+    for match in range(1, len(ends)):
         if _after(match - 1, match, ends, starts, offsets, positions, ranks, high, low):
             return False
     return True
 
 
-@kernel
+@bare_kernel
 def match_order(
     begin: int,
-    end: int,
+    order: Int64s,
+    moved: Int64s,
     ends: Read[Int64s],
     starts: Read[Int64s],
     offsets: Read[Int64s],
@@ -78,13 +81,15 @@ def match_order(
     ranks: Read[Int32s],
     high: Read[UInt64s],
     low: Read[UInt64s],
-) -> Int64s:
-    """Matches `begin` to `end` (not included) in match order: short stretches by insertion, then merged bottom-up.
+) -> None:
+    """Fill `order` with matches from `begin` on in match order: short stretches by insertion, then merged bottom-up.
 
-    Matches arrive almost sorted by end, so most stretches are in order and most merges have nothing to do.
+    Matches arrive almost sorted by end, so most stretches are in order and most merges have nothing to do. `moved` is
+    as long, to work in.
     """
-    count = end - begin
-    order = np.arange(begin, end)
+    count = len(order)
+    for at in range(count):
+        order[at] = begin + at
     for left in range(0, count, STRETCH):
         for at in range(left + 1, min(left + STRETCH, count)):
             match, to = order[at], at
@@ -92,7 +97,6 @@ def match_order(
                 order[to] = order[to - 1]
                 to -= 1
             order[to] = match
-    moved = np.empty(count, np.int64)
     width = STRETCH
     while width < count:
         for left in range(0, count - width, 2 * width):
@@ -117,13 +121,13 @@ def match_order(
                     a += 1
                 at += 1
         width *= 2
-    return order
 
 
-@kernel
+@bare_kernel
 def merged_order(
     one: Int64s,
     other: Int64s,
+    order: Int64s,
     ends: Read[Int64s],
     starts: Read[Int64s],
     offsets: Read[Int64s],
@@ -131,9 +135,8 @@ def merged_order(
     ranks: Read[Int32s],
     high: Read[UInt64s],
     low: Read[UInt64s],
-) -> Int64s:
-    """Two orders of different matches as one; of equal ones those of the first come first."""
-    order = np.empty(len(one) + len(other), np.int64)
+) -> None:
+    """Fill `order` with two orders of different matches as one; of equal ones those of the first come first."""
     a = b = 0
     for at in range(len(order)):
         if b == len(other) or (
@@ -144,4 +147,3 @@ def merged_order(
         else:
             order[at] = other[b]
             b += 1
-    return order

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,16 +16,15 @@ import pyarrow as pa
 from weft.algebra.numbers import real
 from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.identify import identify, write_hex
-from weft.kernels.matches.order import is_ordered, match_order, merged_order
-from weft.runtime.buffers import fixed, names_by_number, room, strings
-from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin
+from weft.kernels.matches.order import is_ordered, merged_order
+from weft.runtime.buffers import fixed, joined, names_by_number, picked, room, strings
+from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin, put_in_order
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.threads import ALONE, Threads
 from weft.runtime.writing.json_texts import json_objects
 from weft.runtime.writing.keyed_ids import keyed_words
 
 UInt64s = npt.NDArray[np.uint64]
-Scalar = TypeVar("Scalar", bound=np.generic)
 Name = TypeVar("Name")
 Finish = Callable[[pa.RecordBatch], pa.RecordBatch]
 KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key of the event at each position
@@ -111,7 +110,7 @@ def _ordered(
     if not present:
         return
     words = threads.each(lambda batch: id_words(batch) if keys is None else _keyed_words(batch, keys), present)
-    high, low = _one([high for high, _ in words]), _one([low for _, low in words])
+    high, low = joined([high for high, _ in words]), joined([low for _, low in words])
     whole = _joined(present)
     ranks = _ranks(whole.query_names, names).take(whole.query_codes)
     columns: list[Any] = [whole.ends, whole.starts, whole.offsets, whole.positions, ranks, high, low]
@@ -124,7 +123,7 @@ def _ordered(
             made = _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
         else:
             chosen = order[begin:end]
-            made = _rows(whole.take(chosen), high[chosen], low[chosen])
+            made = _rows(whole.take(chosen), picked(high, chosen), picked(low, chosen))
         return made if finish is None else finish(made)
 
     begins = range(0, len(whole), ROWS)
@@ -137,8 +136,13 @@ def _order(columns: Sequence[Any], threads: Threads) -> Int64s:
     count = len(columns[0])
     parts = threads.count if count > ROWS else 1
     bounds = [count * part // parts for part in range(parts + 1)]
-    orders = threads.each(lambda part: match_order(*part, *columns), list(pairwise(bounds)))
-    return reduce(lambda one, other: merged_order(one, other, *columns), orders)
+
+    def merged(one: Int64s, other: Int64s) -> Int64s:
+        order = room(len(one) + len(other), np.int64)
+        merged_order(one, other, order, *columns)
+        return order
+
+    return reduce(merged, threads.each(lambda span: put_in_order(*span, columns), list(pairwise(bounds))))
 
 
 def to_matches(batches: MatchBatch | Iterable[MatchBatch]) -> Iterator[Match]:
@@ -174,17 +178,21 @@ def _joined(batches: Sequence[MatchBatch]) -> MatchBatch:
         return batches[0]
     names, labels = _united([(batch.names, batch.labels) for batch in batches])
     queries, codes = _united([(batch.query_names, batch.query_codes) for batch in batches])
-    bases = accumulate((len(batch.positions) for batch in batches), initial=0)
-    offsets = [batch.offsets[1:] + base for batch, base in zip(batches, bases, strict=False)]
+    offsets, at, base = room(sum(map(len, batches)) + 1, np.int64), 0, 0
+    offsets[0] = 0
+    for batch in batches:
+        np.add(batch.offsets[1:], base, out=offsets[at + 1 : at + 1 + len(batch)])
+        at, base = at + len(batch), base + len(batch.positions)
+    plain = all(batch.events is None and not batch.fields for batch in batches)
     return MatchBatch(
         query="",
         names=names,
-        starts=np.concatenate([batch.starts for batch in batches]),
-        ends=np.concatenate([batch.ends for batch in batches]),
-        offsets=np.concatenate([np.zeros(1, np.int64), *offsets]),
-        positions=np.concatenate([batch.positions for batch in batches]),
+        starts=joined([batch.starts for batch in batches]),
+        ends=joined([batch.ends for batch in batches]),
+        offsets=offsets,
+        positions=joined([batch.positions for batch in batches]),
         labels=labels,
-        events=pa.concat_arrays([_event_texts(batch) for batch in batches]),
+        events=None if plain else pa.concat_arrays([_event_texts(batch) for batch in batches]),
         queries=queries,
         codes=codes,
     )
@@ -195,12 +203,11 @@ def _united(parts: Sequence[tuple[tuple[Name, ...], Labels]]) -> tuple[tuple[Nam
     bases: dict[tuple[Name, ...], int] = {}
     for table, _ in parts:
         bases.setdefault(table, sum(map(len, bases)))
-    numbers = [numbers.astype(np.int32, copy=False) + np.int32(bases[table]) for table, numbers in parts]
-    return tuple(name for table in bases for name in table), np.concatenate(numbers)
-
-
-def _one(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    found, at = room(sum(len(numbers) for _, numbers in parts), np.int32), 0
+    for table, numbers in parts:
+        np.add(numbers, bases[table], out=found[at : at + len(numbers)], casting="same_kind")
+        at += len(numbers)
+    return tuple(name for table in bases for name in table), found
 
 
 def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:

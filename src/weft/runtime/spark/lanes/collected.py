@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.kernels.matches.order import match_order
 from weft.runtime.buffers import fixed, values_of
+from weft.runtime.matches import put_in_order
 from weft.runtime.reading.kinds import ticks_of
 
 
@@ -21,9 +21,7 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str], time_unit: str
     names = rows.column("query").dictionary_encode()
     ranks = np.array([query_names.index(name) for name in names.dictionary.to_pylist()], np.int32)
     high, low = _words(rows.column("id"))
-    order = match_order(
-        0,
-        len(rows),
+    columns = [
         values_of(_ticks(rows.column("end"), time_unit)),
         values_of(_ticks(rows.column("start"), time_unit)),
         fixed(positions.offsets.to_numpy().astype(np.int64)),
@@ -31,8 +29,8 @@ def in_match_order(matches: pa.Table, query_names: Sequence[str], time_unit: str
         fixed(ranks[names.indices.to_numpy()]),
         fixed(high),
         fixed(low),
-    )
-    return pa.Table.from_batches([rows.take(pa.array(order))])
+    ]
+    return pa.Table.from_batches([rows.take(pa.array(put_in_order(0, len(rows), columns)))])
 
 
 def _ticks(times: pa.Array, time_unit: str) -> pa.Array:
