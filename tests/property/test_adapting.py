@@ -46,7 +46,7 @@ from weft.runtime.writing.match_rows import rows_to_matches
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning"), pytest.mark.xdist_group("adapting")]
 SEEN: Counter[str] = Counter()
-SOON = {"FIRST_LOOK": 1, "ENOUGH": 1, "GAIN": 1.0001}
+LITTLE, NONE = 1.0001, 0.0  # how many times as much a form must cost to be changed; NONE: whatever it costs
 FEW_LOOKS = 40_000.0  # of a core, so that rates of the streams here decide about splits
 Events = list[dict[str, object]]
 
@@ -213,7 +213,7 @@ def test_local_runs_lose_and_repeat_nothing(language: str) -> None:
         dice = Random(seed)
         meant = ids(program, events)
         choices = Choices(True, weft.Statistics(rates) if dice.random() < 0.5 else None)
-        with soon():
+        with soon(dice.choice([LITTLE, NONE])):
             chosen = plan(choices.applied(program), statistics=choices.statistics)
             parts = Parts(events, cuts_of(dice, events), chosen)
             run = LocalRun(chosen, parts, written=program, choices=choices)
@@ -235,7 +235,7 @@ def test_live_programs_lose_and_repeat_nothing(language: str) -> None:
         meant = ids(program, events)
         known = weft.Statistics(rates) if dice.random() < 0.5 else None
         found, changes, refused = [], 0, 0
-        with soon(), TemporaryDirectory() as folder:
+        with soon(dice.choice([LITTLE, NONE])), TemporaryDirectory() as folder:
             running = live(program, statistics=known, rejects=[])
             for a, b in pairwise([0, *cuts_of(dice, events), len(events)]):
                 found += [match.id for match in running.push(events[a:b])]
@@ -251,10 +251,10 @@ def test_live_programs_lose_and_repeat_nothing(language: str) -> None:
 
 
 @contextmanager
-def soon() -> Iterator[None]:
+def soon(gain: float = LITTLE) -> Iterator[None]:
     """Rates are measured all the time, and the least gain is enough."""
     with (
-        patch.multiple(adapting, **SOON),
+        patch.multiple(adapting, FIRST_LOOK=1, ENOUGH=1, GAIN=gain),
         patch.object(splits, "LOOKS", FEW_LOOKS),
         patch.object(prefixes, "LOOKS", FEW_LOOKS),
     ):

@@ -35,6 +35,7 @@ from weft.statistics import NOTHING_KNOWN, Statistics, from_json
 from weft.stored import Plain
 
 FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
+FEW = 1 << 6  # queries; of more the first look is later, by as much as it takes longer
 ENOUGH = 1 << 13  # events that rates are measured in
 AT_ONCE = 1 << 12  # events of a batch that are measured at most
 NEVER = 1 << 62
@@ -107,6 +108,7 @@ class Adapting:
             for number, query in self._written.items()
             if isinstance(query, CompositeQuery) and (reason := _against(query, read, self._made)) is not None
         }
+        self._next_look = FIRST_LOOK * max(1, len(self._written) // FEW)
         known = known_of(program, self._choices.statistics)
         self._by, self._measure, self._inequalities = Chosen(known, known), None, None
 
