@@ -275,7 +275,7 @@ def test_a_stream_on_spark_changes_its_form(
     types = Counter[str]()
     for lane in (lane for trigger in triggers for lane in trigger.lanes if lane.counted is not None):
         types.update(lane.counted["types"])
-    assert types == Counter(str(event["type"]) for event in events)
+    assert types == Counter(str(event["type"]) for event in events if event["type"] in program.queries[0].reads)
     rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl") for line in path.read_text().splitlines()]
     found = sorted((row["start"], row["end"], tuple(row["positions"])) for row in rows)
     assert found == sorted(map(told, detect(events, program, engine="local", optimize=False, rejects=[])))
