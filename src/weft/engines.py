@@ -31,13 +31,13 @@ from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Rejected
 from weft.runtime.exact import shown_parts
+from weft.runtime.kept import Kept
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.measuring import Measure
 from weft.runtime.results.event_keys import EventKeys
-from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics
@@ -278,7 +278,7 @@ class MeaningRun:
         self.seconds: dict[str, float] = {}
         self._program = program
         self._source = source
-        self._kept = KeptEvents()
+        self._kept = Kept()
         self._keys = EventKeys(source.reading.key)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from unittest.mock import patch
 
 import hypothesis.strategies as st
 import numpy as np
@@ -25,7 +26,8 @@ from weft.algebra.predicates import (
     Or,
 )
 from weft.plan.atoms import IsStream, IsType
-from weft.runtime.classify.classifier import Classifier
+from weft.runtime.classify import classifier
+from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.reading.kinds import column_of_values
 
@@ -176,12 +178,40 @@ def batch_of(events, encode):
     encode=st.booleans(),
 )
 def test_letters_say_what_predicates_say(queries, batches, encode):
-    classifier = Classifier(queries)
+    found = Classifier(queries)
     for events in batches:
-        letters = classifier.letters(batch_of(events, encode))
+        letters = found.letters(batch_of(events, encode))
         for query, predicates in enumerate(queries):
-            found = [classifier.truths(query, int(letter)) for letter in letters[query]]
-            assert found == [tuple(true_of(p, event) for p in predicates) for event in events]
+            said = [found.truths(query, int(letter)) for letter in letters[query]]
+            assert said == [tuple(true_of(p, event) for p in predicates) for event in events]
     for query in range(len(queries)):
-        truths = [classifier.truths(query, letter) for letter in range(classifier.letter_count(query))]
+        truths = [found.truths(query, letter) for letter in range(found.letter_count(query))]
         assert len(set(truths)) == len(truths)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.lists(st.lists(PREDICATES, max_size=3), max_size=2),  # of those who come
+            st.frozensets(st.integers(0, 5)),  # the places of those who go
+            st.lists(EVENTS, min_size=1, max_size=8),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    encode=st.booleans(),
+)
+def test_those_who_look_at_one_stream_may_come_and_go(steps, encode):
+    common, present = Predicates(), []
+    with patch.object(classifier, "LEAST_GONE", 2):
+        for added, gone, events in steps:
+            present = [one for place, one in enumerate(present) if place not in gone]
+            present += [([predicates], Classifier([predicates], common), {}) for predicates in added]
+            batch = batch_of(events, encode)
+            for (predicates,), one, meant in present:
+                (letters,) = one.letters(batch)
+                for letter, event in zip(letters.tolist(), events, strict=True):
+                    truths = tuple(true_of(predicate, event) for predicate in predicates)
+                    assert one.truths(0, letter) == truths
+                    assert meant.setdefault(letter, truths) == truths  # also with what was found before others came

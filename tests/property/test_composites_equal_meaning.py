@@ -26,7 +26,7 @@ from weft.runtime.events import EventBatch
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.matcher import Matcher
 from weft.runtime.reading.order import read_events
-from weft.runtime.state import paging
+from weft.runtime.state import pages
 
 SOME = some(60)
 
@@ -84,7 +84,7 @@ def test_queries_that_share_operators(program: Program, events: list[EventDict],
     assert rows_of(run(chosen, batches_of(events, chosen, parts))) == meant(program, events)
 
 
-@patch.object(paging, "ITEMS", 4)  # so that there are several pages
+@patch.object(pages, "ITEMS", 4)  # so that there are several pages
 @SOME
 @given(programs, streams, sizes, st.integers(1, 3), st.booleans())
 def test_restarts_and_sweeps(

@@ -18,7 +18,7 @@ from weft.plan.operators import GraphOp
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
 from weft.runtime.joins import run, sweep
-from weft.runtime.state import paging
+from weft.runtime.state import pages
 
 SOME = some(80)
 EventDict = dict[str, object]
@@ -66,7 +66,7 @@ def streams(draw: st.DrawFn) -> list[EventDict]:
     return sorted(events, key=lambda event: (event["end"], event["start"]))
 
 
-@patch.object(paging, "ITEMS", 4)
+@patch.object(pages, "ITEMS", 4)
 @patch.object(layer_keys, "LEAST_SLOTS", 0)
 @patch.object(sweep, "LEAST_ROWS", 0)
 @patch.object(run, "LEAST_ROWS", 0)

@@ -5,8 +5,8 @@ A span is the time from the start to the end of an occurrence, in ticks; None st
 
 from __future__ import annotations
 
-from weft.algebra.analysis.spans import Span, asked_of, greatest_span, least, span_limit
-from weft.algebra.composites import After, Filter, Follow, Source, Union, Without
+from weft.algebra.analysis.spans import Span, asked_of, greatest_span, greatest_tail, least, span_limit
+from weft.algebra.composites import Follow, Without
 from weft.plan.graph import Graph
 
 
@@ -26,10 +26,7 @@ def greatest_spans(graph: Graph) -> list[Span]:
 
 
 def greatest_tails(graph: Graph) -> list[Span]:
-    """For each node, the most ticks from the end of an occurrence's first constituent to its own end.
-
-    An event by itself may be of any length, but nothing comes after it.
-    """
+    """For each node, the most ticks from the end of an occurrence's first constituent to its own end."""
     tails: list[Span] = []
     for node, span in zip(graph.nodes, greatest_spans(graph), strict=True):
         inputs = [tails[number] for number in node.inputs]
@@ -38,16 +35,8 @@ def greatest_tails(graph: Graph) -> list[Span]:
                 tails.append(inputs[0])
             case _ if node.chain is not None:
                 tails.append(span)
-            case Source():
-                tails.append(0)
-            case Filter() | Without():
-                tails.append(least(*inputs[:1], span))
-            case After(ticks=ticks):
-                tails.append(None if inputs[0] is None else inputs[0] + ticks)
-            case Union():
-                tails.append(None if None in inputs else max(tail for tail in inputs if tail is not None))
-            case _:
-                tails.append(span)
+            case pattern:
+                tails.append(greatest_tail(pattern, inputs, span))
     return tails
 
 

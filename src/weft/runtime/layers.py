@@ -28,19 +28,21 @@ from weft.runtime.merging import Merge
 from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
-from weft.runtime.state.paging import Array, Paging
+from weft.runtime.state.pages import Array, Paging
 
 GRAPH = "graph"
 RULES = "rules"
 LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
 
 
-def runs_of(layer: Layer, keys: Keys, lane: Lane | None = None) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
+def runs_of(
+    layer: Layer, predicates: Predicates, keys: Keys, lane: Lane | None = None
+) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
     """What runs the operators of a layer, by kind, and the numbers of their queries. All share predicates and keys.
 
     `lane`: the share of the work that is done here; None: all of it.
     """
-    predicates, fed = Predicates(), bool(layer.feeders)
+    fed = bool(layer.feeders)
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
     if automata:
@@ -69,10 +71,19 @@ class Reformed(NamedTuple):
 
 
 class LayerRun:
-    """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all."""
+    """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all.
+
+    `predicates` are shared with all that look at the input; with derived events among them it sees others.
+    """
 
     def __init__(
-        self, layer: Layer, since: int | None, position: int, lane: Lane | None = None, number: int = 0
+        self,
+        layer: Layer,
+        since: int | None,
+        position: int,
+        predicates: Predicates,
+        lane: Lane | None = None,
+        number: int = 0,
     ) -> None:
         self.node = layer
         self.number = number  # its own, for good
@@ -84,7 +95,7 @@ class LayerRun:
         self.runs: dict[str, Run] = {}
         self.numbers: dict[str, list[int]] = {}  # of the queries of each run
         self._keys = Keys()
-        for kind, run, numbers in runs_of(layer, self._keys, lane):
+        for kind, run, numbers in runs_of(layer, Predicates() if layer.feeders else predicates, self._keys, lane):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
         self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
         self.mute = frozenset[int]() if lane is None else lane.mute

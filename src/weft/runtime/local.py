@@ -20,6 +20,7 @@ from weft.runtime import blocks
 from weft.runtime.adapting import ENOUGH, Adapting
 from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.kept import Kept
 from weft.runtime.lanes.crew import Crew
 from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
@@ -27,7 +28,6 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.measuring import Measure
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
-from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.threads import ALONE, Threads
@@ -89,7 +89,7 @@ class LocalRun:
         self._adapting: Adapting | None = None
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
-        self._kept = KeptEvents()
+        self._kept = Kept()
         self._guard = Guard(plan.queries) if guard is None else guard
 
     @property

@@ -12,6 +12,7 @@ from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.regular import RegularRun
+from weft.runtime.classify.classifier import Predicates
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.lanes.routing import placed
@@ -19,7 +20,7 @@ from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
-from weft.runtime.state.pages import FOREIGN, FORMAT, PageStore
+from weft.runtime.state.pages import FOREIGN, FORMAT, Paging
 from weft.runtime.state.size import bytes_of
 from weft.runtime.state.structure import layer_run_from_plain, layer_run_to_plain
 from weft.runtime.triggers import OperatorStanding
@@ -42,12 +43,13 @@ class Matcher:
         self.plan = plan if lane is None else plan.only(lane.queries)
         self.lane = lane
         self.layers: list[LayerRun] = []
+        self._predicates = Predicates()  # of the input
         self._layer_of: dict[int, LayerRun] = {}  # by number of a query that is told there
         self._events = 0
         self._last: int | None = None  # the end of the last event
         self._position = -1  # its position
         self._ended: Counter[str] = Counter()  # what was counted by what is gone
-        self._store = PageStore()
+        self._paging = Paging()
         self._texts: dict[int, tuple[AnyQuery, str]] = {}
         self._made = 0  # layers so far
         self._add(self.plan.layers)
@@ -69,7 +71,7 @@ class Matcher:
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
-            self._put(LayerRun(node, self._last, self._position, self.lane, self._made))
+            self._put(LayerRun(node, self._last, self._position, self._predicates, self.lane, self._made))
 
     def _put(self, layer: LayerRun) -> None:
         self._made = layer.number + 1
@@ -235,7 +237,7 @@ class Matcher:
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
-        pages = self._store.changes(own.items(), ())
+        pages = self._paging.changes(own)
         for layer in self.layers:
             pages.update(pages_under(f"layer/{layer.number}/", layer.snapshot()))
         return pages
@@ -257,7 +259,7 @@ class Matcher:
         for layer in self.layers:
             layer.load(pages_below(f"layer/{layer.number}/", pages))
         self._events, self._last, self._position = json.loads(pages["events"])
-        self._store.load({name: pages[name] for name in ("format", "events")})
+        self._paging.load({name: pages[name] for name in ("format", "events")})
 
     def structure(self) -> Plain:
         """What runs here, as plain data: what `rebuilt` needs besides the pages, whatever came and went."""
@@ -278,7 +280,7 @@ class Matcher:
         matcher = cls(NOTHING)
         matcher.lane = lane
         for layer in structure["layers"]:
-            matcher._put(layer_run_from_plain(layer, names, lane))
+            matcher._put(layer_run_from_plain(layer, names, matcher._predicates, lane))
         matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
         matcher._load(pages)
         return matcher

@@ -20,7 +20,7 @@ from weft.runtime.derived import INPUT, Derived, given
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.lists import Lists, grouped, joined_lists
 from weft.runtime.matches import MatchBatch, put_in_order
-from weft.runtime.state.paging import Array, Pages
+from weft.runtime.state.pages import Array, Pages
 
 
 class Merge:

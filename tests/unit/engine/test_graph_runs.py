@@ -60,7 +60,7 @@ EQL = {
 def stored(graph: GraphRun) -> int:
     """Everything that is kept, counted."""
     sizes = [graph.arena.row_count, graph.arena.event_count, len(graph.arena.texts)]
-    sizes.append(graph.remembered.count - graph.remembered.first)
+    sizes.append(len(graph.kept))
     for operator in graph.operators:
         sizes.append(int(operator.control[joining.OUT]))
         sizes += (int(store.control[buckets.KEYS]) + len(store.live()) for store in operator.stores)

@@ -13,12 +13,14 @@ from weft.kernels.machine import tagged
 from weft.plan.graph import Graph, build_graph
 from weft.plan.graph_text import graph_lines
 from weft.plan.reuse import extended
+from weft.runtime.classify.codes import Codes, NumberCoder
+from weft.runtime.events import EventBatch
 from weft.runtime.joins import run as joins_run
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.machine.code import Code
 from weft.runtime.reading.order import read_events
-from weft.runtime.state import paging
+from weft.runtime.state import pages
 
 THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN {} msec"
 EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")
@@ -108,7 +110,7 @@ def test_rows_and_events_that_are_there_have_nothing_where_more_is_kept() -> Non
 def test_what_was_saved_before_a_change_of_the_graph_is_saved_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "ITEMS", 2)
+    monkeypatch.setattr(pages, "ITEMS", 2)
     running = weft.live(optimize=False)
     running.deploy("SELECT c.x FROM C c ; C d WHERE c.x < d.x", "gone", "eql")
     running.deploy("SELECT a.x FROM A a ; B b ; C c WHERE FILTER(a.x <= c.x)", "old", "eql")
@@ -169,3 +171,38 @@ def test_many_that_come_and_go_leave_little(monkeypatch: pytest.MonkeyPatch) -> 
 def graph_of(text: str) -> Graph:
     program = weft.compile(text, language="eql" if "SELECT" in text else "step")
     return build_graph(program.queries)  # type: ignore[arg-type]
+
+
+def test_queries_of_several_deployments_look_at_a_column_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    coded: list[str] = []
+    code = NumberCoder.code
+
+    def counted(self: NumberCoder, batch: EventBatch) -> Codes:
+        coded.append(self._name)
+        return code(self, batch)
+
+    monkeypatch.setattr(NumberCoder, "code", counted)
+    running = weft.live()
+    running.deploy("SELECT * WHERE (A AS a ; B AS b) FILTER a[x > 1] WITHIN 9 EVENTS", "one")
+    running.push([event("A", 1, 2)])
+    running.deploy("SELECT * WHERE (A AS a ; C AS c) FILTER a[x > 3] AND c[x > 1] WITHIN 9 EVENTS", "two")
+    running.deploy("SELECT a.x FROM A a ; B b WHERE a.x > 5, (a, b) OCCURS WITHIN 9 msec", "three", "eql")
+    running.deploy("pattern Four any(A a) where a.x > 7", None, "epn")
+    coded.clear()
+    found = told(running.push([event("A", 2, 9), event("A", 3, 4), event("C", 4, 2), event("B", 5, 1), event("D", 6)]))
+    assert coded == ["x"]
+    running.remove("one", "three")
+    coded.clear()
+    found += told(running.push([event("A", 7, 2), event("C", 8, 2), event("D", 9)]))
+    assert coded == ["x"]
+    assert found == [
+        ("Four", (1,)),
+        ("one", (0, 4)),
+        ("one", (1, 4)),
+        ("one", (2, 4)),
+        ("three", (1, 4)),
+        ("two", (1, 3)),
+        ("two", (2, 3)),
+        ("two", (1, 7)),
+        ("two", (2, 7)),
+    ]

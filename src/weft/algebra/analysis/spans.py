@@ -166,14 +166,22 @@ def _greatest(pattern: Composite) -> Span:
     return greatest_span(pattern, [_greatest(operand) for operand in _operands(pattern)])
 
 
-def _tail(pattern: Composite) -> Span:
-    """The most ticks from the end of the first constituent to the end of the last."""
+def greatest_tail(pattern: Composite, operands: Sequence[Span], span: Span) -> Span:
+    """The most ticks from the end of an occurrence's first constituent to its own end, by the tails of its operands.
+
+    `span` is the greatest that it can have. An event by itself may be of any length, but nothing comes after it.
+    """
     match pattern:
         case Source():
             return 0
-        case Filter(inner) | Without(inner):
-            return _tail(inner)
-        case After(inner, ticks):
-            tail = _tail(inner)
-            return None if tail is None else tail + ticks
-    return _greatest(pattern)
+        case Filter() | Without():
+            return least(operands[0], span)
+        case After(ticks=ticks):
+            return None if operands[0] is None else operands[0] + ticks
+        case Union():
+            return None if None in operands else max(tail for tail in operands if tail is not None)
+    return span
+
+
+def _tail(pattern: Composite) -> Span:
+    return greatest_tail(pattern, [_tail(operand) for operand in _operands(pattern)], _greatest(pattern))

@@ -15,6 +15,7 @@ from weft.algebra.chains import SkipTo
 from weft.algebra.numbers import worth
 from weft.algebra.query import Query, Top
 from weft.plan.automaton.cea import UNLESS
+from weft.runtime.blocks import packed_rows, unpacked_rows
 from weft.runtime.matches import MatchBatch
 
 Int32s = npt.NDArray[np.int32]
@@ -185,14 +186,14 @@ class HeldMatches:
                 columns[name] = pa.LargeListArray.from_arrays(part.offsets, pa.array(getattr(part, name)))
             columns["slots"] = pa.array(slots)
             columns |= {_FIELD + name: values for name, values in part.fields.items()}
-            pages[f"held/{number}"] = _packed(pa.record_batch(columns))
+            pages[f"held/{number}"] = packed_rows(pa.record_batch(columns))
         return pages
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
         self._floors = {slot: (floor, until) for slot, floor, until in json.loads(pages["held/floors"])}
         for number in range(len([name for name in pages if name.startswith("held/")]) - 1):
-            rows = _unpacked(pages[f"held/{number}"])
+            rows = unpacked_rows(pages[f"held/{number}"])
             offsets = np.asarray(rows["positions"].offsets)
             part = MatchBatch(
                 query=self._query.name,
@@ -207,14 +208,3 @@ class HeldMatches:
                 fields={name[len(_FIELD) :]: rows[name] for name in rows.schema.names if name.startswith(_FIELD)},
             )
             self._parts.append((part, np.array(rows["slots"])))
-
-
-def _packed(rows: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return bytes(sink.getvalue())
-
-
-def _unpacked(page: bytes) -> pa.RecordBatch:
-    return pa.ipc.open_stream(page).read_next_batch()

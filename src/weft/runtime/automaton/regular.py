@@ -20,9 +20,10 @@ from weft.plan.partitioning.dealing import Dealer
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.automaton.advancing import AutomatonRun
 from weft.runtime.automaton.candidates import Candidates
+from weft.runtime.automaton.fields import Fields, selected_fields
 from weft.runtime.automaton.found import Found, joined
 from weft.runtime.automaton.held import HeldMatches
-from weft.runtime.automaton.history import History, selected_fields
+from weft.runtime.automaton.pages import load_node_page, load_row_page, node_pages, row_pages
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.sessions import SessionTracker
 from weft.runtime.automaton.shares import RankShare
@@ -35,19 +36,12 @@ from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
-from weft.runtime.state.pages import (
-    PageStore,
-    history_pages,
-    load_history,
-    load_node_page,
-    load_row_page,
-    node_pages,
-    row_pages,
-)
+from weft.runtime.state.pages import Growing, Pages, Paging, refuse
 from weft.runtime.state.size import bytes_of
 
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
+_KEPT = "kept"
 LEAST_TEXTS = 1024  # fewer texts are not worth a sweep
 
 
@@ -70,7 +64,7 @@ class QueryRun:
         self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.chooses)
         fields = selected_fields(query, automaton.automaton)
         reads = bool(fields or query.computed or query.top)
-        self.history = History(query, fields, automaton.labels) if reads else None
+        self.fields = Fields(query, fields, automaton.labels) if reads else None
         waits = any(part is not None for part in (query.skip, query.unless, query.session, query.top))
         self.sessions = SessionTracker(query) if query.session is not None else None
         self.held = HeldMatches(query, self.names) if waits else None
@@ -101,10 +95,6 @@ class QueryRun:
                 self.held.add(self._report(batch, piece), own)
             elif len(piece.events):
                 yield self._report(batch, piece)
-        if self.history is not None:
-            self.run.free_expired(self.horizon)
-            oldest = self.run.oldest_position()
-            self.history.forget(int(batch.positions[-1]) + 1 if oldest is None else oldest)
         if self.held is not None:
             yield from self.held.release(self.horizon, int(batch.ends[-1]))
 
@@ -132,8 +122,10 @@ class QueryRun:
         return self.run.count(prepared)
 
     def sweep(self) -> None:
-        """Forget expired nodes, and texts that no condition can read any more."""
+        """Forget expired nodes, events that no match can show and texts that no condition can read any more."""
         self.run.free_expired(self.horizon)
+        if self.fields is not None:
+            self.fields.kept.forget(self.run.oldest_position)
         conditions = self.run.conditions
         if len(conditions.texts) > self._texts_bound and self.candidates is None:
             conditions.drop_texts(self.run.state.payload, self.run.live_nodes())
@@ -178,8 +170,6 @@ class QueryRun:
         if self._floor > tecs.NEVER:
             summary["floor"] = self._floor
         pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
-        if self.history is not None:
-            pages.update(history_pages(self.history))
         if self.held is not None:
             pages.update(self.held.pages())
         if self.candidates is not None:
@@ -201,8 +191,9 @@ class QueryRun:
                 load_node_page(self.run, page)
             elif kind == "rows":
                 load_row_page(self.run, int(number), page)
-        if self.history is not None:
-            load_history(self.history, {name: page for name, page in pages.items() if name.startswith("history/")})
+        refuse(pages, "history/")  # as those were kept that matches show
+        if self.fields is not None:
+            self.fields.kept.load(Pages(pages), _KEPT)
         if self.held is not None:
             self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
         if self.candidates is not None:
@@ -225,8 +216,8 @@ class QueryRun:
         if self._floor > tecs.NEVER:
             horizons = np.maximum(horizons, self._floor)
         self.horizon, self.time = int(horizons[-1]), int(batch.ends[-1])
-        if self.history is not None:
-            self.history.add(batch, self.run.tables.markable[self.run.tables.classes[letters]])
+        if self.fields is not None:
+            self.fields.kept.add(batch, np.flatnonzero(self.run.tables.markable[self.run.tables.classes[letters]]))
         payload = self.run.conditions.payload(self._derived(batch))
         return tecs.Batch(letters, slots, keys, horizons, batch.positions, writable(batch.starts), payload)
 
@@ -249,7 +240,7 @@ class QueryRun:
             offsets=found.offsets,
             positions=found.positions,
             labels=found.labels,
-            fields={} if self.history is None else self.history.fields(found),
+            fields={} if self.fields is None else self.fields.values(found),
         )
 
 
@@ -267,7 +258,7 @@ class RegularRun(Run):
         self._held = {place: run.held for place, run in made.items() if run.held is not None}
         self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs], predicates)
-        self._store = PageStore()
+        self._paging = Paging()
 
     @property
     def queries(self) -> Sequence[Query]:
@@ -358,13 +349,19 @@ class RegularRun(Run):
             changed, unchanged = run.changes()
             pages.update(pages_under(f"query/{number}/", changed))
             kept += (f"query/{number}/{name}" for name in unchanged)
-        return self._store.changes(pages.items(), kept)
+        return self._paging.changes(pages, (), self._growing(), kept)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
         for number, run in zip(self._numbers, self._runs, strict=True):
             run.load(pages_below(f"query/{number}/", pages))
-        self._store.load(pages_under("query/", pages_below("query/", pages)))
+        self._paging.load(pages_under("query/", pages_below("query/", pages)), self._growing())
+
+    def _growing(self) -> Iterator[Growing]:
+        """What is only added to."""
+        for number, run in zip(self._numbers, self._runs, strict=True):
+            if run.fields is not None:
+                yield run.fields.kept.growing(f"query/{number}/{_KEPT}")
 
     def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
         """Query by query, the letters and partitions of the events. Letters are good until the next query."""

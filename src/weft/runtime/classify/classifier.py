@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.predicates import Predicate
 from weft.kernels.events import columns
+from weft.runtime import blocks
 from weft.runtime.classify.codes import Coder, Codes
 from weft.runtime.classify.formulas import Atomizer, Formula, Leaf, leaves_of, truth_of
 from weft.runtime.events import EventBatch
@@ -22,26 +24,46 @@ Letters = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 LARGEST_TABLE = 1 << 16  # combinations of column codes that get a table; more are hashed
 LARGEST_INDEX = 1 << 62
+LEAST_GONE = 64  # predicates that nobody asks for any more and that are not worth to be forgotten
 FEW = 64  # combinations that are all named at once
 
 
+class Coded(dict[int, Codes]):
+    """The columns of a batch as codes, each worked out when it is asked for."""
+
+    def __init__(self, batch: EventBatch, coders: Sequence[Coder]) -> None:
+        super().__init__()
+        self._batch, self._coders = batch, coders
+
+    def __missing__(self, column: int) -> Codes:
+        self[column] = self._coders[column].code(self._batch)
+        return self[column]
+
+
 class Predicates:
-    """The predicates of all that look at one stream, each worked out once for the batch at hand."""
+    """The predicates of all that look at one stream, each worked out once for the batch at hand.
+
+    Those who look come and go: alphabets that nobody has any more are forgotten.
+    """
 
     def __init__(self) -> None:
         self._atomizer = Atomizer()
         self._formulas: dict[str, tuple[Formula, frozenset[Leaf]]] = {}
-        self._alphabets: dict[str, Alphabet] = {}
+        self._alphabets: WeakValueDictionary[tuple[str, ...], Alphabet] = WeakValueDictionary()
+        self._forget_at = LEAST_GONE
         self._batch: EventBatch | None = None
-        self._coded: list[Codes] = []
+        self._coded = Coded(blocks.empty(), ())
         self._letters: dict[int, Letters] = {}  # by alphabet
 
     def alphabet(self, predicates: Sequence[Predicate]) -> Alphabet:
         """The alphabet of some predicates: the same for all that ask for the same."""
-        key = "\n".join(map(repr, predicates))
-        if key not in self._alphabets:
-            self._alphabets[key] = Alphabet([self._formula(one) for one in predicates], self._atomizer.coders)
-        return self._alphabets[key]
+        texts = tuple(map(repr, predicates))
+        found = self._alphabets.get(texts)
+        if found is None:
+            self._forget()
+            found = self._alphabets[texts] = Alphabet(predicates)
+            self._form(found)
+        return found
 
     def groups(self, predicates: Sequence[Predicate]) -> list[list[int]]:
         """Places of predicates that may share an alphabet: those on one and the same column have few letters."""
@@ -54,15 +76,31 @@ class Predicates:
     def _formula(self, predicate: Predicate) -> tuple[Formula, frozenset[Leaf]]:
         text = repr(predicate)
         if text not in self._formulas:
+            self._batch = None  # codes may have other meanings with more predicates
             formula = self._atomizer.formula(predicate)
             self._formulas[text] = formula, frozenset(leaves_of(formula))
         return self._formulas[text]
 
-    def code(self, batch: EventBatch) -> list[Codes]:
+    def _form(self, alphabet: Alphabet) -> None:
+        """Say what the predicates of an alphabet are made of."""
+        alphabet.form([self._formula(predicate) for predicate in alphabet.predicates], self._atomizer.coders)
+
+    def _forget(self) -> None:
+        """Do without predicates that were asked for once, when they are many."""
+        if len(self._formulas) <= self._forget_at:
+            return
+        alphabets = list(self._alphabets.values())
+        if len(self._formulas) > 2 * sum(len(alphabet.predicates) for alphabet in alphabets):
+            self._atomizer, self._formulas = Atomizer(), {}
+            for alphabet in alphabets:
+                self._form(alphabet)
+        self._forget_at = max(LEAST_GONE, 2 * len(self._formulas))
+
+    def code(self, batch: EventBatch) -> Coded:
         """The columns of a batch as codes."""
         if batch is not self._batch:
             self._batch, self._letters = batch, {}
-            self._coded = [coder.code(batch) for coder in self._atomizer.coders]
+            self._coded = Coded(batch, self._atomizer.coders)
         return self._coded
 
     def letters(self, batch: EventBatch, alphabet: Alphabet) -> Letters:
@@ -87,11 +125,11 @@ class Classifier:
         """Per query the letter of each event. Queries with the same predicates share one array."""
         return [self._common.letters(batch, alphabet) for alphabet in self._alphabets]
 
-    def code(self, batch: EventBatch) -> list[Codes]:
+    def code(self, batch: EventBatch) -> Coded:
         """The columns of a batch as codes, for `letters_of`."""
         return self._common.code(batch)
 
-    def letters_of(self, query: int, coded: list[Codes], out: Letters) -> Letters:
+    def letters_of(self, query: int, coded: Coded, out: Letters) -> Letters:
         """The letters of one query, written to `out`: with many queries, batch by batch into the same memory."""
         return self._alphabets[query].letters(coded, out)
 
@@ -107,9 +145,13 @@ class Classifier:
 class Alphabet:
     """The letters of a query's predicates."""
 
-    def __init__(self, formulas: Sequence[tuple[Formula, frozenset[Leaf]]], coders: Sequence[Coder]) -> None:
+    def __init__(self, predicates: Sequence[Predicate]) -> None:
+        self.predicates = tuple(predicates)
         self.truths: list[tuple[bool, ...]] = []
         self._letters: dict[bytes, int] = {}
+
+    def form(self, formulas: Sequence[tuple[Formula, frozenset[Leaf]]], coders: Sequence[Coder]) -> None:
+        """Work the predicates out by formulas over what coders tell apart; letters mean what they meant."""
         self._formulas = [formula for formula, _ in formulas]
         self._coders = coders
         by_column: dict[int, list[Leaf]] = {}
@@ -126,15 +168,15 @@ class Alphabet:
         self._used = 0
         self._by_row = False  # so many combinations that the predicates are worked out event by event
 
-    def letters(self, coded: list[Codes], out: Letters) -> Letters:
+    def letters(self, coded: Coded, out: Letters) -> Letters:
         """The letters of the events with these codes."""
         if not self._columns:
             out[:] = self._name(np.zeros(1, np.uint64))[0]
             return out
-        counts = [self._coders[column].count for column in self._columns]
+        codes = [coded[column] for column in self._columns]
+        counts = [self._coders[column].count for column in self._columns]  # new values may have new codes
         if counts != self._counts:
             self._prepare(counts)
-        codes = [coded[column] for column in self._columns]
         if self._by_row:
             out[:] = self._name_rows(codes)
             return out

@@ -1,7 +1,8 @@
 """Columns to codes: the values of one column that no predicate tells apart share a small number.
 
-Each coder takes the atomic predicates of all queries on its column first, then codes batch after batch.
-`truth` says for every code whether a predicate holds.
+Each coder takes the atomic predicates of all queries on its column, and codes batch after batch. With a predicate that
+comes later codes may mean other values; then there are more of them. `truth` says for every code whether a predicate
+holds.
 """
 
 from __future__ import annotations
@@ -124,12 +125,11 @@ class NumberCoder:
     def add(self, alternatives: Iterable[tuple[str, Number]]) -> int:
         """The place of the predicate that one of the comparisons `attribute symbol constant` holds."""
         key = tuple((symbol, worth(value)) for symbol, value in alternatives)
-        for symbol, value in key:
-            if symbol in ("<", ">=", "=", "<>"):
-                self._cuts[value, 0] = 0
-            if symbol in (">", "<=", "=", "<>"):
-                self._cuts[value, 1] = 0
-        self._arrays = None
+        cuts = {(value, 0) for symbol, value in key if symbol in ("<", ">=", "=", "<>")}
+        cuts |= {(value, 1) for symbol, value in key if symbol in (">", "<=", "=", "<>")}
+        if not cuts <= self._cuts.keys():
+            self._cuts |= dict.fromkeys(cuts, 0)
+            self._arrays = None
         return self._atoms.add(key)
 
     @property

@@ -43,13 +43,22 @@ class TextCoder:
         """The place of the predicate that the text is one of these; `missing`: or is missing."""
         members = frozenset(texts)
         for text in sorted(members):
-            self._constants.setdefault(text, len(self._constants))
+            self._add_constant(text)
         return self._atoms.add(("missing or in" if missing else "in", members))
 
     def add_unequal(self, text: str) -> int:
         """The place of the predicate that there is a text, and another one."""
-        self._constants.setdefault(text, len(self._constants))
+        self._add_constant(text)
         return self._atoms.add(("unequal", text))
+
+    def _add_constant(self, text: str) -> None:
+        if text not in self._constants:
+            self._constants[text] = len(self._constants)
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Find codes again, with what there is now; codes that were given are not given again to others."""
+        self._table, self._described, self._dictionary = None, None, ()
 
     def add_test(self, name: str, argument: str, test: Callable[[str], bool]) -> int:
         """The place of the predicate `test`, known by a name and an argument."""
@@ -57,11 +66,12 @@ class TextCoder:
         if place not in self._test_of:
             self._test_of[place] = len(self._tests)
             self._tests.append(test)
+            self._begin_anew()
         return place
 
     @property
     def count(self) -> int:
-        """Codes given so far; those of constants are given before the first batch."""
+        """Codes given so far; those of constants are given before the next batch."""
         self._prepare()
         return len(self._codes) + 1
 
@@ -148,6 +158,6 @@ class TextCoder:
             constants = np.array([MISSING, *(constant for constant, _ in self._codes)], np.int64)
             tested = np.zeros((len(constants), len(self._tests)), bool)
             for code, (_, outcomes) in enumerate(self._codes, 1):
-                tested[code] = outcomes
+                tested[code, : len(outcomes)] = outcomes  # those of before know nothing of later tests
             self._described = constants, tested
         return self._described

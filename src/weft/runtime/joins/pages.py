@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.kernels.joins import buckets, joining, occurrences
-from weft.runtime import blocks
 from weft.runtime.events import Int64s
 from weft.runtime.joins.joining import SequencesOperator
 from weft.runtime.joins.operators import Operator, Store
-from weft.runtime.state import paging
-from weft.runtime.state.paging import Array, Growing, Pages, growing_array
+from weft.runtime.state.pages import Array, Growing, Pages, by_page, growing_array
 
 if TYPE_CHECKING:
     from weft.runtime.joins.run import GraphRun
+
+_KEPT = "remembered"
 
 
 def summary_of(run: GraphRun) -> bytes:
@@ -31,7 +31,6 @@ def summary_of(run: GraphRun) -> bytes:
         "safe": [operator.safe for operator in run.operators],
         "control": [operator.control.tolist() for operator in run.operators],
         "taken": [output.taken for output in run.outputs],
-        "remembered": run.remembered.count,
     }
     return json.dumps(values).encode()
 
@@ -40,9 +39,7 @@ def store_pages(run: GraphRun) -> Iterator[tuple[str, bytes]]:
     """What waits in stores, a page for each range of ids: an entry stays on its page as long as it waits."""
     for operator in run.operators:
         for side, store in enumerate(operator.stores):
-            kept = stored(store)
-            ranges, begins = np.unique(kept[:, 0] // paging.ITEMS, return_index=True)
-            for number, part in zip(ranges.tolist(), np.split(kept, begins[1:]), strict=False):
+            for number, part in by_page(stored(store)):
                 yield f"node/{operator.number}/store/{side}/{number}", part.tobytes()
 
 
@@ -91,7 +88,7 @@ def chain_arrays(run: GraphRun) -> Iterator[tuple[str, Array]]:
 
 def growing_parts(run: GraphRun) -> Iterator[Growing]:
     """What is only added to, between sweeps."""
-    arena, texts, remembered = run.arena, run.arena.texts, run.remembered
+    arena, texts = run.arena, run.arena.texts
     yield growing_array("arena/rows", arena.rows[: arena.row_count * occurrences.ROW])
     yield growing_array("arena/slots", arena.slots[: arena.control[joining.SLOTS_USED]])
     yield growing_array("arena/events", arena.events[: arena.event_count * occurrences.EVENT])
@@ -102,7 +99,7 @@ def growing_parts(run: GraphRun) -> Iterator[Growing]:
             yield growing_array(f"node/{operator.number}/members", operator.used_members().ravel())
             yield growing_array(f"node/{operator.number}/reach", operator.used_reach().ravel())
     yield Growing("texts", 0, len(texts), lambda low, high: json.dumps(texts.texts(low)[: high - low]).encode())
-    yield Growing("remembered", remembered.first, remembered.count, lambda *rows: blocks.pack(remembered.rows(*rows)))
+    yield run.kept.growing(_KEPT)
     for number, output in enumerate(run.outputs):
         if output.reported is not None:
             yield Growing(f"reported/{number}", 0, len(output.reported), _keys(output.reported))
@@ -134,7 +131,7 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
         if output.reported is not None:
             output.reported.update(dict.fromkeys(map(bytes.fromhex, pages.texts(f"reported/{number}"))))
     run.running.clock, run.sweep_at = summary["clock"], summary["sweep_at"]
-    run.remembered.load(map(blocks.unpack, pages.contents("remembered")), summary["remembered"])
+    run.kept.load(pages, _KEPT)
 
 
 def _load_arena(run: GraphRun, control: list[int], events: int, pages: Pages) -> None:

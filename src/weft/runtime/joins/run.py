@@ -19,22 +19,24 @@ from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
-from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.fields import Fields, column_name
 from weft.runtime.joins.arena import Arena
 from weft.runtime.joins.build import build_operators
 from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.choosing import Choosing, Taken
 from weft.runtime.joins.code import Columns, Compiler
-from weft.runtime.joins.fields import Fields, Remembered, column_name
 from weft.runtime.joins.layout import Layouts
 from weft.runtime.joins.operators import ALL, BEGINNING, ENDLESS, Build, Running, SinceOperator, SourceOperator
 from weft.runtime.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
+from weft.runtime.kept import Kept
 from weft.runtime.machine.code import Code
 from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.running import Run
-from weft.runtime.state.paging import Paging
+from weft.runtime.state.pages import Paging
+from weft.runtime.state.size import bytes_of
 from weft.runtime.triggers import OperatorStanding
 
 PIECE = 1 << 16  # matches reported at a time
@@ -50,7 +52,8 @@ class QueryOutput:
         self.query = output.query
         self.node = output.node
         self.names = tuple((name,) for name in output.variables)
-        self.fields = Fields(output) if output.query.fields else None
+        self.fields = Fields(output.query.fields)
+        self.numbers = {name: number for number, name in enumerate(output.variables)}
         self.taken = 0
         self.before: int | None = None  # matches are told that have an event before this position; None: all
         # The bindings reported so far, where the same ones can come again later.
@@ -83,13 +86,14 @@ class GraphRun(Run):
         self.arena = Arena(self._columns.names, self._code)
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in graph.outputs]
-        self.remembered = Remembered(self.queries)
+        self.kept = Kept(self._shown())
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FEWEST_EVENTS
         self._gone = 0  # nodes that were removed
         self.chains: list[ChainOperator] = []
-        self._look_with(predicates)
+        self._predicates = predicates
+        self._look()
 
     @property
     def queries(self) -> Sequence[CompositeQuery]:
@@ -134,6 +138,10 @@ class GraphRun(Run):
     def oldest(self) -> int | None:
         """The first event that is kept."""
         return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory of the whole graph, of which queries share parts."""
+        return bytes_of(self, without=(SharedKey, Keys, Predicates))
 
     @property
     def waiting(self) -> int:
@@ -181,8 +189,8 @@ class GraphRun(Run):
         self.arena.widen(self._columns.names, more)
         self.arena.read(self._code)
         self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
-        self.remembered.read(self.queries)
-        self._look_with(Predicates())
+        self.kept.attributes = self._shown()
+        self._look()
 
     def remove(self, places: Collection[int]) -> None:
         """Do without the operators that only the queries at these places need; the others move up."""
@@ -197,18 +205,15 @@ class GraphRun(Run):
         self.outputs = [self.outputs[place] for place in kept]
         for output, told in zip(self.outputs, self.graph.outputs, strict=True):
             output.node = told.node
-        self.remembered.read(self.queries)
-        self._look_with(Predicates())
+        self.kept.attributes = self._shown()
+        self._look()
 
-    def _look_with(self, predicates: Predicates) -> None:
-        """Ask events what operators want to know of them, together with all that ask by these predicates.
-
-        Predicates that events were asked before cannot become more: it takes others when operators come or go.
-        """
+    def _look(self) -> None:
+        """Ask events what operators want to know of them, together with all that look at them."""
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
         for chain in self.chains:
-            chain.read(predicates)
+            chain.read(self._predicates)
             if chain not in before:
                 chain.use(self._keys)
         for chain in before:
@@ -216,7 +221,7 @@ class GraphRun(Run):
                 self._keys.leave(chain)
         self.paging.renumbered()
         taking = [source.predicate for source in self._sources]
-        self._choosing = Choosing(taking, self._build.truths.predicates, predicates)
+        self._choosing = Choosing(taking, self._build.truths.predicates, self._predicates)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -262,7 +267,7 @@ class GraphRun(Run):
         return kept
 
     def _take(self, batch: EventBatch, taken: Taken) -> None:
-        self.remembered.add(batch, taken.relevant)
+        self.kept.add(batch, taken.relevant)
         for source, chosen in zip(self._sources, taken.chosen, strict=True):
             source.chosen = chosen
         for chain in self.chains:
@@ -311,20 +316,25 @@ class GraphRun(Run):
             offsets=offsets,
             positions=positions,
             labels=labels,
-            fields={} if output.fields is None else self._fields(output.fields, rows),
+            fields=self._fields(output, rows) if output.fields else {},
         )
 
-    def _fields(self, fields: Fields, rows: Int64s) -> dict[str, pa.Array]:
+    def _shown(self) -> list[str]:
+        """The attributes that matches show."""
+        return sorted({name for output in self.outputs for name in output.fields.attributes})
+
+    def _fields(self, output: QueryOutput, rows: Int64s) -> dict[str, pa.Array]:
+        fields, numbers = output.fields, output.numbers
         positions: dict[str, Int64s] = {}
         for variable in {variable for variable, _ in fields.read}:
-            events = self._bound(rows, fields.numbers[variable], occurrences.LATER)
+            events = self._bound(rows, numbers[variable], occurrences.LATER)
             positions[variable] = np.where(events < 0, -1, self.arena.event_times(events, occurrences.POSITION))
         columns = {
-            column_name(Attribute(name, variable)): self.remembered.columns(name, positions[variable])
+            column_name(Attribute(name, variable)): self.kept.column(name, positions[variable])
             for variable, name in fields.read
         }
         for term in fields.elapsed:
-            columns[column_name(term)] = self._elapsed(term, rows, fields.numbers)
+            columns[column_name(term)] = self._elapsed(term, rows, numbers)
         return fields.values(columns, len(rows))
 
     def _elapsed(self, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:

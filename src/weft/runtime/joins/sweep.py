@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.joins import buckets, compact, joining, occurrences
+from weft.kernels.joins import buckets, compact, joining
 from weft.runtime.events import Int64s
 from weft.runtime.joins.joining import SequencesOperator
 from weft.runtime.joins.operators import BEGINNING, Operator, Store
@@ -81,7 +81,7 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
         ids[:] = places[ids]
     for chain in run.chains:
         chain.renumber(event_places)
-    run.remembered.forget(int(arena.events[occurrences.POSITION]) if arena.event_count else None)
+    run.kept.forget(run.oldest)
     return places
 
 

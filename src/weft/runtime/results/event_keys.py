@@ -16,12 +16,11 @@ import pyarrow as pa
 from weft.errors import UsageError
 from weft.runtime.classify.keys import key_hashes
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.results.kept import KeptEvents
-from weft.runtime.running import pages_below, pages_under
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.kept import Kept
+from weft.runtime.state.pages import FOREIGN, Pages, Paging
 
 UInt64s = npt.NDArray[np.uint64]
-_NAMES, _HASHES = "names", "hashes/"
+_NAMES, _HASHES = "names", "hashes"
 
 
 class EventKeys:
@@ -29,8 +28,7 @@ class EventKeys:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
-        self._kept = KeptEvents()
-        self._saved = False
+        self._kept, self._paging = Kept(), Paging()
 
     def add(self, batch: EventBatch) -> None:
         """Keep the keys of a batch, which come after all others."""
@@ -39,7 +37,7 @@ class EventKeys:
             self._kept.add(replace(batch, rows=pa.record_batch(list(map(pa.array, hashes)), names=["high", "low"])))
 
     def forget(self, oldest: Callable[[], int | None]) -> None:
-        """Give up the keys of events before a position; see `KeptEvents.forget`."""
+        """Give up the keys of events before a position; see `Kept.forget`."""
         self._kept.forget(oldest)
 
     @property
@@ -57,15 +55,12 @@ class EventKeys:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages that changed since the last snapshot; None: the page is gone."""
-        pages = pages_under(_HASHES, self._kept.snapshot())
-        if self.names and not self._saved:
-            pages[_NAMES] = json.dumps(self.names).encode()
-        self._saved = True
-        return pages
+        names = {_NAMES: json.dumps(self.names).encode()} if self.names else {}
+        return self._paging.changes(names, growing=[self._kept.growing(_HASHES)])
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots, which must be of the same columns."""
         if tuple(json.loads(pages.get(_NAMES, b"[]"))) != self.names:
             raise UsageError(FOREIGN)
-        self._kept.load(pages_below(_HASHES, pages))
-        self._saved = True
+        self._kept.load(Pages(pages), _HASHES)
+        self._paging.load(pages, [self._kept.growing(_HASHES)])

@@ -11,19 +11,20 @@ import pyarrow as pa
 
 from weft.algebra.query import AnyQuery
 from weft.runtime.events import EventBatch
+from weft.runtime.kept import Kept
 from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
-from weft.runtime.results.kept import KeptEvents
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
 from weft.runtime.running import pages_below, pages_under
+from weft.runtime.state.pages import Pages, Paging
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
-_KEPT, _KEYS = "kept/", "keys/"
+_KEPT, _KEYS = "kept", "keys/"
 
 
 class Results:
@@ -49,7 +50,7 @@ class Results:
         self._counts: Counter[str] = Counter()
         self.query_names = query_names
         self.shape = shape
-        self._kept = KeptEvents()
+        self._kept, self._paging = Kept(), Paging()
         self._keys = EventKeys(key)
 
     def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
@@ -99,16 +100,18 @@ class Results:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
-        kept, keys = self._kept.snapshot(), self._keys.snapshot()
-        return {**self.matcher.snapshot(), **pages_under(_KEPT, kept), **pages_under(_KEYS, keys)}
+        kept = self._paging.changes({}, growing=[self._kept.growing(_KEPT)])
+        return {**self.matcher.snapshot(), **kept, **pages_under(_KEYS, self._keys.snapshot())}
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Take the events that were kept; the matcher has taken its own pages."""
-        self._kept.load(pages_below(_KEPT, pages))
+        own = pages_under(f"{_KEPT}/", pages_below(f"{_KEPT}/", pages))
+        self._kept.load(Pages(own), _KEPT)
+        self._paging.load(own, [self._kept.growing(_KEPT)])
         self._keys.load(pages_below(_KEYS, pages))
 
 
-def shaping(kept: KeptEvents, queries: Sequence[AnyQuery], reading: Reading) -> Finish:
+def shaping(kept: Kept, queries: Sequence[AnyQuery], reading: Reading) -> Finish:
     """Makes results of rows of MATCH_SCHEMA, while the events that they show are kept."""
     shapes: dict[pa.Schema, Shape] = {}
 

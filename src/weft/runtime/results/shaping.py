@@ -13,7 +13,7 @@ from weft.algebra.rules import Rule
 from weft.algebra.terms import Elapsed
 from weft.plan.automaton.cea import build_automaton
 from weft.plan.automaton.determinize import visible_names
-from weft.runtime.automaton.history import selected_fields
+from weft.runtime.automaton.fields import selected_fields
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.times import END, START
 from weft.runtime.results.shape import EventField, Shape

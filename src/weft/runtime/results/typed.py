@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from weft.runtime.events import Int64s
 from weft.runtime.joint_types import fitted
+from weft.runtime.kept import Shown
 from weft.runtime.reading.kinds import NANOSECONDS, ticks_of
-from weft.runtime.results.kept import Shown
 from weft.runtime.results.shape import MATCH_SCHEMA, EventField, Shape
 
 

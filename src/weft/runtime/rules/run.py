@@ -23,7 +23,7 @@ from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
 from weft.runtime.rules.summaries import Summaries
 from weft.runtime.running import Run
-from weft.runtime.state.pages import PageStore
+from weft.runtime.state.pages import Paging
 
 
 class RuleRun(Run):
@@ -46,7 +46,7 @@ class RuleRun(Run):
         self._ways: list[Way] = []  # how each rule is found
         self._finder = IndexBuilder(self.memory.tag)
         self._types = TypeCoder({})
-        self._pages = PageStore()
+        self._paging = Paging()
         self._is_laid = False
         self.extend(rules)
 
@@ -255,13 +255,13 @@ class RuleRun(Run):
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages that changed since the last snapshot."""
         self._require_laid()
-        return self._pages.changes(memory_pages(self.memory), ())
+        return self._paging.changes(dict(memory_pages(self.memory)))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from pages."""
         self._require_laid()
         load_memory(self.memory, pages)
-        self._pages.load(pages)
+        self._paging.load(pages)
         self._compile_anew()
 
     def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[None]:

@@ -11,9 +11,9 @@ from weft.kernels.rules import tables as t
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import Int64s
 from weft.runtime.rules.memory import Memory
+from weft.runtime.state.pages import Pages, text_pages
 
 EVENTS = 512  # of a page
-TEXTS = 1024
 _HEADER = 2  # words: number of the first event, how many
 
 
@@ -25,9 +25,7 @@ def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
         for number in range(first // EVENTS, -(-end // EVENTS)):
             low, high = max(first, number * EVENTS), min(end, (number + 1) * EVENTS)
             yield f"events/{type_}/{number}", _events_page(memory, type_, low, high)
-    texts = memory.texts.texts()
-    for begin in range(0, len(texts), TEXTS):
-        yield f"texts/{begin // TEXTS}", json.dumps(texts[begin : begin + TEXTS]).encode()
+    yield from text_pages("texts", memory.texts.texts()).items()
     summary = {
         "time": int(memory.control[t.TIME]),
         "numbers": (table[:, t.GONE] + table[:, t.HELD]).tolist(),
@@ -59,13 +57,12 @@ def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
 
 def load_memory(memory: Memory, pages: Mapping[str, bytes]) -> None:
     """Go on from pages; the tables must be those of the rules whose pages they are."""
-    summary = json.loads(pages["summary"])
-    texts = [text for page in _numbered(pages, "texts/") for text in json.loads(page)]
-    memory.texts = TextTable(texts)
+    summary, saved = json.loads(pages["summary"]), Pages(pages)
+    memory.texts = TextTable(saved.texts("texts"))
     memory.control[t.TIME] = summary["time"]
     memory.floors = {int(rule): {int(a): b for a, b in floors.items()} for rule, floors in summary["floors"].items()}
     table = memory.table
-    found = [[np.frombuffer(page, np.int64) for page in _numbered(pages, f"events/{at}/")] for at in range(len(table))]
+    found = [[np.frombuffer(page, np.int64) for page in saved.contents(f"events/{at}")] for at in range(len(table))]
     counts = np.array([sum(int(page[1]) for page in own) for own in found], np.int64)
     memory.reserve(counts)
     for type_, own in enumerate(found):
@@ -96,8 +93,3 @@ def _load_events(memory: Memory, type_: int, at: int, page: Int64s) -> None:
             length = -1 - int(memory.origins[event])
             memory.origins[event] = -1 - memory.add_positions(page[begin : begin + length])
             begin += length
-
-
-def _numbered(pages: Mapping[str, bytes], prefix: str) -> list[bytes]:
-    names = [name for name in pages if name.startswith(prefix)]
-    return [pages[name] for name in sorted(names, key=lambda name: int(name.rpartition("/")[2]))]

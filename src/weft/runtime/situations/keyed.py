@@ -18,13 +18,13 @@ from weft.runtime.buffers import room, writable
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.exact import shown
+from weft.runtime.fields import Fields
 from weft.runtime.machine.code import Code
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.situations.members import Members
-from weft.runtime.situations.report import FieldValues
-from weft.runtime.state.paging import Array, Pages
+from weft.runtime.situations.report import fields_of_sets
+from weft.runtime.state.pages import Array, Pages
 
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
@@ -70,10 +70,9 @@ class KeyedRun:
         self._out = self._empty_sets()
         self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
-        self._fields = FieldValues(query) if query.fields else None
+        self._fields = Fields(query.fields)
         # With fields, rows have numbers of members instead of positions.
-        attributes = FieldValues(query).attributes
-        self._members = Members(attributes, Code(), attributes)
+        self._members = Members(self._fields.attributes, Code(), self._fields.attributes)
         self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)
@@ -129,7 +128,7 @@ class KeyedRun:
 
     def _numbers(self, batch: EventBatch, slots: npt.NDArray[np.int8]) -> Int64s:
         """What stands for the events: their positions, or with fields their numbers among those that are kept."""
-        if self._fields is None:
+        if not self._fields:
             return batch.positions
         numbers = np.full(len(batch), -1, np.int64)
         chosen = np.flatnonzero(slots >= 0)
@@ -149,9 +148,9 @@ class KeyedRun:
     def _report(self, found: int) -> MatchBatch:
         starts, ends, positions = self._taken(found)
         fields = {}
-        if self._fields is not None:
-            columns = self._fields.values(self._members, positions.reshape(found, self._width))
-            fields = {name: shown(column, found) for name, column in columns.items()}
+        if self._fields:
+            sets = positions.reshape(found, self._width)
+            fields = fields_of_sets(self._fields, self._members, self.query.situation.variables, sets)
             positions = self._members.places(positions)
         return MatchBatch(
             query=self.query.name,
@@ -196,7 +195,7 @@ class KeyedRun:
         found: list[int] = []
         while len(rows := rows[rows >= 0]):
             numbers = self._rows.positions[rows]
-            found.append(int((numbers if self._fields is None else self._members.places(numbers)).min()))
+            found.append(int((self._members.places(numbers) if self._fields else numbers).min()))
             rows = self._rows.next[rows]
         return min(found, default=None)
 

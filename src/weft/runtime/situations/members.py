@@ -15,7 +15,7 @@ from weft.runtime.exact import with_digits
 from weft.runtime.joins.arena import Arena
 from weft.runtime.machine.code import Code
 from weft.runtime.machine.values import column_of
-from weft.runtime.state.paging import Pages, text_pages
+from weft.runtime.state.pages import Pages, text_pages
 
 
 class Members:

@@ -2,58 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from weft.algebra.predicates import Attribute
-from weft.algebra.situations import SituationQuery
-from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import shown
-from weft.runtime.joins.fields import by_column, column_name, column_of
+from weft.runtime.events import Column, Int64s
+from weft.runtime.fields import Fields, column_name
 from weft.runtime.matches import MatchBatch
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.stage import Stage
 
-Columns = dict[str, Column]
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-class FieldValues:
-    """The fields of a situation's matches, from the attributes of their members."""
-
-    def __init__(self, query: SituationQuery) -> None:
-        self._variables = query.situation.variables
-        self._fields = [(field.name, field.value.transform(by_column)) for field in query.fields]
-        parts = [part for field in query.fields for part in field.value.walk()]
-        self._read = sorted({(p.variable or "", p.name) for p in parts if isinstance(p, Attribute)})
-
-    @property
-    def attributes(self) -> list[str]:
-        """The attributes that are read of members."""
-        return sorted({name for _, name in self._read})
-
-    def values(self, members: Members, sets: Int64s) -> Columns:
-        """The fields of sets as columns."""
-        return self.of_events(members, len(sets), lambda variable: self._slot(sets, variable))
-
-    def of_events(self, members: Members, count: int, of_variable: Callable[[str], Int64s]) -> Columns:
-        """The fields as columns, given the members of each variable; that without a name has the values of the key."""
-        columns = {
-            column_name(Attribute(name, variable or None)): (members.shown if variable else members.column)(
-                name, of_variable(variable)
-            )
-            for variable, name in self._read
-        }
-        none = np.zeros(count, np.int64)
-        batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
-        return {name: column_of(value, batch) for name, value in self._fields}
-
-    def _slot(self, sets: Int64s, variable: str) -> Int64s:
-        """The members in a slot; for the values of the key, any member."""
-        found: Int64s = sets[:, self._variables.index(variable)] if variable else sets.max(axis=1)
-        return found
+def fields_of_sets(fields: Fields, members: Members, variables: Sequence[str], sets: Int64s) -> dict[str, pa.Array]:
+    """The fields of matching sets. What has no variable are values of the key, which any member has."""
+    columns: dict[str, Column] = {}
+    for variable, name in fields.read:
+        if variable:
+            column = members.shown(name, sets[:, variables.index(variable)])
+        else:
+            column = members.column(name, sets.max(axis=1))
+        columns[column_name(Attribute(name, variable or None))] = column
+    return fields.values(columns, len(sets))
 
 
 class Reporter:
@@ -68,8 +41,7 @@ class Reporter:
         self._names: tuple[tuple[str, ...], ...] = tuple((name,) for name in self._variables)
         self._in_order = query.situation.kind == "sequence"
         self._alone = query.situation.kind == "any"
-        self._fields = FieldValues(query)
-        self._columns: Columns = {}
+        self._fields = Fields(query.fields)
 
     def by_end(self, sets: Int64s) -> Int64s:
         """Sets by the end of their matches."""
@@ -84,9 +56,7 @@ class Reporter:
 
     def matches(self, sets: Int64s) -> MatchBatch:
         """The matches of sets."""
-        found = self._absences(sets) if self._stage.is_absence else self._sets(sets)
-        fields = {name: shown(column, len(found)) for name, column in self._columns.items()}
-        return MatchBatch(**{**vars(found), "fields": fields})
+        return self._absences(sets) if self._stage.is_absence else self._sets(sets)
 
     def _sets(self, sets: Int64s) -> MatchBatch:
         count, width = sets.shape
@@ -108,7 +78,6 @@ class Reporter:
                 order = np.argsort(placed, axis=1)
                 placed, labels = np.take_along_axis(placed, order, axis=1), order.ravel().astype(np.int32)
             positions = placed.ravel()
-        self._columns = self._fields.values(self._members, sets)
         return MatchBatch(
             query=self._name,
             names=names,
@@ -117,13 +86,14 @@ class Reporter:
             offsets=offsets,
             positions=positions,
             labels=labels,
+            fields=fields_of_sets(self._fields, self._members, self._variables, sets),
         )
 
     def _absences(self, rows: Int64s) -> MatchBatch:
         """Matches without events; `firsts` and `lasts` tell them apart from other absences at the same time."""
         keys, starts, ends, origins = rows.T.copy()
         count = len(rows)
-        self._columns = self._fields.of_events(self._members, count, lambda _: self._stage.key_members(keys))
+        members = self._stage.key_members(keys)[:, None]
         return MatchBatch(
             query=self._name,
             names=(),
@@ -134,4 +104,5 @@ class Reporter:
             offsets=np.zeros(count + 1, np.int64),
             positions=np.empty(0, np.int64),
             labels=np.empty(0, np.int32),
+            fields=fields_of_sets(self._fields, self._members, (), members),
         )

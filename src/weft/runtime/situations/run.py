@@ -20,7 +20,7 @@ from weft.runtime.situations.beginnings import Beginning
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
 from weft.runtime.situations.stage import Stage
-from weft.runtime.state.paging import Array, Paging
+from weft.runtime.state.pages import Array, Paging
 from weft.runtime.state.size import bytes_of
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Evaluation, Repeated
-from weft.algebra.predicates import Attribute, Predicate
+from weft.algebra.predicates import Predicate
 from weft.algebra.situations import SituationQuery
 from weft.kernels.situations import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
@@ -19,11 +19,12 @@ from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.fields import Fields
 from weft.runtime.joins.code import Columns
 from weft.runtime.situations.members import Members
 from weft.runtime.situations.memory import Memory
 from weft.runtime.situations.tables import SituationTables
-from weft.runtime.state.paging import Pages
+from weft.runtime.state.pages import Pages
 
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12
@@ -49,7 +50,7 @@ class Stage:
         situation, columns = query.situation, Columns()
         self.tables = SituationTables(situation, search, columns)
         by = situation.context.by
-        shown = {part.name for field in query.fields for part in field.walk() if isinstance(part, Attribute)}
+        shown = Fields(query.fields).attributes
         for name in shown:
             columns.number(name)
         self.members = Members(columns.names, self.tables.code, shown)

@@ -12,6 +12,7 @@ from weft.plan.layers import layer_of
 from weft.plan.operators import Layer
 from weft.plan.partitioning.splits import Lane
 from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain, queries_of, silent_of
+from weft.runtime.classify.classifier import Predicates
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.layers import GRAPH, Added, LayerRun, Reformed
 from weft.stored import Plain, from_plain, to_plain
@@ -30,10 +31,13 @@ def layer_run_to_plain(layer: LayerRun) -> Plain:
     }
 
 
-def layer_run_from_plain(plain: Plain, names: Mapping[str, str], lane: Lane | None = None) -> LayerRun:
+def layer_run_from_plain(
+    plain: Plain, names: Mapping[str, str], predicates: Predicates, lane: Lane | None = None
+) -> LayerRun:
     """The layer, without its state; its queries get other names, by `names`, and work for the lane."""
     since, position = plain["beginning"]
-    run = LayerRun(_named(layer_from_plain(plain["layer"]), names), since, position, lane, plain["number"])
+    node = _named(layer_from_plain(plain["layer"]), names)
+    run = LayerRun(node, since, position, predicates, lane, plain["number"])
     for part in plain["changes"]:
         if isinstance(part, list):
             run.remove(part)

@@ -1,4 +1,4 @@
-"""The attributes of past events that a match may still show."""
+"""The output fields of matches: values of the events that variables hold, and what is calculated from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,12 +14,12 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.query import Computed, Query
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.determinize import Label
-from weft.runtime import blocks
 from weft.runtime.automaton.computed import computed_field
 from weft.runtime.automaton.found import Found
 from weft.runtime.automaton.held import RANK
-from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.events import Column, Int64s
 from weft.runtime.exact import shown
+from weft.runtime.kept import Kept
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ def _many(automaton: Automaton, variable: str) -> bool:
     return False
 
 
-class History:
-    """Chunks of events that may be marked, oldest first."""
+class Fields:
+    """The output fields of a query, from events that may be marked: these are kept as long as a match may show them."""
 
     def __init__(self, query: Query, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
         self._fields = fields
@@ -67,23 +66,12 @@ class History:
         self._computed = (*query.computed, *rank)
         read = {node for item in self._computed for node in item.value.walk() if isinstance(node, Attribute)}
         names = {field.attribute for field in fields} | {attribute.name for attribute in read}
-        self.attributes = sorted(names - {"*"})
+        self.kept = Kept(sorted(names - {"*"}))
         variables = {field.variable for field in fields} | {attribute.variable for attribute in read}
         self._holds = {v: np.array([v in label.holds for label in labels], bool) for v in variables}
-        self.chunks: list[tuple[Int64s, dict[str, Column]]] = []
 
-    def add(self, batch: EventBatch, markable: npt.NDArray[np.bool_]) -> None:
-        """Remember the events of a batch that may be marked."""
-        rows = np.flatnonzero(markable)
-        columns = {name: _take(batch.columns.get(name, Column()), rows) for name in self.attributes}
-        self.chunks.append((batch.positions[rows], columns))
-
-    def forget(self, before: int) -> None:
-        """Drop chunks all of whose events are before a position."""
-        self.chunks = [chunk for chunk in self.chunks if len(chunk[0]) and chunk[0][-1] >= before]
-
-    def fields(self, found: Found) -> dict[str, pa.Array]:
-        """The selected fields of matches."""
+    def values(self, found: Found) -> dict[str, pa.Array]:
+        """The fields of matches."""
         fields = {field.key: self._field(field, found) for field in self._fields}
         read = partial(self._read, found)
         return fields | {item.name: computed_field(item.value, len(found.events), read) for item in self._computed}
@@ -108,20 +96,8 @@ class History:
         return values.take(pa.array(counts[:-1], mask=~has))
 
     def _column(self, attribute: str, positions: Int64s) -> Column:
-        where = np.concatenate([chunk for chunk, _ in self.chunks] or [np.empty(0, np.int64)])
-        rows = pa.array(np.searchsorted(where, positions))
-        lengths = [len(chunk) for chunk, _ in self.chunks]
-        whole = blocks.join_columns([columns[attribute] for _, columns in self.chunks], lengths)
-        return whole.map(lambda array: array.take(rows))
-
-
-def _take(column: Column, rows: Int64s) -> Column:
-    """The rows of a column, texts as plain strings."""
-    at = pa.array(rows)
-    texts = column.texts
-    if texts is not None and pa.types.is_dictionary(texts.type):
-        texts = texts.take(at)
-        texts = pc.cast(texts, pa.string())
-    elif texts is not None:
-        texts = texts.take(at)
-    return replace(replace(column, texts=None).map(lambda array: array.take(at)), texts=texts)
+        """An attribute of events, texts as plain strings."""
+        column = self.kept.column(attribute, positions)
+        if column.texts is None or not pa.types.is_dictionary(column.texts.type):
+            return column
+        return replace(column, texts=pc.cast(column.texts, pa.string()))
