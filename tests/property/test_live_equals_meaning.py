@@ -256,6 +256,89 @@ def test_composite_queries_that_share_operators(story: Story, swept: bool) -> No
         check(story, waits=True, optimize=False)
 
 
+# ---------------------------------------------------------------- composite queries over what another query defines
+
+MADE = "M"  # what the query defines that runs all the time
+NAMES = (
+    "x",
+    "y",
+    "k",
+    "s",
+    "n",
+    "e",
+)  # the last two: the place of an event, and its end; of a match, of its last event
+CEQL_DEFINER = "SELECT a[x], b[y], b[k], b[s], b[n], b[e] WHERE (A AS a ; B AS b) WITHIN 6 EVENTS"
+
+
+def definers() -> list[Program]:
+    """A query whose matches are told with their last event, and one that tells them when later events have come."""
+    regular, _ = compile_text(CEQL_DEFINER, language="ceql")
+    fields = tuple(Field(name, Attribute(name, "b")) for name in NAMES)
+    pairs = CompositeQuery(MADE, Follow(Source("A", "a"), Source("B", "b"), "each"), fields)
+    return [
+        replace(regular, queries=(replace(regular.queries[0], name=MADE),), catalog=Catalog()),
+        Program("eql", (pairs,)),
+    ]
+
+
+@st.composite
+def derived_stories(draw: st.DrawFn) -> Story:
+    """Related programs that see derived events, too, and that come and go one after the other."""
+    story = draw(related_stories())
+    swapped = draw(st.sampled_from(["A", "B", "C"]))
+
+    def derived(node: Node) -> Node:
+        return replace(node, type=MADE) if isinstance(node, Source) and node.type == swapped else node
+
+    lives = [
+        replace(life, program=replace(life.program, queries=(life.program.queries[0].transform(derived),)))
+        for life in story.lives
+    ]
+    definer = Life(draw(st.sampled_from(definers())), 0, None)
+    events = [{**event, "n": place, "e": end_of(event)} for place, event in enumerate(story.events)]
+    return replace(story, lives=(definer, *lives), events=events)
+
+
+def end_of(event: EventDict) -> int:
+    found = event.get("end", event.get("ts"))
+    assert isinstance(found, int)
+    return found
+
+
+def seen_since(life: Life, definer: Life, events: list[EventDict]) -> CompositeQuery:
+    """The query as one that is there all the time, and asks each event whether it was told before the query came."""
+    (query,) = life.program.queries
+    waits = isinstance(definer.program.queries[0], CompositeQuery)
+
+    def later(node: Node) -> Node:
+        if not isinstance(node, Source):
+            return node
+        known, least = "n", life.since
+        if node.type == MADE and waits:
+            known, least = "e", end_of(events[life.since - 1]) if life.since else -9
+        return replace(node, where=(*node.where, Comparison(">=", Attribute(known, node.variable), Literal(least))))
+
+    found = query.transform(later)
+    assert isinstance(found, CompositeQuery)
+    return found
+
+
+@SOME
+@given(derived_stories(), st.booleans())
+def test_composite_queries_that_share_operators_over_derived_events(story: Story, swept: bool) -> None:
+    definer, *readers = story.lives
+    with patch.object(joins_run, "sweep_graph", sweep_always if swept else joins_run.sweep_graph):
+        found = told(story, optimize=False)
+    for life in readers:
+        program = replace(definer.program, queries=(*definer.program.queries, seen_since(life, definer, story.events)))
+        (name,) = (query.name for query in life.program.queries)
+        expected = keys(match for match in matches(program, story.events) if match.query == name)
+        if life.until is None:
+            assert found[name] == expected
+        else:
+            assert set(found[name]) <= set(expected)
+
+
 @SOME
 @given(
     stories(

@@ -57,10 +57,10 @@ def runs_of(
 
 
 class Added(NamedTuple):
-    """Operators that a layer took in, and the position from which on they see events."""
+    """Operators that a layer took in, and the place from which on they see events."""
 
     layer: Layer
-    position: int
+    place: int
 
 
 class Reformed(NamedTuple):
@@ -147,32 +147,46 @@ class LayerRun:
         """How many operators would have to be made for the composite queries of a layer, if it were taken in here."""
         graph = self.runs.get(GRAPH)
         added = [op.graph for op in layer.operators if isinstance(op, GraphOp)]
-        if self.feeders or not isinstance(graph, GraphRun) or not graph.is_open:
+        if not isinstance(graph, GraphRun) or not graph.is_open:
             return sum(len(one.nodes) for one in added)
         return sum(needed(graph.graph, one) for one in added)
 
-    def extended(self, layer: Layer, position: int) -> Layer:
-        """Take in what can run with what is here and sees events from a position on; what is left of the layer.
+    def next_place(self, layer: Layer, position: int, time: int | None) -> int | None:
+        """Where operators of a layer that come now would begin to see the events here; None: they see others.
+
+        The input has come up to a position and a time. Among derived events, all that are to come must have places
+        after all that have come.
+        """
+        if {definer.number for definer in layer.feeders} != self.feeders.keys() or layer.network != self.network:
+            return None
+        if self._merge is None:
+            return position + 1
+        alone = self.runs.keys() == {GRAPH}  # others would see what they were not meant to see
+        known = self._merge.sees(layer.types) or (alone and layer.types is not None)
+        return self._merge.next_place() if known and (time is None or self.clock >= time) else None
+
+    def extended(self, layer: Layer, place: int) -> Layer:
+        """Take in what can run with what is here and sees events from a place on; what is left of the layer.
 
         Rules run from the same tables, since they see each other's events. Composite queries come into the graph if
         some of their sub-patterns are there already.
         """
-        if self.feeders:
-            return layer
-        taken = [self._takes(op, position) for op in layer.operators]
+        taken = [self._takes(op, place) for op in layer.operators]
         own, rest = (tuple(compress(layer.operators, picked)) for picked in (taken, map(not_, taken)))
         if own:
-            self.changes.append(Added(replace(layer, operators=own), position))
+            self.changes.append(Added(replace(layer, operators=own), place))
+            if self._merge is not None:
+                self._merge.see(layer.types)
         return replace(layer, operators=rest)
 
-    def _takes(self, op: Operator, position: int) -> bool:
+    def _takes(self, op: Operator, place: int) -> bool:
         """Whether an operator runs here from now on."""
         tables, graph = self.runs.get(RULES), self.runs.get(GRAPH)
-        if isinstance(op, RulesOp) and isinstance(tables, RuleRun):
+        if isinstance(op, RulesOp) and isinstance(tables, RuleRun) and not self.feeders:
             tables.extend(op.rules)
             kind = RULES
         elif isinstance(op, GraphOp) and isinstance(graph, GraphRun) and graph.is_open:
-            whole = extended(graph.graph, op.graph, position)
+            whole = extended(graph.graph, op.graph, place)
             if whole is None:
                 return False
             graph.extend(whole)

@@ -64,9 +64,11 @@ class Matcher:
         """Add queries, which see the events from now on, and what those define that are here, by number."""
         layers = list(plan.layers)
         for place, layer in enumerate(layers):
-            for running in sorted(self.layers, key=lambda other: other.lacks(layer)) if not layer.feeders else ():
-                layers[place] = running.extended(layers[place], self._position + 1)
-                self._layer_of |= dict.fromkeys(running.told, running)
+            for running in sorted(self.layers, key=lambda other: other.lacks(layer)):
+                begin = running.next_place(layer, self._position, self._last)
+                if begin is not None:
+                    layers[place] = running.extended(layers[place], begin)
+                    self._layer_of |= dict.fromkeys(running.told, running)
         self._add(layer for layer in layers if layer.operators)
 
     def _add(self, layers: Iterable[Layer]) -> None:

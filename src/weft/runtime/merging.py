@@ -6,7 +6,7 @@ Operators work with places as they do with positions. What they find is told in 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +26,8 @@ from weft.runtime.state.pages import Array, Pages
 class Merge:
     """Events that wait for their turn, and the places of those that had it."""
 
-    def __init__(self, types: Collection[str] | None, position: int) -> None:
-        self._types = None if types is None else pa.array(sorted(types), pa.string())
+    def __init__(self, types: frozenset[str] | None, position: int) -> None:
+        self._types = types  # of the input, that matter; None: all
         self._waiting: list[Derived] = []
         self._latest = position  # of the last input event that had its turn
         self._first = 0  # the place of the first event whose positions are known
@@ -36,10 +36,28 @@ class Merge:
 
     # -- events in ------------------------------------------------------------------------------
 
+    def sees(self, types: frozenset[str] | None) -> bool:
+        """Whether these types of the input matter already."""
+        return self._types is None or (types is not None and types <= self._types)
+
+    def see(self, types: frozenset[str] | None) -> None:
+        """From now on these types of the input matter, too."""
+        self._types = None if self._types is None or types is None else self._types | types
+
+    def next_place(self) -> int | None:
+        """The place of the first event that comes from now on; None: it may come before some that wait.
+
+        What waits of the input comes before all that follows; derived events may come before those that wait.
+        """
+        if not all(_is_input(part).all() for part in self._waiting):
+            return None
+        return self._first + self._lists.size + sum(len(part.batch) for part in self._waiting)
+
     def add_input(self, batch: EventBatch) -> None:
         """Events of the input; others than those of the types do not matter."""
         if self._types is not None:
-            batch = blocks.take(batch, np.flatnonzero(_is_in(batch.types, self._types)))
+            wanted = pa.array(sorted(self._types), pa.string())
+            batch = blocks.take(batch, np.flatnonzero(_is_in(batch.types, wanted)))
         if len(batch):
             self._waiting.append(given(batch))
 
@@ -64,8 +82,7 @@ class Merge:
 
     def _seen(self, events: Derived) -> Int64s:
         """The last input position up to each event."""
-        is_input = events.ranks.values[events.ranks.offsets[:-1] + 2] == INPUT
-        own = np.where(is_input, events.lists.firsts, -1)
+        own = np.where(_is_input(events), events.lists.firsts, -1)
         found: Int64s = np.maximum.accumulate(np.append(self._latest, own))[1:]
         self._latest = int(found[-1])
         return found
@@ -146,6 +163,12 @@ class Merge:
             batch = blocks.unpack(pages[f"waiting/{number}"])
             ids = np.array([high, low], np.uint64)
             self._waiting.append(Derived(batch, Lists(*arrays[:2]), Lists(*arrays[2:]), ids))
+
+
+def _is_input(events: Derived) -> npt.NDArray[np.bool_]:
+    """Which events are of the input."""
+    found: npt.NDArray[np.bool_] = events.ranks.values[events.ranks.offsets[:-1] + 2] == INPUT
+    return found
 
 
 def _joined(parts: Sequence[Derived]) -> Derived:

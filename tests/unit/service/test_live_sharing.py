@@ -206,3 +206,40 @@ def test_queries_of_several_deployments_look_at_a_column_once(monkeypatch: pytes
         ("two", (1, 7)),
         ("two", (2, 7)),
     ]
+
+
+def test_a_query_over_derived_events_takes_sub_patterns_that_run_already(tmp_path: Path) -> None:
+    running = weft.live(optimize=False)
+    running.deploy("SELECT a.x AS x FROM A a ; B b WHERE FILTER(a.x = b.x), (a, b) OCCURS WITHIN 9 msec", "P", "eql")
+    running.deploy("SELECT p.x FROM P p ; C c WHERE p.x <= c.x, (p, c) OCCURS WITHIN 50 msec", "old", "eql")
+    running.push([event("A", 1), event("B", 2), event("E", 3)])
+    reader = graphs(running)[1]
+    before = len(reader.operators)
+    running.deploy("SELECT p.x FROM (P p ; C c) ; D d WHERE p.x <= c.x, (p, c) OCCURS WITHIN 50 msec", "new", "eql")
+    assert len(graphs(running)) == 2
+    assert len(reader.operators) == before + 3  # what is seen of P ; C, the source D, and the sequence with it
+    running.save(tmp_path / "saved")
+    running = weft.LiveProgram.load(tmp_path / "saved", optimize=False)
+    found = told(
+        running.push([event("C", 4), event("D", 5), event("A", 6), event("B", 7), event("C", 8), event("D", 9)])
+    )
+    found += told(running.push([event("E", 10)]))
+    assert [match for match in found if match[0] != "P"] == [
+        ("old", (0, 1, 3)),
+        ("old", (5, 6, 7)),
+        ("new", (5, 6, 7, 8)),
+    ]
+    running.remove("old")
+    assert len(graphs(running)) == 2
+    later = [event(type_, ts) for ts, type_ in enumerate("ABCDE", start=11)]
+    assert told(running.push(later)) == [("P", (10, 11)), ("new", (10, 11, 12, 13))]
+
+
+def test_a_query_is_on_its_own_where_derived_events_wait() -> None:
+    running = weft.live(optimize=False)
+    running.deploy("SELECT a[x] WHERE (A AS a ; B AS b) WITHIN 9 EVENTS", "P", "ceql")
+    running.deploy("SELECT p.x FROM P p ; C c", "old", "eql")
+    running.push([event("A", 1), event("B", 2)])  # the pair waits for events that end with it
+    running.deploy("SELECT p.x FROM P p ; C c", "new", "eql")
+    assert len(graphs(running)) == 2
+    assert told(running.push([event("C", 4), event("E", 5)])) == [("old", (0, 2))]

@@ -56,7 +56,7 @@ def layer_run_from_plain(
 def _change_to_plain(part: Added | Reformed | tuple[int, ...]) -> Plain:
     match part:
         case Added():
-            return {"layer": layer_to_plain(part.layer), "position": part.position}
+            return {"layer": layer_to_plain(part.layer), "position": part.place}
         case Reformed():
             return {"number": part.number, "query": to_plain(part.query)}
     return list(part)
