@@ -251,7 +251,7 @@ class CompositeQuery(Definition):
         """The variables of its matches, in the order of the query's text."""
         return self.order or self.pattern.variables
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types of its sources, wanted or not."""
         return tuple(dict.fromkeys(node.type for node in self.pattern.walk(Composite) if isinstance(node, Source)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from importlib import import_module
 from typing import Literal as OneOf
 
@@ -112,7 +113,7 @@ class Query(Definition):
     session: int | None = None
     top: Top | None = None
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types that the pattern names, in NOT too."""
         named = [node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)]

@@ -215,7 +215,7 @@ class Rule(Definition):
             return (self.name, self.label)
         return (self.name, self.number) if self.number else (self.name,)
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types of events it looks at."""
         return self.types

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal as OneOf
 
 from weft import schema
@@ -117,7 +118,7 @@ class SituationQuery(Definition):
         if not read <= set(self.situation.context.by):
             raise ValueError(f"not what the partitions are divided by: {', '.join(sorted(read))}")
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types that the situation looks at."""
         return tuple(sorted(self.situation.types))
