@@ -132,7 +132,8 @@ class Kept:
         """Go on from pages."""
         saved = pages.numbered(name)
         parts = [blocks.unpack(page) for _, page in saved]
-        self._chunks, self._fresh = [blocks.concat(parts)] if parts else [], []
+        whole = blocks.concat(parts)
+        self._chunks, self._fresh = [whole] if len(whole) else [], []  # the page where all was given up is empty
         self._count = saved[-1][0] + len(parts[-1]) if parts else 0
 
 
