@@ -243,3 +243,14 @@ def test_a_query_is_on_its_own_where_derived_events_wait() -> None:
     running.deploy("SELECT p.x FROM P p ; C c", "new", "eql")
     assert len(graphs(running)) == 2
     assert told(running.push([event("C", 4), event("E", 5)])) == [("old", (0, 2))]
+
+
+def test_what_waits_for_its_place_came_before() -> None:
+    running = weft.live(optimize=False)
+    running.deploy("SELECT a.x AS x FROM A a ; B b WHERE (a, b) OCCURS WITHIN 9 msec", "P", "eql")
+    running.deploy("SELECT c.x FROM C c ; P p WHERE (c, p) OCCURS WITHIN 9 msec", "old", "eql")
+    running.push([event("C", 1)])  # it waits for events that end with it
+    running.deploy("SELECT c.x FROM C c ; P p WHERE (c, p) OCCURS WITHIN 9 msec", "new", "eql")
+    assert len(graphs(running)) == 2
+    found = told(running.push([event(type_, ts) for ts, type_ in enumerate("ABCABE", start=2)]))
+    assert [match for match in found if match[0] != "P"] == [("new", (3, 4, 5)), ("old", (0, 1, 2)), ("old", (3, 4, 5))]
