@@ -170,6 +170,8 @@ def _row_group(
             array = file.read_row_group(group, columns=[name]).column(name).combine_chunks()
         except (pa.ArrowException, OSError) as problem:
             raise InputError(f"cannot read column {name!r} of {path}: {problem}") from None
+        if len(array) != length:
+            raise InputError(f"cannot read column {name!r} of {path}: it has {len(array)} of {length} rows")
         return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
     def load(name: str) -> Column:

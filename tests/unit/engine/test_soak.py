@@ -38,6 +38,9 @@ CEQL = {
     "conditions": "SELECT LAST * WHERE A AS a ; B AS b FILTER a[x] < b[x] AND a[s] <> b[s] WITHIN 20 MILLISECONDS",
     "session": "SELECT * WHERE A ; B PARTITION BY [k] SESSION 20 MILLISECONDS",
     "consumed": "SELECT LAST * WHERE A ; B WITHIN 20 EVENTS CONSUME BY ANY",
+    "any of two": "SELECT * WHERE (A AS a OR B AS b) ; C AS c PARTITION BY [k] WITHIN 20 MILLISECONDS",
+    "of matches": "QUERY q AS SELECT a[s] AS s WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 20 MILLISECONDS\n"
+    "QUERY r AS SELECT * WHERE q AS x ; C AS y FILTER x[s] = y[s] WITHIN 30 MILLISECONDS",
     "absent": "SELECT LAST * WHERE A AS a ; NOT(B) ; C AS c PARTITION BY [k] WITHIN 20 MILLISECONDS",
 }
 EQL = {
@@ -50,6 +53,8 @@ EQL = {
     "exception without key": "(A a @ 50 msec) \\ B b",
     "after": "(A a @ 20 msec) ; B b WHERE FILTER(a.k = b.k) AND (a, b) OCCURS WITHIN 50 msec",
     "either": "(A a | B b) ; C c",
+    "runs": "(A a){2} ; B b WHERE (a, b) OCCURS WITHIN 20 msec",
+    "three": "A a ; B b ; C c WHERE FILTER(a.s = b.s AND b.k = c.k) AND (a, c) OCCURS WITHIN 50 msec",
 }
 STEPS = {
     "each": "A ;?[A.k = B.k && dur < 50] B",
@@ -68,6 +73,30 @@ TESLA = {
     "sum": "define X(n: double) from C() and last A() within 50 from C where n = SUM(B(k = C.k).x within 50 from C)",
     "consuming": "define X() from B() and last A(k = B.k) within 50 from B consuming A",
     "texts": "define X() from B() and each A(s = B.s) within 50 from B",
+    "rules of rules": "define X(s: string) from B() and each A(k = B.k) within 50 from B where s = A.s\n"
+    "define Y() from C() and last X(s = C.s) within 30 from C and not D(s = X.s) between X and C",
+}
+EPN = {
+    **{
+        f"{kind} {context}": f"{kind}(A a, B b) where a.{key} = b.{key} context {context}"
+        for kind in ("sequence", "all")
+        for key, context in (("k", "sliding 40 every 10"), ("s", "fixed 40"), ("k", "from C for 30 by k"))
+    },
+    **{
+        f"{policy}": f"sequence(A a, B b, C c) where a.k = b.k context sliding 40 every 10 policies {policy}"
+        for policy in (
+            "evaluation deferred",
+            "evaluation immediate, cardinality single, repeated first",
+            "repeated last, consumption consume",
+            "repeated override",
+        )
+    },
+    "any": "any(A a, B b) where a.x > 3 context fixed 40 by k",
+    "until": "sequence(A a, B b) where a.k = b.k context from C until D",
+    "absence": "absence(A a) context sliding 40 every 10",
+    "absence of an opener": "absence(A a) context from B for 30 by k",
+    "patterns of patterns": "sequence(A a, B b) where a.k = b.k context sliding 40 every 10 derive k = a.k, s = a.s\n"
+    "pattern Q sequence(P p, C c) where p.s = c.s context sliding 40 every 10",
 }
 
 
@@ -80,6 +109,8 @@ def programs() -> Iterator[tuple[str, str, str]]:
         yield f"step {name}", "step", f"{STEP}\nQ(*): {text}"
     for name, text in TESLA.items():
         yield f"tesla {name}", "tesla", text
+    for name, text in EPN.items():
+        yield f"epn {name}", "epn", f"pattern P {text}"
 
 
 PROGRAMS = {name: (language, text) for name, language, text in programs()}
@@ -118,6 +149,27 @@ def held(program: weft.Program, given: Iterator[pa.RecordBatch] | None = None) -
 def test_memory_does_not_grow_with_the_stream(name: str) -> None:
     language, text = PROGRAMS[name]
     sizes = held(weft.compile(text, language))
+    early, late = max(sizes[: ROUNDS // 2]), max(sizes[ROUNDS // 2 :])
+    assert late <= 1.25 * early, sizes
+
+
+AB = weft.Pattern.begin("a").subtype("A").followed_by("b").subtype("B")
+PATTERNS = {
+    "next": AB,
+    "any": weft.Pattern.begin("a").subtype("A").one_or_more().followed_by_any("b").subtype("B"),
+    "greedy": AB.times_or_more(2).greedy().next("c").subtype("C"),
+    "skip to next": AB.after_match(weft.AfterMatch.skip_to_next()),
+    "skip past last": AB.one_or_more().after_match(weft.AfterMatch.skip_past_last_event()),
+    "absent between": weft.Pattern.begin("a").subtype("A").not_followed_by("b").subtype("B").followed_by("c"),
+    "absent": weft.Pattern.begin("a").subtype("A").not_followed_by("b").subtype("B"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("key", ["k", "s"])
+@pytest.mark.parametrize("name", PATTERNS)
+def test_memory_of_built_patterns_does_not_grow_with_the_stream(name: str, key: str) -> None:
+    sizes = held(PATTERNS[name].by(key).within(30).program())
     early, late = max(sizes[: ROUNDS // 2]), max(sizes[ROUNDS // 2 :])
     assert late <= 1.25 * early, sizes
 

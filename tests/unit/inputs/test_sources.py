@@ -6,6 +6,7 @@ import itertools
 import json
 import queue
 import threading
+import time
 
 import pyarrow as pa
 import pytest
@@ -109,6 +110,24 @@ def test_an_idle_source_holds_nothing_back():
     silence.set()
     assert list(found) == []
     assert [item.event["ts"] for item in rejects] == [1]
+
+
+def test_a_silent_source_that_others_wait_for_is_told_of_once(monkeypatch):
+    monkeypatch.setattr("weft.runtime.reading.arrivals.PATIENCE", 0.05)
+    silence, told = threading.Event(), []
+    monkeypatch.setattr("warnings.warn", lambda text, *_, **__: (told.append(text), silence.set()))
+
+    def silent():
+        yield {"type": "A", "ts": 1}
+        assert silence.wait(10)
+        time.sleep(0.2)
+        yield {"type": "A", "ts": 9}
+
+    sources = [NamedSource("A", items=silent()), NamedSource("B", items=iter([{"type": "B", "ts": 5}]))]
+    assert [end for batch in LiveEvents(sources, Reading()) for end in batch.ends.tolist()] == [1, 5, 9]
+    (text,) = told
+    assert text.startswith("the source 'A' has sent nothing")
+    assert "1 events of others wait for it: idle_after=SECONDS" in text
 
 
 def test_a_fast_source_waits_for_a_slow_one(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import DataWarning
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk
 from weft.runtime.reading.order import EventSource, Reading
@@ -20,6 +22,7 @@ from weft.runtime.reading.sources import NamedSource, with_defaults
 from weft.runtime.reading.stabilise import END, Late, Stabiliser
 
 ROOM = 65536  # events of a source that may wait to be looked at
+PATIENCE = 60.0  # seconds until it is told that a source is silent
 AHEAD = 1 << 20  # events of a source that may wait for slower ones before it is asked to pause
 
 
@@ -76,6 +79,29 @@ class Reader:
             self._room.notify()
 
 
+class Silence:
+    """Tells once of each source that is waited for, for as long as it sends nothing."""
+
+    def __init__(self, names: Iterable[str], clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._heard: dict[str, float | None] = dict.fromkeys(names, clock())  # None: told already
+
+    def hear(self, name: str) -> None:
+        """A source sent something."""
+        self._heard[name] = self._clock()
+
+    def tell(self, merge: Stabiliser, open_: Iterable[str]) -> None:
+        """Warn of sources for which events of others wait."""
+        now = self._clock()
+        for name in open_:
+            heard, held = self._heard[name], merge.held_by(name)
+            if heard is not None and now - heard >= PATIENCE and held:
+                self._heard[name] = None
+                text = f"the source {name!r} has sent nothing for {now - heard:,.0f} s, and {held:,} events of others"
+                text += " wait for it: idle_after=SECONDS waits no longer than that"
+                warnings.warn(text, DataWarning, stacklevel=2)
+
+
 class LiveEvents:
     """Named sources as one stream in stream order, batch by batch as it becomes certain; it can be read once.
 
@@ -101,6 +127,7 @@ class LiveEvents:
         self._sources = {source.name: source for source in sources}
         self._inputs = {name: EventSource(list, reading) for name in self._sources}
         names = list(self._sources)
+        self._clock = clock
         self._merge = Stabiliser(names, types=reading.sources, delay=delay, idle_after=idle_after, clock=clock)
 
     def __iter__(self) -> Iterator[EventBatch]:
@@ -108,15 +135,20 @@ class LiveEvents:
         readers = {name: Reader(source, inbox) for name, source in self._sources.items() if source.items is not None}
         owed = dict.fromkeys(readers, 0)
         open_ = set(readers)
+        silence = Silence(readers, self._clock)
+        patience = self._merge.patience if self._merge.idle_after is not None else lambda: PATIENCE
         try:
             self._take_whole()
             while open_:
-                for name, items, size in come_by_now(inbox, self._merge.patience()):
+                for name, items, size in come_by_now(inbox, patience()):
+                    silence.hear(name)
                     owed[name] += size
                     if isinstance(items[-1], Ended):
                         open_.discard(name)
                     self._take(name, items)
                 yield from self._release()
+                if self._merge.idle_after is None:
+                    silence.tell(self._merge, open_)
                 for name in open_:
                     if self._merge.ahead(name) <= AHEAD:
                         readers[name].make_room(owed[name])

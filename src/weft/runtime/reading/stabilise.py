@@ -222,6 +222,11 @@ class Stabiliser:
         origin = self._sources[source]
         return origin.count if origin.passed > self.safe else 0
 
+    def held_by(self, source: str) -> int:
+        """How many events of others wait for a source."""
+        origin = self._sources[source]
+        return 0 if origin.passed > self.safe else self.waiting - origin.count
+
     def patience(self) -> float | None:
         """How many seconds it takes until one more source is idle; None: for ever."""
         if self.idle_after is None:
