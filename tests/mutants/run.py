@@ -37,6 +37,7 @@ NEAR = {
         f"{UNIT}optimizer/test_forbidden_rewrites.py",
         f"{LANGUAGES}golden_rewrites.py",
         f"{PROPERTY}optimizer.py",
+        f"{PROPERTY}inequalities.py",
         f"{PROPERTY}rewriting.py",
     ),
     "plan/automaton": (f"{LANGUAGES}golden_plans.py", f"{PROPERTY}engines_equal_meaning.py"),
@@ -67,6 +68,7 @@ NEAR = {
         f"{UNIT}engine/test_engine_promises.py",
         f"{UNIT}engine/test_counting.py",
         f"{PROPERTY}engines_equal_meaning.py",
+        f"{PROPERTY}forms_in_place.py",
     ),
     "runtime/classify": (f"{UNIT}engine/test_classify.py", f"{PROPERTY}classify.py", f"{PROPERTY}keys.py"),
     "runtime/live/deployments": (
@@ -99,8 +101,13 @@ NEAR = {
         f"{UNIT}engine/test_rule_runs.py",
         f"{PROPERTY}rules_equal_meaning.py",
         f"{PROPERTY}rule_index.py",
+        f"{PROPERTY}forms_in_place.py",
     ),
-    "runtime/situations": (f"{UNIT}engine/test_situation_runs.py", f"{PROPERTY}situations_equal_meaning.py"),
+    "runtime/situations": (
+        f"{UNIT}engine/test_situation_runs.py",
+        f"{PROPERTY}situations_equal_meaning.py",
+        f"{PROPERTY}forms_in_place.py",
+    ),
     "runtime/state/structure": (f"{UNIT}service/test_changes.py", f"{PROPERTY}live_equals_meaning.py"),
     "runtime/writing": (
         f"{UNIT}engine/test_matches.py",
