@@ -1,0 +1,166 @@
+"""`weft run` over files that are written while it runs: killed, and begun again by a process that is ready for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from tests.chaos.killing import Kill, Process, Sign, await_end, await_sign, below, end_all, end_one
+from tests.spark.standalone import SOURCE, environment
+
+PER_FILE = 40
+PER_KILL = 2  # files: one is being read, one is next
+PATIENCE = 40.0  # seconds for a sign to come
+TRIES = 3  # signs that a kill waits for, if there is no such process when they come
+OPTIONS = ["--source", "in=in", "--sink", "out", "--checkpoint", "state", "--delay", "9"]
+SHARES = ["--lanes", "2", "--partitions", "2"]  # few tasks to a trigger
+PACE = ["--files-per-trigger", "1", "--every", "50 milliseconds"]
+
+
+class Death(NamedTuple):
+    """Which process was killed, how long its sign took to come, and how long it took until all was over."""
+
+    process: int
+    awaited: float
+    ending: float
+
+
+class Lives:
+    """The processes of a run, one after the other, and the events that they were given."""
+
+    def __init__(self, folder: Path, master: str, programs: Sequence[str], chance: Random) -> None:
+        self.events: list[dict[str, object]] = []
+        self._folder, self._master, self._programs, self._chance = folder, master, programs, chance
+        self._files = 0
+        self._now: subprocess.Popen[bytes] | None = None
+        self._next: subprocess.Popen[bytes] | None = None
+        self._ready: subprocess.Popen[bytes] | None = None  # the last one that said so
+        (folder / "in").mkdir(parents=True)
+
+    def feed(self) -> None:
+        """Write another file of events, which appears when it is whole."""
+        chance = self._chance
+        part: list[dict[str, object]] = [
+            {"type": chance.choice("AABC"), "ts": 3 * n + chance.randrange(9), "k": "uvw"[n % 3], "x": n * 5 % 8}
+            for n in range(self._files * PER_FILE, (self._files + 1) * PER_FILE)
+        ]
+        path = self._folder / "in" / f".{self._files:04d}.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in part))
+        os.utime(path, (1000 + self._files, 1000 + self._files))
+        path.rename(path.with_name(path.name[1:]))
+        self._files += 1
+        self.events += part
+
+    def suffer(self, kill: Kill, limit: float) -> Death | None:
+        """Let a kill happen while events come; None if nobody was there or time was over."""
+        for _ in range(TRIES):
+            began = time.monotonic()
+            sign = Sign(self._folder, kill.place)
+            for _ in range(PER_KILL):
+                self.feed()
+            process = self._living()
+            own = below(process.pid)
+            until = min(limit, time.monotonic() + PATIENCE)
+            if not await_sign(
+                sign, kill.after, lambda own=process, end=until: own.poll() is None and time.monotonic() < end
+            ):
+                continue
+            came = time.monotonic()
+            victim = self._end(kill.victim, process, own)
+            if victim is not None:
+                return Death(victim, came - began, time.monotonic() - came)
+        return None
+
+    def _end(self, victim: str, process: subprocess.Popen[bytes], own: Sequence[Process]) -> int | None:
+        """End one process of a kind; `own` were those below the driver a while ago: to look again takes time."""
+        if victim == "driver":
+            chosen = [process.pid]
+        elif victim == "jvm":
+            chosen = [one.id for one in own if one.kind == victim]
+        elif self._master.startswith("local"):
+            chosen = [one.id for one in below(process.pid) if one.kind == victim]
+        else:  # below the workers of the cluster
+            apart = {one.id for root in (process, self._next) if root is not None for one in below(root.pid)}
+            chosen = [one.id for one in below(os.getpid()) if one.kind == victim and one.id not in apart]
+        killed = end_one(chosen, self._chance)
+        if killed is not None and victim in ("driver", "jvm"):
+            self._await_end(process, own)
+        return killed
+
+    def _await_end(self, process: subprocess.Popen[bytes], own: Sequence[Process]) -> None:
+        """Wait until a process has ended, and all that it had started."""
+        process.wait(120)
+        assert await_end([one.id for one in own], 60), "processes of a run that has ended live on"
+
+    def _living(self) -> subprocess.Popen[bytes]:
+        """The process that runs, begun if the last one has ended; then another one gets ready."""
+        if self._now is None or self._now.poll() is not None:
+            self._check()
+            self._now = self._begun("--until", "stopped")
+            self._next = self._started()
+        return self._now
+
+    def finish(self) -> None:
+        """Let all that is there be read, in peace, and the stream end."""
+        if self._now is not None and self._now.poll() is None:
+            own = below(self._now.pid)
+            self._now.send_signal(signal.SIGTERM)
+            self._await_end(self._now, own)
+        self._check()
+        self._now = self._begun("--until", "complete")
+        code = self._now.wait(240)
+        assert code == 0, self.told[-3000:]
+
+    def _begun(self, *more: str) -> subprocess.Popen[bytes]:
+        process, self._next = self.prepared(), None
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(["run", *self._programs, *OPTIONS, *SHARES, *PACE, *more]).encode() + b"\n")
+        process.stdin.close()
+        return process
+
+    def prepared(self) -> subprocess.Popen[bytes]:
+        """A process that is ready to run."""
+        if self._next is None:
+            self._next = self._started()
+        if self._ready is not self._next:
+            assert self._next.stdout is not None
+            assert self._next.stdout.readline() == b"ready\n", self.told[-3000:]
+            self._ready = self._next
+        return self._next
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-W", "ignore", "-m", "tests.chaos.killed_run", self._master]
+        env = environment()
+        del env["SPARK_CONF_DIR"]  # so that Java takes the classes which `weft warm` has kept
+        env["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(Path(__file__).parents[2])])
+        with (self._folder / "told").open("ab") as told:
+            return subprocess.Popen(
+                command, cwd=self._folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told
+            )
+
+    @property
+    def told(self) -> str:
+        """What the processes said."""
+        place = self._folder / "told"
+        return place.read_text(errors="replace") if place.exists() else ""
+
+    def _check(self) -> None:
+        """Whoever was killed: what the process said of it is no stack trace."""
+        assert "Traceback" not in self.told, self.told[-3000:]
+        code = None if self._now is None else self._now.returncode
+        assert code in (None, 0, 1, 2, -signal.SIGKILL, -signal.SIGTERM), (code, self.told[-3000:])
+
+    def end(self) -> None:
+        """End what is left."""
+        for process in (self._now, self._next):
+            if process is not None:
+                end_all(process.pid)
+                process.wait()
