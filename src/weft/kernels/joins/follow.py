@@ -50,6 +50,7 @@ from weft.kernels.joins.occurrences import (
     EVENT,
     KIND,
     LEFT,
+    MOST,
     RIGHT,
     ROW,
     RUN,
@@ -58,6 +59,7 @@ from weft.kernels.joins.occurrences import (
     Memory,
     compare_histories,
     grown,
+    sort_group,
 )
 from weft.kernels.memory.prefetch import prefetch
 
@@ -76,14 +78,11 @@ FAR = 1 << 15  # words of a table that does not stay in the cache
 
 
 @inlined
-def _put_by_history(rows: Int64s, rights: Int64s, begin: int, end: int, group: Int64s) -> None:
+def _put_by_history(rows: Int64s, events: Int64s, rights: Int64s, begin: int, end: int, group: Int64s) -> None:
     """Write the occurrences in the order of their complete histories."""
     for k in range(end - begin):
-        one, at = rights[begin + k], k
-        while at > 0 and compare_histories(rows, group[at - 1], one) > 0:
-            group[at] = group[at - 1]
-            at -= 1
-        group[at] = one
+        group[k] = rights[begin + k]
+    sort_group(rows, events, group, end - begin, True)
 
 
 @spliced
@@ -117,6 +116,17 @@ def _look_ahead(
     if far and soon < known and ahead[soon % AHEAD] != 0:
         prefetch(entries, table[find(table, np.uint64(ahead[soon % AHEAD])) + HEAD] * ENTRY)
     return known
+
+
+@spliced
+def _first_after(rows: Int64s, rights: Int64s, here: Any, count: int, time: Any, bound: int) -> Any:
+    """The place of the first of the rights, from one on, that ends after a time, or not before the bound."""
+    while here < count:
+        end = rows[rights[here] * ROW + END]
+        if end > time or end >= bound:
+            break
+        here += 1
+    return here
 
 
 @bare
@@ -179,6 +189,14 @@ def _take(
                 control[LEFT_AT] += 1
             if at_end:
                 return DONE
+            if len(key) == 0 and not runs:
+                place = find(table, key_of(key, 0, values, width, rows, slots, rights[here])[1])
+                if table[place + HEAD] == table[place + TAIL]:  # nothing waits until the next left one has ended
+                    after = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
+                    here = _first_after(rows, rights, here, right_count, after, bound)
+                    control[RIGHT_AT] = control[GROUP_END] = here
+                    known = max(known, here)
+                    continue
             end = here + 1
             while end < right_count and rows[rights[end] * ROW + END] == time:
                 end += 1
@@ -186,7 +204,7 @@ def _take(
                 if end - here > len(ordered):
                     control[ASKED] = end - here
                     return MORE_GROUP
-                _put_by_history(rows, rights, here, end, ordered)
+                _put_by_history(rows, events, rights, here, end, ordered)
             control[GROUP], control[GROUP_END] = here, end
         known = _look_ahead(key, facts, rows, slots, rights, here, known, right_count, ahead, entries, table)
         nth = here - control[GROUP]

@@ -248,7 +248,7 @@ def order_new(rows: Int64s, events: Int64s, out: Int64s, begin: int, end: int, r
         count = after - begin
         if count > 1:
             group = out[begin:after]
-            sort_group(rows, events, group, count)
+            sort_group(rows, events, group, count, False)
             if repeats:
                 count = drop_repeated(rows, events, group, count)
         for k in range(count):

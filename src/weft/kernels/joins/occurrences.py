@@ -27,6 +27,8 @@ EVENT = 4
 # How a slot, which holds an event or -1, is filled: from one side; the right one's if it has one; the event that
 # starts first or ends last of both; nothing; the event of a source.
 FROM_LEFT, FROM_RIGHT, LATER, LEAST, GREATEST, NOTHING, THE_EVENT = range(7)
+MOST_PARTS = 64  # of two occurrences that are compared part by part
+UNKNOWN = 2  # no order
 MOST = np.int64(2**63 - 1)
 FEWEST = np.int64(-(2**63))
 
@@ -209,11 +211,35 @@ def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
 
 
 @inlined
+def _compare_side_by_side(rows: Int64s, one: int, other: int) -> int:
+    """Compare histories part by part, as long as parts of both are of the same form; UNKNOWN where they are not."""
+    stack = np.empty(MOST_PARTS, np.int64)
+    stack[0], stack[1] = one, other
+    top = 2
+    while top > 0:
+        top -= 2
+        order, a, b = _compare_last_times(rows, stack[top], stack[top + 1])
+        if order != 0:
+            return int(order)
+        if a < 0:
+            continue
+        if top + 4 > MOST_PARTS or not (_is_in_order(rows, a) and _is_in_order(rows, b)):
+            return UNKNOWN
+        stack[top], stack[top + 1] = rows[a * ROW + LEFT], rows[b * ROW + LEFT]
+        stack[top + 2], stack[top + 3] = rows[a * ROW + RIGHT], rows[b * ROW + RIGHT]
+        top += 4
+    return 0
+
+
+@inlined
 def compare_histories(rows: Int64s, one: int, other: int) -> int:
     """-1, 0 or 1 as the one's list of all times, compared from its end, is smaller; a list that runs out is larger."""
     order, one, other = _compare_last_times(rows, one, other)
     if order != 0 or one < 0:
         return int(order)
+    found = _compare_side_by_side(rows, one, other)
+    if found != UNKNOWN:
+        return found
     ends, starts = history_of(rows, one)
     other_ends, other_starts = history_of(rows, other)
     for k in range(min(len(ends), len(other_ends))):
@@ -325,12 +351,17 @@ def _same(rows: Int64s, one: int, other: int) -> bool:
     return True
 
 
+@spliced
+def _compare(rows: Int64s, events: Int64s, one: int, other: int, by_history: bool) -> int:
+    return compare_histories(rows, one, other) if by_history else compare_order(rows, events, one, other)
+
+
 @inlined
-def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> None:
-    """Put occurrences into processing order; those that stand in it already cost one comparison each."""
+def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int, by_history: bool) -> None:
+    """Put occurrences into processing order, or that of their histories; those in order cost one comparison each."""
     width = count
     for k in range(1, count):
-        if compare_order(rows, events, ids[k - 1], ids[k]) > 0:
+        if _compare(rows, events, ids[k - 1], ids[k], by_history) > 0:
             width = 1
             break
     if width == count:
@@ -341,7 +372,7 @@ def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> None:
             middle, high = min(low + width, count), min(low + 2 * width, count)
             i, k = low, middle
             for at in range(low, high):
-                if k >= high or (i < middle and compare_order(rows, events, ids[i], ids[k]) <= 0):
+                if k >= high or (i < middle and _compare(rows, events, ids[i], ids[k], by_history) <= 0):
                     spare[at] = ids[i]
                     i += 1
                 else:

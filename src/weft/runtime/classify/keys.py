@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing
+from weft.runtime import blocks
 from weft.runtime.buffers import bits_of, fixed, text_buffers, validity_of, values_of
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
@@ -59,6 +60,8 @@ class KeyCoder:
 
     def code(self, batch: EventBatch) -> Slots:
         """The slot of each event's key, -1 for an event without one."""
+        if not self.partition and len(batch) > 1:  # all have the same
+            return np.repeat(self.code(blocks.slice(batch, 0, 1)), len(batch))
         has, first, second = key_hashes(batch, self.partition, self._dictionaries)
         slots = np.empty(len(batch), np.int32)
         row = 0

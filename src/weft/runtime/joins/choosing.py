@@ -76,6 +76,8 @@ class Choosing:
     def take(self, part: EventBatch, letters: Int32s, total: int, begin: int, kept: Mask, arena: Arena) -> Taken:
         """Remember the events of a part of a batch that somebody takes, or that are kept; it begins at a place."""
         count, first = len(part), arena.event_count
+        if not self._groups:
+            return self._keep(part, kept, arena)
         ends = self._ends(letters, total, begin, begin + count)
         chosen, numbers = np.empty(ends[-1] + 1, np.int64), np.empty(count, np.int64)
         relevant = np.empty(count, np.int64)
@@ -100,3 +102,10 @@ class Choosing:
         )
         arena.add_values(part, relevant[:written])
         return Taken(first, numbers, relevant[:written], np.split(chosen, ends[1:])[:-1])
+
+    def _keep(self, part: EventBatch, kept: Mask, arena: Arena) -> Taken:
+        """Remember the events that are kept: nobody takes more."""
+        relevant, numbers = np.flatnonzero(kept), np.empty(len(part), np.int64)
+        first = arena.add(part, relevant)
+        numbers[relevant] = np.arange(first, first + len(relevant))
+        return Taken(first, numbers, relevant, [])

@@ -208,7 +208,7 @@ class SourceOperator(Operator):
     def advance(self, run: Running) -> None:
         """Make occurrences of the chosen events."""
         rows = run.arena.add_sources(self.chosen, len(self.spec) // 3)
-        self.give(rows[run.arena.satisfied(self.where, rows, rows)])
+        self.give(rows[run.arena.satisfied(self.where, rows, rows)] if len(self.where) else rows)
         self.chosen = NOTHING
         self.safe = run.clock
 

@@ -40,9 +40,9 @@ from weft.runtime.state.size import bytes_of
 from weft.runtime.triggers import OperatorStanding
 
 PIECE = 1 << 16  # matches reported at a time
-MOST_ROWS = 1 << 18  # made at a time, if that can be helped
+MOST_ROWS = 1 << 17  # made at a time, if that can be helped
 LEAST_GONE = 64  # operators that were removed and have left code and columns behind
-FEWEST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 16  # taken at a time
+FEWEST_EVENTS, FIRST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 12, 1 << 16  # taken at a time
 
 
 class QueryOutput:
@@ -89,7 +89,7 @@ class GraphRun(Run):
         self.kept = Kept(self._shown())
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
-        self._events_at_once = FEWEST_EVENTS
+        self._events_at_once = FIRST_EVENTS
         self._gone = 0  # nodes that were removed
         self.chains: list[ChainOperator] = []
         self._predicates = predicates
