@@ -68,7 +68,7 @@ class _Choosing:
         return self._operands(node, ordered)
 
     def _operands(self, node: Composite, ordered: bool) -> Composite:
-        inside = ordered or _depends_on_order(node)
+        inside = ordered or depends_on_order(node)
 
         def better(child: Node) -> Node:
             unwanted = isinstance(node, Without) and child is node.unwanted  # only whether there is one matters
@@ -175,7 +175,7 @@ def _best_next(chain: Chain, costs: Costs) -> Shape:
     return best_brackets([costs.profile(operand) for operand in chain.operands], ties)
 
 
-def _depends_on_order(node: Composite) -> bool:
+def depends_on_order(node: Composite) -> bool:
     """Whether an operator tells occurrences with equal times and events apart by their order."""
     match node:
         case Follow(pick="first") | Repeat(pick="longest" | "each"):

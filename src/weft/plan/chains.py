@@ -6,22 +6,17 @@ with that key, so no two occurrences have to be compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from weft.algebra.analysis.spans import Span, least, span_of
-from weft.algebra.composites import Composite, CompositeQuery, Conditions, Follow, Source, Without
+from weft.algebra.composites import Composite, Conditions, Follow, Source, Without
 from weft.algebra.predicates import And, Attribute, Comparison, Predicate
-from weft.algebra.query import AnyQuery
 from weft.algebra.terms import conjuncts
-from weft.optimizer import chains as optimizer_chains
-from weft.optimizer.chains import Shape, is_next
-from weft.optimizer.cost.model import Costs
 from weft.plan.graph import Graph
 from weft.plan.one_event import own_predicate, source_predicates
 from weft.tree import Node
 
-ONE_OPERATOR = 1.35  # how many times as much a chain may cost by the model as other brackets: about what it saves
 MOST_STEPS = 30  # an event has two bits for each, and one more
 
 
@@ -59,29 +54,6 @@ def with_chains(graph: Graph) -> Graph:
             inside.update(parts)
             nodes[number] = replace(nodes[number], inputs=(), chain=chain)
     return replace(graph, nodes=tuple(nodes)).only(range(len(graph.outputs)))
-
-
-def as_chains(query: AnyQuery, costs: Callable[[], Costs]) -> AnyQuery:
-    """A query whose sequences have the brackets of chains again, where rewriting gave them others that gain little.
-
-    A chain runs as one operator, which the optimiser's model of single operators does not know: it does the same work
-    in less time.
-    """
-    if not isinstance(query, CompositeQuery) or not query.order:
-        return query
-    return replace(query, pattern=_chained(query.pattern, costs()))
-
-
-def _chained(node: Composite, costs: Costs) -> Composite:
-    if is_next(node) and chain_of(node) is None:
-        brackets = optimizer_chains.chain_of(node)
-        left: Shape = 0
-        for number in range(1, len(brackets.operands)):
-            left = left, number
-        form = brackets.bracketed(left)
-        if chain_of(form) is not None and costs.total(form) <= ONE_OPERATOR * costs.total(node):
-            return form
-    return node.map_children(lambda child: _chained(child, costs) if isinstance(child, Composite) else child)
 
 
 def _sequences_in(graph: Graph, number: int) -> Iterator[int]:

@@ -8,7 +8,7 @@ from functools import cache
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost import Costs, known_of
-from weft.plan.chains import as_chains
+from weft.plan.brackets import as_run, shared_signatures
 from weft.plan.layers import Layering
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import share_out
@@ -42,7 +42,9 @@ def plan(
     costs = cache(lambda: Costs(known_of(program, statistics)))
     groups = share_out(queries, fed_by, strategy, costs, lanes)
     split_of = {number: group.split for group in groups for number in group.queries}
-    run = [as_chains(split_of[number].rewritten(query), costs) for number, query in enumerate(queries)]
+    rewritten = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
+    shared = shared_signatures(rewritten, costs)
+    run = [as_run(query, costs, shared) for query in rewritten]
     return Plan(
         program,
         Layering(run, running, first).layers(),

@@ -23,7 +23,7 @@ from weft.optimizer.cost.model import Costs
 from weft.optimizer.pipeline import Choices, trace
 from weft.optimizer.rules.split_sequence import splits_of
 from weft.optimizer.trace import Inequality, Trace
-from weft.plan.chains import ONE_OPERATOR, as_chains
+from weft.plan.brackets import as_run, work_of
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
 from weft.plan.reuse import looks_ahead_only
@@ -235,7 +235,7 @@ class Adapting:
             one, now = traced[kind][place], running[number]
             form, rests[number] = one.query, one.inequalities
             if isinstance(form, CompositeQuery) and isinstance(now, CompositeQuery) and form.pattern != now.pattern:
-                rests[number] += (_as_one_operator(now, form),)
+                rests[number] += (_as_run(now, form),)
         return rests
 
     def _refuse(self, number: int, reason: str) -> None:
@@ -267,8 +267,8 @@ class Adapting:
         """Let composite queries go over to other forms together, since they share operators, if all cost less then."""
         numbers = sorted(self._composite - self._against.keys())
         running = list(self._matcher.queries(numbers).values())
-        planned = [as_chains(forms[number], lambda: costs) for number in numbers]
-        if _total(running, costs) <= GAIN * _total(planned, costs):
+        planned = [as_run(forms[number], lambda: costs) for number in numbers]
+        if all(work(running, costs) <= GAIN * work(planned, costs) for work in (_total, _taken)):
             return False
         matcher, first = self._matcher, self._matcher.next_number
         matcher.retire(numbers)
@@ -331,8 +331,13 @@ def _total(queries: Collection[AnyQuery], costs: Costs) -> float:
     return costs.total(*(query.pattern for query in queries if isinstance(query, CompositeQuery)))
 
 
-def _as_one_operator(now: CompositeQuery, form: CompositeQuery) -> Inequality:
-    """That a query does not cost much more in the form that runs as one operator."""
+def _taken(queries: Collection[AnyQuery], costs: Costs) -> float:
+    """What the sequences of queries take here."""
+    return sum(work_of(query.pattern, costs) for query in queries if isinstance(query, CompositeQuery))
+
+
+def _as_run(now: CompositeQuery, form: CompositeQuery) -> Inequality:
+    """That a query takes no more in the brackets that run than in those that the optimiser chose."""
     return Inequality(
-        "as_chains", lambda costs: costs.total(now.pattern), lambda costs: ONE_OPERATOR * costs.total(form.pattern)
+        "as_run", lambda costs: work_of(now.pattern, costs), lambda costs: work_of(form.pattern, costs)
     )
