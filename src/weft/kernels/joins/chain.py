@@ -90,6 +90,15 @@ def _is_alone(
     return bool(k < len(letters) and (starts[k] != starts[i] or ends[k] != ends[i]))
 
 
+@spliced
+def _waiting(heads: Int64s, last: int) -> Any:
+    """The steps for which something waits with the first key, as bits."""
+    found = np.int64(0)
+    for step in range(last):
+        found |= np.int64(heads[step] != 0) << (step + 1)
+    return found
+
+
 @bare
 def _has_room(alone: bool, slot: Any, heads: Int64s, last: int, entries: Int64s, control: Int64s, out: Int64s) -> bool:
     """Whether there is room for all that an event can make."""
@@ -127,6 +136,7 @@ def follow_keys(
     width = EVENTS + last
     far = len(heads) > FAR
     takers, others = (1 << (last + 1)) - 2, 1 << (2 * last + 2) | 1
+    waiting = _waiting(heads, last)  # of the first key, as many chains have no other
     for i in range(begin, count):
         if far and i + 2 * AHEAD < count and slots[i + 2 * AHEAD] >= 0:
             prefetch(heads, slots[i + 2 * AHEAD] * last)
@@ -136,9 +146,11 @@ def follow_keys(
                     prefetch(entries, (heads[slots[i + AHEAD] * last + step] - 1) * width)
         of_letter = letters[i] * LETTER
         bits, slot = of_letters[of_letter + BITS], np.int64(slots[i])
+        if slot == 0 and bits & (waiting | others) == 0:
+            continue  # nothing waits for it; asked first, as that is foreseen by processors, and types are not
+        if bits == 0 or slot < 0:
+            continue
         low, high = of_letters[of_letter + LOW], of_letters[of_letter + HIGH]
-        if bits == 0 or slot < 0 or (bits & others == 0 and low == high and heads[slot * last + low - 1] == 0):
-            continue  # of no use, or nothing waits for it
         start, end = starts[i], ends[i]
         if start != control[LAST_START] or end != control[LAST_END]:
             control[LAST_START], control[LAST_END] = start, end
@@ -219,6 +231,8 @@ def follow_keys(
             entries[at + NEXT] = heads[slot * last]
             heads[slot * last] = place
             kept[i] = True
+        if slot == 0:
+            waiting = _waiting(heads, last)
     return count
 
 
