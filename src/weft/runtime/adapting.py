@@ -338,6 +338,4 @@ def _taken(queries: Collection[AnyQuery], costs: Costs) -> float:
 
 def _as_run(now: CompositeQuery, form: CompositeQuery) -> Inequality:
     """That a query takes no more in the brackets that run than in those that the optimiser chose."""
-    return Inequality(
-        "as_run", lambda costs: work_of(now.pattern, costs), lambda costs: work_of(form.pattern, costs)
-    )
+    return Inequality("as_run", lambda costs: work_of(now.pattern, costs), lambda costs: work_of(form.pattern, costs))
