@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
@@ -133,7 +134,8 @@ class Matcher:
             return
         last = self._see(batch)
         for layer in self.layers:
-            yield from owned(layer.take(batch, self._bound(layer, last)), self.lane)
+            with _interrupted_as_usual():
+                yield from owned(layer.take(batch, self._bound(layer, last)), self.lane)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
@@ -146,7 +148,8 @@ class Matcher:
             return dict(totals)
         last = self._see(batch)
         for layer in self.layers:
-            totals.update(layer.count(batch, self._bound(layer, last)))
+            with _interrupted_as_usual():
+                totals.update(layer.count(batch, self._bound(layer, last)))
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
@@ -303,3 +306,17 @@ class Matcher:
         ]
         text = repr((FORMAT, layers))
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@contextmanager
+def _interrupted_as_usual() -> Iterator[None]:
+    """Ctrl-C while a kernel gives its arrays back is told by Python as an error of the kernel."""
+    try:
+        yield
+    except SystemError as failure:
+        cause: BaseException | None = failure
+        while isinstance(cause, SystemError):  # one for each array
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise

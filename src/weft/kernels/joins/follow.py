@@ -33,6 +33,7 @@ from weft.kernels.joins.joining import (
     LEFT_AT,
     OUT,
     OWN,
+    PATIENCE,
     RIGHT_AT,
     ROWS,
     SLOTS_USED,
@@ -71,8 +72,8 @@ PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, RUNS, NEEDED, LONGEST = range(8)
 # A node's own control words: where the group that is being taken begins and ends in the right input, and how much
 # room is asked for.
 GROUP, GROUP_END, ASKED = range(OWN, OWN + 3)
-# Why work stops: all is taken; rows or what is given out, the store, the group in order have no room.
-DONE, MORE_ROWS, MORE_ENTRIES, MORE_GROUP = range(4)
+# Why work stops: all is taken; rows or what is given out, the store, the group in order have no room; it took long.
+DONE, MORE_ROWS, MORE_ENTRIES, MORE_GROUP, PAUSE = range(5)
 AHEAD = 16  # rights whose keys are looked up before it is their turn
 FAR = 1 << 15  # words of a table that does not stay in the cache
 
@@ -164,6 +165,8 @@ def _take(
     while True:
         here = control[RIGHT_AT]
         if here == control[GROUP_END]:  # the next group
+            if control[PATIENCE] < 0:
+                return PAUSE
             time = rows[rights[here] * ROW + END] if here < right_count else np.int64(bound)
             at_end = time >= bound
             if at_end and runs:  # what they gave out may still be put into order
@@ -260,6 +263,7 @@ def _take(
             if pick == FIRST_ONE:
                 entries[entry + ID] = -1
                 gone += 1
+        control[PATIENCE] -= at - head
         if gone > 0 and at == tail:
             table[place + TAIL] = squeezed(entries, head, at, False)
         elif gone > 0:
@@ -270,7 +274,10 @@ def _take(
 def follow(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take all that ends before a bound, rights group by group of equal ends, each after the lefts that end before."""
+    """Take all that ends before a bound, rights group by group of equal ends, each after the lefts that end before.
+
+    When its PATIENCE is at an end, there may be more: called again it goes on.
+    """
     control[GROUP_END] = control[RIGHT_AT]
     rows, slots, arena, events = memory
     entries, table, store = buckets
@@ -287,7 +294,7 @@ def follow(
             ordered,
             ahead,
         )
-        if answer == DONE:
+        if answer in (DONE, PAUSE):
             return rows, slots, out, entries, table
         more = control[ASKED]
         if answer == MORE_ROWS:

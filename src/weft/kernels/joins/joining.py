@@ -39,10 +39,11 @@ from weft.kernels.memory.borrow import borrowed
 Int64s = npt.NDArray[np.int64]
 
 # Fields of a node's control block: how much was taken of each input, what was given out, the last mark; the rest is
-# the node's own.
+# the node's own. CONTROL words are kept when state is saved; PATIENCE is how many partners are looked at until a pause.
 LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
 OWN = 4
 CONTROL = 7
+PATIENCE = 7
 # Fields of the arena's control block: rows and slots used.
 ROWS, SLOTS_USED = range(2)
 

@@ -30,7 +30,7 @@ def fire(
     control: t.Int64s,
     room: t.Int64s,
 ) -> int:
-    """Take events until all are done or room runs out; what for is returned."""
+    """Take events until all are done, room runs out or it has taken long; which of these is returned."""
     lend(room, r.BATCH, batch)
     lend(room, r.RULES, rules)
     r.lend_to_machine(room, rules, store, work)
@@ -40,7 +40,9 @@ def fire(
     lend(room, r.WORK, work)
     lend(room, r.OUTPUT, output)
     lend(room, r.CONTROL, (control,))
-    control[t.KNOWN] = control[t.CLEARED] = -1
+    if control[t.RESUMES] == 0:  # else nothing has moved
+        control[t.KNOWN] = control[t.CLEARED] = -1
+    control[t.RESUMES] = 0
     mode = control[t.MODE]
     while mode >= 0:
         if mode == t.FETCH:
@@ -53,6 +55,9 @@ def fire(
             mode = open_step(room)
         elif mode == t.ADVANCE:
             mode = advance(room)
+            if control[t.PATIENCE] < 0 and mode >= 0:
+                control[t.MODE], control[t.RESUMES] = mode, 1
+                return t.PAUSE
         elif mode == t.JUDGED:
             mode = judged(room)
         elif mode == t.EMIT:

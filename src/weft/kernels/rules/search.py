@@ -319,6 +319,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             mode = np.int64(t.EMIT if is_last else t.OPEN)
             frames[frame + t.FRAME + t.SET] = taken
             break
+    control[t.PATIENCE] -= 1 + forward * (at - frames[frame + t.AT])
     frames[frame + t.AT], frames[frame + t.LEFT], frames[frame + t.SET] = at, left, alive
     return mode
 

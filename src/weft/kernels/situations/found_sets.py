@@ -26,7 +26,8 @@ from weft.kernels.situations.participants import (
     mark_consumed,
 )
 
-DONE, FULL, GROW, CROWDED = range(4)  # CROWDED: the table of sets that were selected has no room
+# CROWDED: the table of sets that were selected has no room; PAUSE: it has looked for long, others get their turn.
+DONE, FULL, GROW, CROWDED, PAUSE = range(5)
 
 
 @bare

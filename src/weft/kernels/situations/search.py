@@ -31,7 +31,7 @@ from weft.kernels.situations.blocks import (
     latest_start,
 )
 from weft.kernels.situations.clauses import holds
-from weft.kernels.situations.found_sets import DONE, emit
+from weft.kernels.situations.found_sets import DONE, PAUSE, emit
 from weft.kernels.situations.participants import (
     BLOCK_COUNT,
     BLOCKS,
@@ -200,8 +200,13 @@ def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
 
 
 @bare
-def search(m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool) -> Number:
-    """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before."""
+def search(
+    m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool, until: Number
+) -> Number:
+    """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before.
+
+    It pauses when so many entries have been looked at.
+    """
     count, current, some, holds_new = m[COUNT], m[CURRENT], m[SOME], m[HOLDS_NEW]
     base = m[STEPS] + way * count * STEPPED
     depth, entering = m[DEPTH], m[DEPTH] < 0
@@ -254,5 +259,8 @@ def search(m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number,
         link = m[step + LINK_OF] + (1 if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST else 0)
         bound_new = slot == last_own and m[holds_new + depth] == 0
         m[current + depth] = np.int64(0) if bound_new else _next_entry(m, step, m[entry + link])
+        if m[LOOKED] > until:
+            m[DEPTH] = depth
+            return PAUSE
     m[DEPTH] = -1
     return DONE

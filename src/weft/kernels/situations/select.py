@@ -12,7 +12,7 @@ from weft.kernels.jit import bare, bare_kernel
 from weft.kernels.machine.machine import CHOSEN, Machine
 from weft.kernels.memory.room import lend
 from weft.kernels.situations.blocks import SLOT_OF, STEPPED
-from weft.kernels.situations.found_sets import DONE, FULL, GROW, emit
+from weft.kernels.situations.found_sets import DONE, FULL, GROW, PAUSE, emit
 from weft.kernels.situations.participants import (
     ARRIVED,
     BOUND,
@@ -40,6 +40,7 @@ from weft.kernels.situations.participants import (
     LENGTH,
     LIMIT,
     LINK,
+    LOOKED,
     NEW_CLASS,
     NEWEST,
     NEXT_TODO,
@@ -154,7 +155,9 @@ def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Numbe
 
 
 @bare
-def _select(m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool) -> Number:
+def _select(
+    m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool, until: Number
+) -> Number:
     """One selection in a partition; the first of SOME tells whether there was a set."""
     if m[KIND] == ANY:
         return _alternatives(m, part, out, counting)
@@ -179,7 +182,7 @@ def _select(m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s,
                     last_own = slot
         if end - begin == 1:
             way = 1 + last_own
-    return search(m, room, part, way, last_own, out, counting)
+    return search(m, room, part, way, last_own, out, counting, until)
 
 
 @bare
@@ -197,14 +200,14 @@ def _write_absence(
 
 
 @bare
-def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool) -> Number:
+def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -> Number:
     """Do what the event at hand asked for."""
     while m[WORK] != 0:
         part = m[WORK]
         closing = m[part + TODO] & SELECT == 0
         again = m[KIND] != ABSENCE and m[part + TAKEN] == 0 and (not closing or m[DEFERRED] != 0)
         while again:
-            status = _select(m, room, part, not closing, out, counting)
+            status = _select(m, room, part, not closing, out, counting, until)
             if status != DONE:
                 return status
             again = closing and m[GONE] != 0
@@ -251,21 +254,25 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Numb
 
 @bare_kernel
 def advance_situation(
-    m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool
+    m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool, patience: int
 ) -> Number:
     """Take events until all are done or the answer says what is missing; called again it goes on from there.
 
-    With `counting` nothing is written. What conditions read is noted in the room.
+    With `counting` nothing is written. What conditions read is noted in the room. It pauses when about as many entries
+    as `patience` says have been looked at.
     """
+    until = m[LOOKED] + patience
     lend(room, 0, machine)
     lend(room, CHOSEN, (m[m[BOUND] :],))
     while True:
-        status = _work(m, room, out, counting)
+        status = _work(m, room, out, counting, until)
         if status != DONE:
             return status
         at = m[ARRIVED] * ARRIVING
         if at == len(arriving):
             return DONE
+        if m[LOOKED] > until:
+            return PAUSE
         if m[COUNTS_EMPTY] != 0:
             finish = arriving[at + OF_KIND] == FINISH
             last = min((arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP], m[LAST_NUMBER])

@@ -18,6 +18,7 @@ from weft.runtime.joins.compile import key_columns, operands_of, start_view
 from weft.runtime.joins.operators import ALL, NOTHING, Build, Operator, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
+PATIENCE = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
 
 
@@ -106,9 +107,12 @@ class FollowOperator(JoinOperator):
 
     def _advance(self, run: Running, bound: int) -> None:
         arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
-        arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
-            self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
-        )
+        self.control[joining.PATIENCE] = -1
+        while self.control[joining.PATIENCE] < 0:
+            self.control[joining.PATIENCE] = PATIENCE
+            arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
+                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+            )
         self.put_in_order(arena, begin)
 
 

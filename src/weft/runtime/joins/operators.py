@@ -69,7 +69,7 @@ class Operator:
         node = build.graph.nodes[number]
         self.number = number
         self.inputs = node.inputs
-        self.control = np.zeros(joining.CONTROL, np.int64)
+        self.control = np.zeros(joining.CONTROL + 1, np.int64)
         self.out: Int64s = np.empty(64, np.int64)
         self.safe = BEGINNING
         self.emitted = 0  # occurrences that it ever gave out here

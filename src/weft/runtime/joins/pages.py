@@ -29,7 +29,7 @@ def summary_of(run: GraphRun) -> bytes:
         "clock": run.running.clock,
         "sweep_at": run.sweep_at,
         "safe": [operator.safe for operator in run.operators],
-        "control": [operator.control.tolist() for operator in run.operators],
+        "control": [operator.control[: joining.CONTROL].tolist() for operator in run.operators],
         "taken": [output.taken for output in run.outputs],
     }
     return json.dumps(values).encode()
@@ -116,7 +116,7 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
     for operator in run.operators:
         name = f"node/{operator.number}"
         operator.safe = summary["safe"][operator.number]
-        operator.control[:] = summary["control"][operator.number]
+        operator.control[: joining.CONTROL] = summary["control"][operator.number]
         operator.out = pages.numbers(f"{name}/out")
         for side, store in enumerate(operator.stores):
             load_store(run, operator, store, pages.numbers(f"{name}/store/{side}").reshape(-1, 4))

@@ -25,6 +25,8 @@ from weft.runtime.rules.summaries import Summaries
 from weft.runtime.running import Run
 from weft.runtime.state.pages import Paging
 
+PATIENCE = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
+
 
 class RuleRun(Run):
     """The rules of a layer over one stream of events."""
@@ -275,6 +277,7 @@ class RuleRun(Run):
         memory.control[t.EVENT], memory.control[t.ONLY_COUNTS] = 0, counting
         while True:
             work = self._work._replace(queue=memory.queue, pending=memory.pending)
+            memory.control[t.PATIENCE] = PATIENCE
             status = fire(
                 events,
                 self._tables,
@@ -290,7 +293,7 @@ class RuleRun(Run):
                 yield
             elif status == t.SERIES_FULL:
                 self._make_series_anew()
-            else:
+            elif status != t.PAUSE:
                 memory.make_room(status)
             if status == t.DONE:
                 return

@@ -28,6 +28,7 @@ from weft.runtime.state.pages import Pages
 
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12
+PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
 _NOTHING = np.empty(0, np.int64)
 Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 
@@ -129,7 +130,9 @@ class Stage:
         memory.m[participants.ARRIVED] = 0
         facts = arena.facts()
         while True:
-            status = select.advance_situation(memory.m, facts.room, facts.machine, arriving, self._out, counting)
+            status = select.advance_situation(
+                memory.m, facts.room, facts.machine, arriving, self._out, counting, PATIENCE
+            )
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
                 yield self._out[: 0 if counting else found * self._width].reshape(found, -1)
