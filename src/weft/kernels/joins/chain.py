@@ -37,7 +37,7 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 # Fields of an entry: the next of its list (0: none; places count from 1), when it ended, since when its limits count,
-# who decided it (0: nobody), when the first unwanted event after it ended, and its events.
+# who decided it (0: nobody), when the first unwanted event after it ended, and its events: none, if nobody waits.
 NEXT, ENDED, SINCE, MARK, SPOILT, EVENTS = range(6)
 # Fields of a step: for how long an event may come, and for how long it is worth waiting for (-1: any).
 WITHIN, WORTH = range(2)
@@ -50,6 +50,7 @@ CONTROL = 7
 BITS, LOW, HIGH = range(3)
 LETTER = 3
 NEVER = np.int64(2**63 - 1)
+NO_EVENT = -1
 AHEAD = 8  # events whose first entries are fetched before it is their turn; their lists are known by then
 FAR = 1 << 12  # lists that do not stay in the cache
 
@@ -129,7 +130,7 @@ def follow_keys(
 ) -> int:
     """Take events from `begin` on; where room for entries or matches ran out, or how many events there are.
 
-    Events have numbers from `first` on. `kept` marks those that an entry or a match has. The bits of an event: which
+    `kept` marks those that an entry or a match has; these have numbers from `first` on. The bits of an event: which
     steps take it, for which steps it has what is needed, and whether it is unwanted (in chains of two).
     """
     count, last = len(letters), len(steps) // STEP - 1
@@ -137,6 +138,9 @@ def follow_keys(
     far = len(heads) > FAR
     takers, others = (1 << (last + 1)) - 2, 1 << (2 * last + 2) | 1
     waiting = _waiting(heads, last)  # of the first key, as many chains have no other
+    this = first
+    for i in range(begin):
+        this += kept[i]
     for i in range(begin, count):
         if far and i + 2 * AHEAD < count and slots[i + 2 * AHEAD] >= 0:
             prefetch(heads, slots[i + 2 * AHEAD] * last)
@@ -190,7 +194,7 @@ def follow_keys(
                             to = control[OUT] * (last + 1)
                             for k in range(last):
                                 out[to + k] = entries[at + EVENTS + k]
-                            out[to + last] = first + i
+                            out[to + last] = this
                             control[OUT] += 1
                         else:
                             is_moved = alone
@@ -198,7 +202,7 @@ def follow_keys(
                             new = (target - 1) * width
                             for k in range(last):
                                 entries[new + EVENTS + k] = entries[at + EVENTS + k]
-                            entries[new + EVENTS + step] = first + i
+                            entries[new + EVENTS + step] = this
                             entries[new + ENDED], entries[new + SINCE], entries[new + MARK] = end, since, 0
                             entries[new + SPOILT] = NEVER
                             entries[new + NEXT] = heads[head + 1]
@@ -209,7 +213,7 @@ def follow_keys(
                     else:
                         entries[(before - 1) * width + NEXT] = following
                     if not is_moved:
-                        entries[at + NEXT] = control[FREE]
+                        entries[at + NEXT], entries[at + EVENTS] = control[FREE], NO_EVENT
                         control[FREE] = place
                         control[SPARE] += 1
                 else:
@@ -225,14 +229,15 @@ def follow_keys(
             place = _entry(entries, control, width)
             at = (place - 1) * width
             entries[at + ENDED], entries[at + SINCE], entries[at + MARK] = end, start, 0
-            entries[at + SPOILT], entries[at + EVENTS] = NEVER, first + i
+            entries[at + SPOILT], entries[at + EVENTS] = NEVER, this
             for k in range(1, last):
-                entries[at + EVENTS + k] = -1
+                entries[at + EVENTS + k] = NO_EVENT
             entries[at + NEXT] = heads[slot * last]
             heads[slot * last] = place
             kept[i] = True
         if slot == 0:
             waiting = _waiting(heads, last)
+        this += kept[i]
     return count
 
 
@@ -297,37 +302,47 @@ def write_matches(
 
 
 @bare_kernel
-def repack(
-    steps: Int64s,
-    clock: int,
-    heads: Int64s,
-    entries: Int64s,
-    control: Int64s,
-    fresh: Int64s,
-    live: Mask,
-) -> None:
-    """Write the entries that can still matter one after the other, list by list, and mark their events."""
+def mark(steps: Int64s, clock: int, entries: Int64s, control: Int64s, live: Mask) -> int:
+    """Mark the events of the entries that can still matter, take them from the others; how many have events."""
     last = len(steps) // STEP - 1
     width = EVENTS + last
+    count = 0
+    for at in range(0, control[USED] * width, width):
+        if entries[at + EVENTS] == NO_EVENT:
+            continue
+        step = 1
+        while step < last and entries[at + EVENTS + step] != NO_EVENT:
+            step += 1
+        worth, decided = steps[STEP * step + WORTH], entries[at + MARK]
+        if (decided != 0 and decided != control[STAMP]) or (worth >= 0 and clock - entries[at + SINCE] > worth):
+            for k in range(step):
+                entries[at + EVENTS + k] = NO_EVENT
+            continue
+        for k in range(step):
+            live[entries[at + EVENTS + k]] = True
+        count += 1
+    return count
+
+
+@bare_kernel
+def repack(heads: Int64s, steps: int, entries: Int64s, control: Int64s, fresh: Int64s) -> None:
+    """Write the entries that have events one after the other, list by list, so many lists for each key."""
+    width = EVENTS + steps
     used = np.int64(0)
     for head in range(len(heads)):
         if head + AHEAD < len(heads):
             prefetch(entries, (heads[head + AHEAD] - 1) * width)
-        worth = steps[STEP * (head % last + 1) + WORTH]
         place, heads[head] = heads[head], 0
         before = np.int64(0)
         while place != 0:
             at = (place - 1) * width
             place = entries[at + NEXT]
-            mark = entries[at + MARK]
-            if (mark != 0 and mark != control[STAMP]) or (worth >= 0 and clock - entries[at + SINCE] > worth):
+            if entries[at + EVENTS] == NO_EVENT:
                 continue
             to = used * width
             used += 1
             for field in range(width):
                 fresh[to + field] = entries[at + field]
-            for k in range(head % last + 1):
-                live[fresh[to + EVENTS + k]] = True
             fresh[to + NEXT] = 0
             if before == 0:
                 heads[head] = used

@@ -363,6 +363,8 @@ def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: in
     """Enter the keys of live slots into an empty table."""
     mask = np.uint64(len(table) // 2 - 1)
     for slot in range(np.uint64(count)):
+        if slot + AHEAD < np.uint64(count):
+            prefetch(table, (slot_first[slot + AHEAD] & mask) << np.uint64(1))
         if live[slot]:
             place = slot_first[slot] & mask
             while table[np.uint64(2) * place + np.uint64(1)] != np.uint64(0):

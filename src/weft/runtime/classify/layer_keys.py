@@ -62,18 +62,20 @@ class SharedKey:
         return slots
 
     def sweep(self) -> None:
-        """Give up the keys that nobody needs, when there are many."""
+        """Give up the keys that nobody needs, when most are like that."""
         if self.coder.live <= self._sweep_at:
             return
         live = np.zeros(self.capacity, bool)
         for user in self.users:
             live |= user.live_slots(self.capacity)
+        self._sweep_at = max(LEAST_SLOTS, MUCH * int(live.sum()))
+        if self.coder.live <= self._sweep_at:
+            return
         dead = np.flatnonzero(~live).astype(np.int32)
         for user in self.users:
             user.clear_slots(dead)
         self.coder.release(dead)
         self._batch = None
-        self._sweep_at = max(LEAST_SLOTS, MUCH * int(live.sum()))
 
 
 class Keys:

@@ -19,6 +19,7 @@ from weft.runtime.joins.operators import NOTHING, Build, Operator, Running
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+MUCH = 0.5  # of the entries are in use: then they stay where they are
 
 
 class ChainOperator(Operator):
@@ -75,9 +76,9 @@ class ChainOperator(Operator):
         taking = [step for step in range(1, self.waits + 1) if truths[step]] or [1, 0]
         return np.array([bits if bits & of_use else 0, taking[0], taking[-1]], np.int64)
 
-    def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int, kept: Mask) -> None:
-        """Take events, which have numbers from `first` on for now, and mark those that it keeps."""
-        at, state = 0, self.state
+    def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int) -> Mask:
+        """Take events; those that it keeps, which have numbers from `first` on for now."""
+        at, state, kept = 0, self.state, np.zeros(len(batch), bool)
         # Room for all that may end with one event, so that the kernel need not count them before each.
         waiting = int(state[chain.USED] - state[chain.SPARE])
         self._found = with_room(self._found, 0, waiting * (self.waits + 1))
@@ -99,12 +100,12 @@ class ChainOperator(Operator):
                 self._found,
             )
             if at == len(batch):
-                return
+                return kept
             self.entries = with_room(self.entries, len(self.entries), 64 * self.width)
             self._found = with_room(self._found, len(self._found), 64 * (self.waits + 1))
 
     def number_kept(self, first: int, numbers: Int64s) -> None:
-        """Give the events of the last batch, which were numbered from `first` on, the numbers they have now."""
+        """Give the events that it kept of the last batch, with numbers from `first` on, the numbers they have now."""
         chain.number(self.used().ravel(), self.width, chain.EVENTS, first, numbers)
         chain.number(self.matches().ravel(), self.waits + 1, 0, first, numbers)
 
@@ -124,11 +125,13 @@ class ChainOperator(Operator):
 
     # -- giving up ------------------------------------------------------------------------------
 
-    def repack(self, clock: int, live: Mask) -> None:
+    def sweep(self, clock: int, live: Mask) -> None:
         """Give up what waits in vain, and mark the events of the rest."""
-        fresh = np.empty(max(64, 2 * int(self.state[chain.USED])) * self.width, np.int64)
-        chain.repack(self.steps, clock, self.heads, self.entries, self.state, fresh, live)
-        self.entries = fresh
+        kept = chain.mark(self.steps, clock, self.entries, self.state, live)
+        if kept < MUCH * self.state[chain.USED]:
+            fresh = np.empty(max(64, 2 * kept) * self.width, np.int64)
+            chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
+            self.entries = fresh
 
     def renumber(self, places: Int64s) -> None:
         """Take the new numbers of events."""

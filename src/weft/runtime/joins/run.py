@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,7 @@ from weft.runtime.state.pages import Paging
 from weft.runtime.state.size import bytes_of
 from weft.runtime.triggers import OperatorStanding
 
+Mask = npt.NDArray[np.bool_]
 PIECE = 1 << 16  # matches reported at a time
 MOST_ROWS = 1 << 17  # made at a time, if that can be helped
 LEAST_GONE = 64  # operators that were removed and have left code and columns behind
@@ -249,7 +251,8 @@ class GraphRun(Run):
             part = blocks.slice(batch, at, self._events_at_once)
             end = at + len(part)
             kept = self._looked(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
-            self._take(part, self._choosing.take(part, chosen, len(batch), at, kept, self.arena))
+            wanted = reduce(np.bitwise_or, kept, np.zeros(len(part), bool))
+            self._take(part, self._choosing.take(part, chosen, len(batch), at, wanted, self.arena), kept)
             at = end
             made = self.arena.row_count - before
             yield
@@ -259,19 +262,18 @@ class GraphRun(Run):
             elif made < MOST_ROWS // 4:
                 self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
 
-    def _looked(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> npt.NDArray[np.bool_]:
-        """Let chains look at events, given their letters and keys; those that they keep."""
-        kept = np.zeros(len(batch), bool)
-        for chain, (letters, slots) in zip(self.chains, seen, strict=True):
-            chain.look(batch, letters, slots, self.arena.event_count, kept)
-        return kept
+    def _looked(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> list[Mask]:
+        """Let chains look at events, given their letters and keys; those that each keeps."""
+        first = self.arena.event_count
+        return [chain.look(batch, *known, first) for chain, known in zip(self.chains, seen, strict=True)]
 
-    def _take(self, batch: EventBatch, taken: Taken) -> None:
+    def _take(self, batch: EventBatch, taken: Taken, kept: Sequence[Mask]) -> None:
         self.kept.add(batch, taken.relevant)
         for source, chosen in zip(self._sources, taken.chosen, strict=True):
             source.chosen = chosen
-        for chain in self.chains:
-            chain.number_kept(taken.first, taken.numbers)
+        if self._sources or len(kept) > 1:  # else a chain has given its events the numbers that they have
+            for chain, own in zip(self.chains, kept, strict=True):
+                chain.number_kept(taken.first, taken.numbers.compress(own))
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
     def _advance(self, clock: int) -> None:

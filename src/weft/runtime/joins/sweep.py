@@ -67,7 +67,7 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
     arena = run.arena
     live_events = np.zeros(arena.event_count, bool)
     for chain in run.chains:
-        chain.repack(run.running.clock, live_events)
+        chain.sweep(run.running.clock, live_events)
     held = [ids for operator in run.operators for ids in (operator.given(), *operator.roots())]
     for ids in held:
         live[ids[ids >= 0]] = True

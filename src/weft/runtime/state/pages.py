@@ -17,7 +17,7 @@ import numpy.typing as npt
 from weft.errors import UsageError
 from weft.runtime.events import Int64s
 
-FORMAT = 4  # of all pages: another number for another layout, which this one cannot read
+FORMAT = 5  # of all pages: another number for another layout, which this one cannot read
 FOREIGN = "the saved state belongs to another program or version: start with a new checkpoint"
 ITEMS = 1024  # on a page: numbers, texts or events
 
