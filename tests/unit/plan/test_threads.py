@@ -6,7 +6,11 @@ import pytest
 
 import weft
 from weft import engines
+from weft.algebra.analysis.feeding import feeders
+from weft.optimizer.cost import Costs
+from weft.plan.partitioning.here import gain_of
 from weft.runtime import local
+from weft.statistics import Statistics
 
 
 def test_threads_are_used_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +26,23 @@ def test_threads_are_used_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> Non
         assert isinstance(run, local.LocalRun)
         assert len(run._lanes) == lanes
         assert found == [match.id for match in weft.detect(events, program, strategy="one")]
+
+
+@pytest.mark.parametrize("slots", [2, 8, 16])
+def test_what_costs_no_more_than_to_share_it_out_stays_in_one_thread(slots: int) -> None:
+    names = [f"E{n}" for n in range(slots)]
+    tied = " and ".join(f"e{n}.k = e{n + 1}.k" for n in range(slots - 1))
+    places = ", ".join(f"{name} {name.lower()}" for name in names)
+    program = weft.compile(f"pattern P sequence({places}) where {tied} context fixed 100", language="epn")
+    known = Statistics(rates=dict.fromkeys(names, 10.0))
+    assert gain_of(program.queries, feeders(program.queries), Costs(known), 2) < engines.GAIN
+
+
+@pytest.mark.parametrize(("threads", "pays"), [(2, True), (8, True), (1, False)])
+def test_what_is_compared_with_many_is_shared_out(threads: int, pays: bool) -> None:
+    program = weft.compile("SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] > b[x] WITHIN 1 SECOND")
+    known = Statistics(rates={"A": 500.0, "B": 500.0})
+    assert (gain_of(program.queries, feeders(program.queries), Costs(known), threads) > engines.GAIN) is pays
 
 
 def test_one_thread_shares_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:

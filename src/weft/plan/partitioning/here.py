@@ -23,9 +23,10 @@ MOST = 1000.0  # events of a window that one is compared with, at most
 
 
 def gain_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], costs: Costs, lanes: int) -> float:
-    """How many times as fast so many lanes in threads are; below one they are slower.
+    """How many times as fast so many lanes in threads are; below one they are slower. 0: not to be thought of.
 
-    Shares of ranks are not for this: they are for matches without number, of which one thread gives the first at once.
+    That is where all lanes together would work longer than one by more than is gained. Neither are shares of ranks for
+    this: they are for matches without number, of which one thread gives the first at once.
     """
     families = families_of(queries, fed_by)
     best = best_of(families, costs, lanes)
@@ -37,7 +38,9 @@ def gain_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], cost
         return 0.0
     alone = total_of(work_of(family, costs) for family in families) + sum(_compared(query, costs) for query in queries)
     routing = max(ROUTING[split.strategy] for _, split in best) * events
-    return (READING * events + alone) / (READING * events + routing + _busiest(best, costs, lanes))
+    busiest = _busiest(best, costs, lanes)
+    gained, spent = alone - routing - busiest, routing + lanes * busiest - alone
+    return (READING * events + alone) / (READING * events + routing + busiest) if gained >= spent else 0.0
 
 
 def _busiest(best: Sequence[tuple[Family, Split]], costs: Costs, lanes: int) -> float:

@@ -1,7 +1,8 @@
 """What queries cost, as far as it is known before events come: work per second of each operator, and what is read.
 
 Composite patterns have the model of `optimizer/cost`; of other queries an event costs one, and one more for each thing
-it is compared with. Numbers are for comparing, never for predicting seconds.
+it is compared with: none where it is only put to those of its key. Numbers are for comparing, never for predicting
+seconds.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.cost import Costs
+from weft.plan.keyed import keyed_sequence
 from weft.plan.partitioning.splits import Family
 
 
@@ -61,7 +63,7 @@ def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
     match query:
         case Rule():
             compared = known(query.terminator.events.type).value * len(query.lookbacks)
-        case SituationQuery(situation=situation):
+        case SituationQuery(situation=situation) if keyed_sequence(situation) is None:
             compared = sum(rates) * (len(situation.participants) - 1)
         case _:
             compared = 0.0
