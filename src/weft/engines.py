@@ -25,7 +25,7 @@ from weft.plan.operators import Plan
 from weft.plan.parallel.model import model_of
 from weft.plan.parallel.tasks import lanes_for
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
-from weft.plan.partitioning.here import gain_of
+from weft.plan.partitioning.here import gain_of, may_gain
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
 from weft.runtime import blocks
@@ -137,7 +137,7 @@ def start(
     lanes = chosen.lanes_for(sharing.lanes_here) if asked else ()
     threads = sharing.threads_here
     guard = limits.guard(chosen.queries)
-    settled = asked or threads == 1 or not limits.is_none
+    settled = asked or threads == 1 or not limits.is_none or not may_gain(program.queries, threads)
     lanes_for = None if settled else partial(_lanes_that_pay, program, choices, threads)
     return LocalRun(chosen, source, lanes, threads, program, choices, guard, lanes_for)
 

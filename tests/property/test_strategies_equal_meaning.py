@@ -83,6 +83,7 @@ def unasked(events_in_round: int, threads: int) -> Iterator[None]:
         patch.object(local, "MANY", 2),
         patch.object(local, "ROUND", events_in_round),
         patch.object(engines, "GAIN", 0.0),
+        patch.object(engines, "may_gain", return_value=True),
     ):
         yield
 

@@ -35,7 +35,7 @@ from weft.runtime.writing.match_rows import Finish, to_record_batches
 from weft.statistics import Statistics
 
 ROUND = 1 << 21  # events that lanes share out at a time
-MANY = 1 << 17  # events from which on it is asked whether lanes pay
+MANY = 1 << 18  # events from which on it is asked whether lanes pay
 LanesFor = Callable[[Statistics], tuple[Plan, tuple[Lane, ...]] | None]
 
 

@@ -8,7 +8,7 @@ import weft
 from weft import engines
 from weft.algebra.analysis.feeding import feeders
 from weft.optimizer.cost import Costs
-from weft.plan.partitioning.here import gain_of
+from weft.plan.partitioning.here import gain_of, may_gain
 from weft.runtime import local
 from weft.statistics import Statistics
 
@@ -28,21 +28,46 @@ def test_threads_are_used_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> Non
         assert found == [match.id for match in weft.detect(events, program, strategy="one")]
 
 
+def gain(text: str, language: str, rates: dict[str, float], threads: int = 2) -> float:
+    program = weft.compile(text, language=language)
+    return gain_of(program.queries, feeders(program.queries), Costs(Statistics(rates)), threads)
+
+
 @pytest.mark.parametrize("slots", [2, 8, 16])
-def test_what_costs_no_more_than_to_share_it_out_stays_in_one_thread(slots: int) -> None:
+def test_sequences_by_key_cost_less_than_to_share_them_out(slots: int) -> None:
     names = [f"E{n}" for n in range(slots)]
     tied = " and ".join(f"e{n}.k = e{n + 1}.k" for n in range(slots - 1))
     places = ", ".join(f"{name} {name.lower()}" for name in names)
-    program = weft.compile(f"pattern P sequence({places}) where {tied} context fixed 100", language="epn")
-    known = Statistics(rates=dict.fromkeys(names, 10.0))
-    assert gain_of(program.queries, feeders(program.queries), Costs(known), 2) < engines.GAIN
+    text = f"pattern P sequence({places}) where {tied} context fixed 100"
+    assert gain(text, "epn", dict.fromkeys(names, 10.0)) < engines.GAIN
+    assert not may_gain(weft.compile(text, language="epn").queries, 2)
 
 
-@pytest.mark.parametrize(("threads", "pays"), [(2, True), (8, True), (1, False)])
-def test_what_is_compared_with_many_is_shared_out(threads: int, pays: bool) -> None:
-    program = weft.compile("SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] > b[x] WITHIN 1 SECOND")
-    known = Statistics(rates={"A": 500.0, "B": 500.0})
-    assert (gain_of(program.queries, feeders(program.queries), Costs(known), threads) > engines.GAIN) is pays
+SEARCHED = "pattern P all(A a, B b) where a.k = b.k and a.x < b.x context fixed 100"
+RULE = "define X() from A() as a and each B(x > a.x) as b within {} from a"
+COMPARED = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] > b[x] WITHIN 1 SECOND"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "pays"),
+    [
+        (COMPARED, "ceql", True),
+        (COMPARED.replace("a[x] > b[x]", "a[x] > 1"), "ceql", False),
+        (SEARCHED, "epn", True),
+        (RULE.format(100), "tesla", True),
+        (RULE.format(1), "tesla", False),
+    ],
+)
+def test_what_is_compared_with_many_is_shared_out(text: str, language: str, pays: bool) -> None:
+    rates = {"A": 500.0, "B": 500.0}
+    assert (gain(text, language, rates) > engines.GAIN) is pays
+    assert gain(text, language, rates, threads=1) < 1.0
+    assert may_gain(weft.compile(text, language=language).queries, 2) or not pays
+
+
+def test_events_that_nobody_reads_are_read_and_given_to_lanes_too() -> None:
+    rates = {"A": 500.0, "B": 500.0}
+    assert gain(SEARCHED, "epn", rates) > engines.GAIN > gain(SEARCHED, "epn", {**rates, "C": 9000.0})
 
 
 def test_one_thread_shares_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
