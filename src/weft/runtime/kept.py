@@ -67,13 +67,19 @@ class Kept:
             return None
         return EventBatch(pa.nulls(len(batch)), positions, positions, positions, columns, rows=rows)
 
-    def _pick(self) -> list[EventBatch]:
-        """The events without the others of their batches."""
-        for whole, chosen in self._fresh:
-            self._chunks.append(whole if len(chosen) == len(whole) else blocks.take(whole, chosen))
-            while len(self._chunks) > 1 and len(self._chunks[-2]) < max(LEAST, len(self._chunks[-1])):
-                self._chunks[-2:] = [blocks.concat(self._chunks[-2:])]
+    def _pick(self) -> None:
+        """Take the events out of their batches."""
+        self._chunks += (
+            whole if len(chosen) == len(whole) else blocks.take(whole, chosen) for whole, chosen in self._fresh
+        )
         self._fresh = []
+
+    def _picked(self) -> list[EventBatch]:
+        """All events, in chunks that are not small, but for the last."""
+        self._pick()
+        small = next((place for place, chunk in enumerate(self._chunks) if len(chunk) < LEAST), len(self._chunks))
+        if small < len(self._chunks) - 1:
+            self._chunks[small:] = [blocks.concat(self._chunks[small:])]
         return self._chunks
 
     def forget(self, oldest: Callable[[], int | None]) -> None:
@@ -81,7 +87,7 @@ class Kept:
         if len(self) < self._look_at:
             return
         first = oldest()
-        kept = [chunk for chunk in self._pick() if first is not None and chunk.positions[-1] >= first]
+        kept = [chunk for chunk in self._picked() if first is not None and chunk.positions[-1] >= first]
         self._chunks = [_since(chunk, first) for chunk in kept if first is not None]
         self._look_at = max(LEAST, 2 * len(self))
 
@@ -93,7 +99,7 @@ class Kept:
         if not len(known):
             return Column()
         low, high = known.min(), known.max()
-        chunks = [chunk for chunk in self._pick() if chunk.positions[-1] >= low and chunk.positions[0] <= high]
+        chunks = [chunk for chunk in self._picked() if chunk.positions[-1] >= low and chunk.positions[0] <= high]
         places = np.concatenate([chunk.positions for chunk in chunks])
         rows = pa.array(np.searchsorted(places, positions), mask=positions < 0)
         parts = [chunk.columns.get(name) for chunk in chunks]
@@ -103,7 +109,7 @@ class Kept:
     def shown(self, positions: Int64s) -> Shown:
         """The rows at these positions (in any order), and maybe others."""
         places, parts = np.unique(positions), list[Shown]()
-        for chunk in self._pick():
+        for chunk in self._picked():
             low, high = np.searchsorted(places, [chunk.positions[0], chunk.positions[-1] + 1])
             if low < high:
                 assert chunk.rows is not None
@@ -122,7 +128,7 @@ class Kept:
     def _rows(self, low: int, high: int) -> EventBatch:
         """The events with these numbers, counting all that ever were."""
         at, parts = self._count - len(self), list[EventBatch]()
-        for chunk in self._pick():
+        for chunk in self._picked():
             if at < high and low < at + len(chunk):
                 parts.append(blocks.slice(chunk, max(low - at, 0), high - max(low, at)))
             at += len(chunk)
