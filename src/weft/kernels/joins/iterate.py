@@ -69,6 +69,7 @@ class Scratch(NamedTuple):
     seen: npt.NDArray[np.bool_]  # which first members there are
     skip: Int64s  # for each first member, itself; when it is settled, one that may not be
     touched: Int64s  # the first members there are
+    after: Int64s  # for each member that sub-sequences may begin with, the next one
     before: Int64s  # the members before the one at hand, latest first
 
 
@@ -78,6 +79,7 @@ def scratch_for(members: int, words: int) -> Scratch:
         np.zeros(members * words, np.uint64),
         np.zeros(members, np.bool_),
         np.arange(members),
+        np.empty(members, np.int64),
         np.empty(members, np.int64),
         np.empty(members, np.int64),
     )
@@ -201,6 +203,13 @@ def sequences(
     seen = borrowed(scratch.seen)
     skip = borrowed(scratch.skip)
     touched = borrowed(scratch.touched)
+    after = borrowed(scratch.after)
+    latest: int = -1  # of the members that sub-sequences may begin with
+    for number in range(control[MEMBERS]):
+        if rows[members[number * MEMBER + MEMBER_ROW] * ROW + FIRST] % shares == share:
+            if latest >= 0:
+                after[latest] = number
+            latest = number
     before = borrowed(scratch.before)
     while control[RIGHT_AT] < count_given:
         member = given[control[RIGHT_AT]]
@@ -216,7 +225,12 @@ def sequences(
             lent_members = enlarged(members, number * MEMBER, MEMBER)
             members = borrowed(lent_members)
         members[number * MEMBER + MEMBER_ROW], members[number * MEMBER + MEMBER_START] = member, start
-        gathered[number * words] = np.uint64(rows[member * ROW + FIRST] % shares == share)
+        gathered[number * words] = np.uint64(0)
+        if rows[member * ROW + FIRST] % shares == share:
+            gathered[number * words] = ONE
+            if latest >= 0:
+                after[latest] = number
+            latest = number
         count = 0
         has, word = key_of(key, 1, values, width, rows, slots, member)
         if has:
@@ -265,7 +279,7 @@ def sequences(
                 else:
                     _lengthen(gathered, first * words, reach, at + 1, words, lengths, open_ended)
                 if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
-                    skip[first] = first + 1
+                    skip[first] = number if first == latest else after[first]
                 at += item
         _sort(touched, reached)
         touched[reached] = number
