@@ -112,7 +112,8 @@ def check(cases: st.SearchStrategy[Case], strategies: Iterable[str] = STRATEGIES
         with unasked(events_in_round, lanes), patch.object(crew, "WAVE", 2), patch.object(crew, "AHEAD", 3):
             agree(found(program, events), meant)
 
-    with patch.object(match_rows, "ROWS", 2), patch.object(match_rows, "SAMPLED", 1):
+    few = patch.multiple(match_rows, ROWS=2, SAMPLED=1), patch.multiple(crew, FEWEST=1, PUSHED=3)
+    with few[0], few[1]:
         compare()
     return counted
 

@@ -185,7 +185,7 @@ class LocalRun:
         changing = self._adapting is not None and self._adapting.is_changing
         if isinstance(matcher, Crew):
             for some, time in matcher.waves(batch):
-                yield list(self._guard.matches(iter(some))), _until(matcher, time)
+                yield list(self._guard.matches(iter(some))), time
         elif len(batch) and len(self._order) == 1 and not changing:
             for piece in self._guard.matches(matcher.push(batch)):
                 yield [piece], _until(matcher, int(piece.ends[-1]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Given = TypeVar("Given")
@@ -19,11 +20,24 @@ class Threads:
 
     def each(self, work: Callable[[Given], Out], given: Sequence[Given]) -> list[Out]:
         """What comes out of each piece of work."""
-        if self.count == 1 or len(given) < 2:
+        if len(given) < 2:
             return list(map(work, given))
+        return list(self.in_turn(work, given))
+
+    def in_turn(self, work: Callable[[Given], Out], given: Iterable[Given]) -> Iterator[Out]:
+        """The same, one after the other, while threads are at the next ones: few wait to be taken."""
+        if self.count == 1:
+            yield from map(work, given)
+            return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count, "weft-rows")
-        return list(self._pool.map(work, given))
+        begun: deque[Future[Out]] = deque()
+        for piece in given:
+            begun.append(self._pool.submit(work, piece))
+            if len(begun) > self.count:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
 
 
 ALONE = Threads(1)

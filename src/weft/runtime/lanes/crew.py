@@ -24,6 +24,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
 
 PUSHED = 65536  # events given to the kernels at a time
+FEWEST = 512  # where several queries find many matches in them
 WAVE = 1 << 18  # matches of a lane that are found before others are waited for: they stay in the cache
 AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 
@@ -54,7 +55,8 @@ class Crew:
     def waves(self, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """The same some at a time, lane by lane, and a time: those that end before it are complete with them.
 
-        A lane that is far ahead of others waits, so that there may be more matches than fit into memory.
+        A lane that is far ahead of others waits, so that there may be more matches than fit into memory. While some
+        are taken, lanes are at the next ones.
         """
         if not len(batch):
             return
@@ -62,12 +64,16 @@ class Crew:
         time = int(batch.ends[-1])
         given = zip(self.members, routes(batch, self.lanes), strict=True)
         flows = [Flow(member, route, time) for member, route in given]
-        bound = EARLIEST
-        while not all(flow.is_done for flow in flows):
-            at_work = [flow for flow in flows if not flow.is_done and (flow.end <= bound or flow.ahead < AHEAD)]
-            self._work(Flow.pull, at_work)
+        at_work = self._begin(Flow.pull, flows)
+        while True:
+            at_work()
             bound = min((flow.end for flow in flows if not flow.is_done), default=time)
-            yield [match for flow in flows for match in flow.taken(bound)], bound
+            found, safe = [match for flow in flows for match in flow.taken(bound)], self.safe
+            left = [flow for flow in flows if not flow.is_done]
+            at_work = self._begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
+            yield found, bound if safe is None else min(bound, safe)
+            if not left:
+                return
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
@@ -101,11 +107,16 @@ class Crew:
 
     def _work(self, work: Callable[[Given], Out], given: Sequence[Given]) -> list[Out]:
         """What comes out of the work of several lanes, in their order."""
-        if self._threads == 1 or len(given) == 1:
-            return list(map(work, given))
+        return self._begin(work, given)()
+
+    def _begin(self, work: Callable[[Given], Out], given: Sequence[Given]) -> Callable[[], list[Out]]:
+        """Let threads begin with the work of several lanes; a call gives what comes out. One thread begins then."""
+        if self._threads == 1:
+            return lambda: list(map(work, given))
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, "weft-lane")
-        return list(self._pool.map(work, given))
+        begun = [self._pool.submit(work, one) for one in given]
+        return lambda: [one.result() for one in begun]
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
@@ -152,24 +163,38 @@ class Flow:
         self.is_done = False
         self.end = EARLIEST  # further ones end then or later, while there may be some
         self._found = self._all(member, route, time)
-        self._most = None if member.tells_several else WAVE
         self._fresh: list[MatchBatch] = []
         self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
 
     @staticmethod
-    def _all(member: Matcher, route: Route, time: int) -> Iterator[MatchBatch]:
-        for piece in pieces(route()):
-            yield from member.push(piece)
-        yield from member.advance(time)  # a lane that sees no event knows how far time has come, too
+    def _all(member: Matcher, route: Route, time: int) -> Iterator[tuple[list[MatchBatch], int | None]]:
+        """Matches, and a time, if it is known that further ones end then or later.
+
+        Those of several queries come one query after the other, so that is known after all of some events: of so many
+        that their matches stay in the cache.
+        """
+        events, at = route(), 0
+        size = FEWEST if member.tells_several else PUSHED
+        while at < len(events):
+            piece, told = blocks.slice(events, at, size), 0
+            for batch in member.push(piece):
+                told += len(batch)
+                yield [batch], int(batch.ends[-1]) if len(batch) and not member.tells_several else None
+            yield [], int(piece.ends[-1])
+            at += len(piece)
+            if member.tells_several:
+                size = max(FEWEST, size // 2) if told > WAVE else min(PUSHED, 2 * size) if told < WAVE // 4 else size
+        for batch in member.advance(time):  # a lane that sees no event knows how far time has come, too
+            yield [batch], None
 
     def pull(self) -> None:
         """Find some more."""
-        left = self._most
-        for batch in self._found:
-            self._fresh.append(batch)
-            if left is not None and len(batch):
-                self.end = max(self.end, int(batch.ends[-1]))
-                left -= len(batch)
+        left = WAVE
+        for batches, end in self._found:
+            self._fresh += batches
+            left -= sum(map(len, batches))
+            if end is not None:
+                self.end = max(self.end, end)
                 if left <= 0:
                     return
         self.is_done = True

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -60,18 +60,13 @@ def to_record_batches(
     """
     present = [batch for batch in batches if len(batch)]
     names = tuple(query_order or dict.fromkeys(name for batch in present for name in batch.query_names))
-    alike: list[list[MatchBatch]] = []
-    for part in _parts(present):
-        if sum(map(len, part)) > 2 * ROWS:  # so many end together: threads share them out otherwise
-            yield from _made(alike, names, keys, threads, finish)
-            yield from _ordered(part, names, keys, threads, finish)
-            alike = []
-            continue
-        alike.append(part)
-        if len(alike) == threads.count:
-            yield from _made(alike, names, keys, threads, finish)
-            alike = []
-    yield from _made(alike, names, keys, threads, finish)
+    for together, parts in groupby(_parts(present), lambda part: sum(map(len, part)) > 2 * ROWS):
+        if together:  # so many end at once: threads share them out otherwise
+            for part in parts:
+                yield from _ordered(part, names, keys, threads, finish)
+        else:
+            for rows in threads.in_turn(lambda part: list(_ordered(part, names, keys, ALONE, finish)), parts):
+                yield from rows
 
 
 def _parts(batches: Sequence[MatchBatch]) -> Iterator[list[MatchBatch]]:
@@ -85,18 +80,6 @@ def _parts(batches: Sequence[MatchBatch]) -> Iterator[list[MatchBatch]]:
     for place in range(len(times) + 1):
         spans = [(batch, own[place], own[place + 1]) for batch, own in zip(batches, bounds, strict=True)]
         yield [batch.slice(begin, end) for batch, begin, end in spans if begin < end]
-
-
-def _made(
-    parts: Sequence[Sequence[MatchBatch]],
-    names: tuple[str, ...],
-    keys: KeyWords | None,
-    threads: Threads,
-    finish: Finish | None,
-) -> Iterator[pa.RecordBatch]:
-    """Rows of parts that follow each other, each made by one thread."""
-    for rows in threads.each(lambda part: list(_ordered(part, names, keys, ALONE, finish)), parts):
-        yield from rows
 
 
 def _ordered(
@@ -126,9 +109,7 @@ def _ordered(
             made = _rows(whole.take(chosen), picked(high, chosen), picked(low, chosen))
         return made if finish is None else finish(made)
 
-    begins = range(0, len(whole), ROWS)
-    for at in range(0, len(begins), threads.count):
-        yield from threads.each(rows, begins[at : at + threads.count])
+    yield from threads.in_turn(rows, range(0, len(whole), ROWS))
 
 
 def _order(columns: Sequence[Any], threads: Threads) -> Int64s:
