@@ -31,6 +31,7 @@ from weft.kernels.automaton.tecs import (
     State,
 )
 from weft.kernels.jit import bare, inlined
+from weft.kernels.memory.sorting import sort
 
 LATEST_START, NEXT_ORDER, LAST_ORDER = 0, 1, 2
 
@@ -116,7 +117,8 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
                     found = np.concatenate((found, np.empty_like(found)))
                 found[count] = node
                 count += 1
-    return np.sort(found[:count])
+    sort(found, count)
+    return found[:count]
 
 
 @inlined

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, inlined, kernel
+from weft.kernels.jit import bare, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -47,6 +47,7 @@ from weft.kernels.joins.joining import (
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
 from weft.kernels.joins.occurrences import END, FIRST, ROW, RUN, START, Memory, enlarged
 from weft.kernels.memory.borrow import borrowed
+from weft.kernels.memory.sorting import sort
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -137,31 +138,6 @@ def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
         if at + step < end and reach[at + step] < first:
             at += step
     return at + item
-
-
-@inlined
-def _sort(numbers: Int64s, count: int) -> None:
-    """Sort; nothing is done when they are in order."""
-    width = count
-    for k in range(1, count):
-        if numbers[k - 1] > numbers[k]:
-            width = 1
-            break
-    spare = np.empty(count if width < count else 0, np.int64)
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
-            i, k = low, middle
-            for at in range(low, high):
-                if k >= high or (i < middle and numbers[i] <= numbers[k]):
-                    spare[at] = numbers[i]
-                    i += 1
-                else:
-                    spare[at] = numbers[k]
-                    k += 1
-        for k in range(count):
-            numbers[k] = spare[k]
-        width *= 2
 
 
 @kernel
@@ -281,7 +257,7 @@ def sequences(
                 if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
                     skip[first] = number if first == latest else after[first]
                 at += item
-        _sort(touched, reached)
+        sort(touched, reached)
         touched[reached] = number
         reached += 1
         if control[REACHED] + reached * item > len(reach):
