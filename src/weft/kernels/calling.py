@@ -10,10 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from numba import _dynfunc
-from numba.core import cgutils
 from numba.core.callconv import RETCODE_OK, CPUCallConv, Status, excinfo_ptr_t
 from numba.core.cpu import CPUContext
 from numba.core.types import Optional  # type: ignore[attr-defined, unused-ignore]
+
+
+def room_for(builder: Any, kind: Any, name: str = "") -> Any:
+    """Room for a value of a function, with nothing in it."""
+    with builder.goto_entry_block():
+        return builder.alloca(kind, name=name)
 
 
 class KernelCalls(CPUCallConv):  # type: ignore[misc, unused-ignore]
@@ -25,7 +30,7 @@ class KernelCalls(CPUCallConv):  # type: ignore[misc, unused-ignore]
         is_from_python = len(function.args) < 2 or function.args[1].type != excinfo_ptr_t.as_pointer()
         if is_from_python or attrs is not None or isinstance(resty, Optional):
             return super().call_function(builder, callee, resty, argtys, args, attrs)
-        room = cgutils.alloca_once(builder, self.get_return_type(resty).pointee)
+        room = room_for(builder, self.get_return_type(resty).pointee)
         arguments = self._get_arg_packer(argtys).as_arguments(builder, args)
         code = builder.call(callee, [room, function.args[1], *arguments])
         failed = builder.icmp_signed("!=", code, RETCODE_OK)

@@ -18,24 +18,24 @@ from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 
 from weft.kernels.calling import KernelContext, PartContext
-from weft.kernels.lowering import KernelLegalization, KernelLowering, KnownTypes
+from weft.kernels.lowering import KernelLegalization, KernelLowering, KernelProcessing, KernelVariables, KnownTypes
 
 PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
-    untyped_passes.IRProcessing,
+    KernelProcessing,
     untyped_passes.GenericRewrites,
     untyped_passes.InlineInlinables,
-    untyped_passes.ReconstructSSA,
+    KernelVariables,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
     KernelLegalization,
-    typed_passes.AnnotateTypes,
     KernelLowering,
     typed_passes.NoPythonBackend,
 )  # those of Numba's that change anything in our kernels, and ours
 
 MANY_PARTS = 12  # a kernel of so many goes from branch to branch: unrolling its loops makes it longer, not quicker
+CALLED_BY_PYTHON = "_ZN7cpython"  # how names of functions begin that take Python's objects apart, once in a call
 
 
 class Code(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
@@ -74,8 +74,18 @@ class KernelCode(Code):
                 )
         super().finalize()
 
+    def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
+        """What is kept of a kernel: machine code, and the names that are in it. Nobody links a kernel, so no more."""
+        names = (function.name for function in self._final_module.functions if not function.is_declaration)
+        known = llvm.parse_assembly("".join(f'@"{name}" = global i8 0\n' for name in names))
+        return self.name, "object", (self._get_compiled_object(), known.as_bitcode())
+
     def _optimize_final_module(self) -> None:
-        """Optimise all at once, unless references have to be paired first."""
+        """Optimise all at once, unless references have to be paired first; what Python calls stays as it is."""
+        for function in self._final_module.functions:
+            if function.name.startswith(CALLED_BY_PYTHON) and not function.is_declaration:
+                function.add_function_attribute("noinline")
+                function.add_function_attribute("optnone")
         if self.counts:
             cheap = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"}
             passes, builder = self._codegen._module_pass_manager(**cheap)

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import llvmlite.ir
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import register_pass
-from numba.core.ir_utils import enforce_no_dels, enforce_no_phis
+from numba.core.ir_utils import build_definitions, enforce_no_dels, enforce_no_phis, get_definition, guard
 from numba.core.lowering import Lower
+from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import IRLegalization, NativeLowering
+from numba.core.types import Module, RangeIteratorType, RangeType  # type: ignore[attr-defined, unused-ignore]
+from numba.core.typing import signature as typed
+from numba.core.untyped_passes import IRProcessing, ReconstructSSA
 
-DATA, SHAPE = 4, 5  # of the parts of an array
+from weft.kernels.calling import room_for
+
+ITEMS, DATA, SHAPE = 2, 4, 5  # of the parts of an array
+NUMBER = llvmlite.ir.IntType(32)  # of a part
+EXTREMES = {max: ">", min: "<"}  # of two whole numbers, and which of them is taken
 
 
 def is_flat(kind: Any) -> bool:
@@ -25,6 +35,15 @@ def is_flat(kind: Any) -> bool:
 def plain(kind: Any) -> Any:
     """The type of a number, whether it is known or not."""
     return getattr(kind, "literal_type", kind)
+
+
+def is_pair(kinds: Any) -> bool:
+    """Whether types are those of two whole numbers, with a sign both or neither."""
+    return (
+        len(kinds) == 2
+        and all(isinstance(kind, types.Integer) for kind in kinds)
+        and plain(kinds[0]).signed == plain(kinds[1]).signed
+    )
 
 
 class KnownTypes:
@@ -40,10 +59,13 @@ class KnownTypes:
 
     def resolve_function_type(self, function: Any, args: Any, named: Any) -> Any:
         """The signature of a call."""
-        if named or isinstance(function, types.Dispatcher):
-            return self._context.resolve_function_type(function, args, named)
         wanted = tuple(map(plain, args))
-        if not all(isinstance(kind, (types.Number, types.Boolean, types.Array)) for kind in wanted):
+        if isinstance(function, types.Dispatcher):
+            return self._context.resolve_function_type(function, wanted, named)
+        if getattr(function, "typing_key", None) in EXTREMES and is_pair(wanted):
+            kind = self._context.unify_types(*wanted)
+            return typed(kind, kind, kind)
+        if named or not all(isinstance(kind, (types.Number, types.Boolean, types.Array)) for kind in wanted):
             return self._context.resolve_function_type(function, args, named)
         if (function, wanted) not in self.known:
             self.known[function, wanted] = self._context.resolve_function_type(function, args, named)
@@ -72,19 +94,97 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
 
     def lower_inst(self, inst: Any) -> Any:
         """One statement."""
+        if isinstance(inst, ir.Assign):
+            value = self.lower_assign(self.typeof(inst.target.name), inst)
+            return self.storevar(value, inst.target.name, argidx=0 if isinstance(inst.value, ir.Arg) else None)
         if isinstance(inst, ir.StaticSetItem) and is_flat(self.typeof(inst.target.name)):
             return self.lower_setitem(inst.target, inst.index_var, inst.value, self.fndesc.calltypes[inst])
         return super().lower_inst(inst)
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        """The value that a variable gets; functions and modules are known by their types."""
+        if isinstance(ty, (types.Callable, Module)) and isinstance(inst.value, (ir.Global, ir.FreeVar)):
+            return self.context.get_dummy_value()
+        return super().lower_assign(ty, inst)
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """One expression."""
         if expr.op == "static_getitem" and is_flat(self.typeof(expr.value.name)) and expr.index_var is not None:
             return self.lower_getitem(resty, expr, expr.value, expr.index_var, self.fndesc.calltypes[expr])
+        if expr.op == "getiter" and self._steps_by_one(expr.value):
+            return self._counter(expr.value, resty)
+        if expr.op == "iternext" and isinstance(self.typeof(expr.value.name), RangeIteratorType):
+            return self._next_of(expr.value, resty)
         return super().lower_expr(resty, expr)
 
+    def lower_call(self, resty: Any, expr: Any) -> Any:
+        """A call."""
+        function, signature = self.typeof(expr.func.name), self.fndesc.calltypes[expr]
+        name = getattr(function, "typing_key", None)
+        if name is len and is_flat(signature.args[0]):
+            return self._part(expr.args[0], SHAPE, 0)
+        if name is range and not expr.kws and expr.vararg is None:
+            given = [self._cast_var(*each) for each in zip(expr.args, signature.args, strict=True)]
+            return self._range(given, resty)
+        if name in EXTREMES and is_pair(signature.args):
+            one, other = (self._cast_var(*each) for each in zip(expr.args, signature.args, strict=True))
+            compare = self.builder.icmp_signed if signature.return_type.signed else self.builder.icmp_unsigned
+            found = self.builder.select(compare(EXTREMES[name], other, one), other, one)
+            return self.context.cast(self.builder, found, signature.return_type, resty)
+        return super().lower_call(resty, expr)
+
+    def _range(self, given: list[Any], kind: Any) -> Any:
+        """Start, stop and step of a range."""
+        start, step = (self.context.get_constant(kind.dtype, number) for number in (0, 1))
+        return self._struct(kind, (start, *given, step) if len(given) == 1 else (*given, step)[:3])
+
+    def _steps_by_one(self, value: Any) -> bool:
+        """Whether a variable is a range without a step."""
+        if not isinstance(self.typeof(value.name), RangeType):
+            return False
+        made = guard(get_definition, self.func_ir, value)
+        return isinstance(made, ir.Expr) and made.op == "call" and len(made.args) < 3
+
+    def _counter(self, value: Any, kind: Any) -> Any:
+        """What counts through a range: rooms for the next number and for how many are left, stop and step."""
+        builder = self.builder
+        start, stop, step = (self._part(value, number) for number in range(3))
+        count = builder.sub(stop, start)
+        count = builder.select(builder.icmp_signed(">", count, count.type(0)), count, count.type(0))
+        rooms = [room_for(builder, count.type) for _ in range(2)]
+        for number, room in zip((start, count), rooms, strict=True):
+            builder.store(number, room)
+        return self._struct(kind, (rooms[0], stop, step, rooms[1]))
+
+    def _next_of(self, counter: Any, kind: Any) -> Any:
+        """The next number of a range, and whether there was one."""
+        builder = self.builder
+        at, step, left = (self._part(counter, number) for number in (0, 2, 3))
+        number, count = builder.load(at), builder.load(left)
+        builder.store(builder.sub(count, count.type(1), flags=["nsw"]), left)
+        builder.store(builder.add(number, step), at)
+        return self._struct(kind, (number, builder.icmp_signed(">", count, count.type(0))))
+
+    def _struct(self, kind: Any, members: tuple[Any, ...]) -> Any:
+        """A value of several parts."""
+        made = llvmlite.ir.Constant(self.context.get_value_type(kind), llvmlite.ir.Undefined)
+        for number, member in enumerate(members):
+            made = self.builder.insert_value(made, member, number)
+        return made
+
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
-        """Room for a variable."""
-        return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+        """Room for a variable: what counts references looks at what was there."""
+        if self.context.enable_nrt:
+            return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+        return room_for(self.builder, lltype, name)
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Give a variable a value."""
+        if self.context.enable_nrt or name in self._singly_assigned_vars:
+            super().storevar(value, name, argidx)
+        else:
+            self._alloca_var(name, self.typeof(name))
+            self.builder.store(value, self.getvar(name))
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         """An operator between two values."""
@@ -116,16 +216,47 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
 
     def _element(self, array: Any, index: Any, kind: Any) -> Any:
         """Where an element is; only constants below zero count from the end."""
-        parts, place = self.loadvar(array.name), self._cast_var(index, types.intp if kind.signed else types.uintp)
-        builder = self.builder
+        place = self._cast_var(index, types.intp if kind.signed else types.uintp)
         if self._is_negative(index):
-            place = builder.add(place, builder.extract_value(parts, [SHAPE, 0]))
-        return builder.gep(builder.extract_value(parts, DATA), [place])
+            place = self.builder.add(place, self._part(array, SHAPE, 0))
+        return self.builder.gep(self._part(array, DATA), [place])
+
+    def _part(self, variable: Any, *place: int) -> Any:
+        """A part of a variable, of which the rest is not looked at."""
+        if variable.name in self._singly_assigned_vars:
+            return self.builder.extract_value(self.loadvar(variable.name), place)
+        steps = [llvmlite.ir.Constant(NUMBER, number) for number in (0, *place)]
+        return self.builder.load(self.builder.gep(self.getvar(variable.name), steps, inbounds=True))
 
     def _is_negative(self, index: Any) -> bool:
         """Whether a variable is a constant below zero."""
         known = getattr(self.typeof(index.name), "literal_value", 0)
         return known < 0
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelProcessing(IRProcessing):  # type: ignore[misc, unused-ignore]
+    """Puts blocks in order; where variables live matters to generators only."""
+
+    _name = "kernel_processing"
+
+    def run_pass(self, state: Any) -> bool:
+        """Prepare a function for all that follows."""
+        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelVariables(ReconstructSSA):  # type: ignore[misc, unused-ignore]
+    """Gives each assignment a variable of its own."""
+
+    _name = "kernel_variables"
+
+    def run_pass(self, state: Any) -> bool:
+        """Rename variables."""
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -121,4 +122,5 @@ def compile_kernels(names: Sequence[str], parent: int) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # what compiling leaves behind ends with this process
     compile_kernels(sys.argv[1:], int(os.environ[HELPER]))

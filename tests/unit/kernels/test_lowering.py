@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from weft.kernels.compiler import KernelCompiler
-from weft.kernels.jit import spliced
+from weft.kernels.jit import bare, spliced
+from weft.kernels.memory.sorting import sort
 
 
 def compiled(function: Callable[..., Any], *, counts: bool = False) -> Callable[..., Any]:
@@ -62,6 +63,58 @@ def test_operators(left: Any, right: Any) -> None:
         return total, one / two, one // two, one % two, one < two, one == two, one >= two, one**2, -one
 
     assert compiled(several)(left, right) == numba.njit(several)(left, right)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize(("begin", "end"), [(0, 6), (-2, 3), (4, 4), (5, 1)])
+def test_ranges(begin: int, end: int, counts: bool) -> None:
+    def walk(begin: Any, end: Any) -> Any:
+        found, last = 1, -9
+        for one in range(end):
+            for two in range(begin, one):
+                found = found * 3 + two
+            last = one
+        for down in range(end, begin, -2):
+            found = found * 3 + down
+        for up in range(begin, 10, 3):
+            if up > end:
+                break
+            found = found * 5 + up
+        return found, last
+
+    assert compiled(walk, counts=counts)(begin, end) == walk(begin, end)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(3, 5), (np.int32(-7), 2), (np.uint8(200), np.uint64(7)), (np.uint8(200), -3), (2.5, 7)]
+)
+def test_the_greater_and_the_less(left: Any, right: Any) -> None:
+    def extremes(one: Any, two: Any) -> Any:
+        return max(one, two), min(one, two), max(two, 4), min(4, one, two)
+
+    assert compiled(extremes)(left, right) == numba.njit(extremes)(left, right)
+
+
+def test_a_part_is_compiled_once_whatever_constants_it_is_given() -> None:
+    @bare
+    def nth(values: Any, stride: int, is_last: bool) -> int:
+        return int(values[len(values) - stride] if is_last else values[stride])
+
+    def several(values: Any, stride: int) -> Any:
+        return nth(values, 1, True), nth(values, 2, False), nth(values, stride, stride > 2)
+
+    assert compiled(several)(np.arange(10, 20), 3) == (19, 12, 17)
+    assert len(nth.overloads) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("numbers", [[], [4], [1, 2, 3], [5, 1, 4, 1, -3, 9, 2], list(range(40, 0, -1))])
+def test_numbers_are_sorted_where_they_are(numbers: list[int]) -> None:
+    def sorted_to(numbers: Any, count: int) -> Any:
+        sort(numbers, count)
+        return numbers
+
+    given = np.array([*numbers, -99], np.int64)
+    assert compiled(sorted_to, counts=True)(given, len(numbers)).tolist() == [*sorted(numbers), -99]
 
 
 def test_a_spliced_part_of_a_kernel_that_makes_arrays() -> None:

@@ -215,14 +215,20 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
     return _stack_up(state, control, elements, count, below)
 
 
-@bare_kernel
-def free_expired(state: State, control: Int64s, horizon: int) -> None:
+@bare
+def pass_expired(state: State, control: Int64s, horizon: int) -> None:
     """Move the tail past the nodes that no match can use any more."""
     mask = state.starts.size - 1
     tail, head = control[TAIL], control[HEAD]
     while tail < head and state.nodes[((tail & mask) << 2) + 3] < horizon:
         tail += 1
     control[TAIL] = tail
+
+
+@bare_kernel
+def free_expired(state: State, control: Int64s, horizon: int) -> None:
+    """The same, called between events."""
+    pass_expired(state, control, horizon)
 
 
 @bare_kernel

@@ -37,9 +37,9 @@ from weft.kernels.automaton.tecs import (
     Int64s,
     State,
     Tables,
-    free_expired,
     insert_node,
     lowest_bit,
+    pass_expired,
     unite_sets,
 )
 from weft.kernels.jit import bare
@@ -133,7 +133,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
         next_id = control[HEAD]
         room = total * (2 * SPINE + 4)
         if next_id - control[TAIL] + room >= size:
-            free_expired(state, control, horizon)
+            pass_expired(state, control, horizon)
             if next_id - control[TAIL] + room > (size >> 2) * 3:
                 control[EVENT], control[ASK_ROOM] = event, room
                 return GROW

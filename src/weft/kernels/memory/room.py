@@ -12,15 +12,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite.ir import Constant
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 from weft.kernels.jit import spliced
+from weft.kernels.lowering import DATA, ITEMS, SHAPE
 
 Int64s = npt.NDArray[np.int64]
 NOTE = 2  # words of an array in a room: its address, and its length; a number stands for itself
+
+
+def _place(builder: Any, number: Any, word: int) -> Any:
+    """Where a word of an array is in a room; of a constant number it is a constant, which needs no code."""
+    if isinstance(number, Constant):
+        return number.type(NOTE * number.constant + word)
+    return builder.add(builder.mul(number, number.type(NOTE)), number.type(word))
 
 
 def _view(dtype: Any) -> Callable[[Int64s, int], Any]:
@@ -31,15 +38,17 @@ def _view(dtype: Any) -> Callable[[Int64s, int], Any]:
         array = types.Array(dtype, 1, "C")
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            notes = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
-            at = builder.mul(arguments[1], arguments[1].type(NOTE))
-            address = builder.load(builder.gep(notes, [at]))
-            length = builder.load(builder.gep(notes, [builder.add(at, at.type(1))]))
-            made = context.make_array(array)(context, builder)
-            size = context.get_constant(types.intp, dtype.bitwidth // 8)
-            data = builder.inttoptr(address, made.data.type)
-            populate_array(made, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
-            return made._getvalue()
+            notes = builder.extract_value(arguments[0], DATA)
+            address, length = (
+                builder.load(builder.gep(notes, [_place(builder, arguments[1], k)])) for k in range(NOTE)
+            )
+            kind, number = context.get_value_type(array), length.type
+            null, size = kind.elements[0](None), number(dtype.bitwidth // 8)
+            made = kind([null, null, number(0), size, kind.elements[DATA](None), [number(0)], [size]])
+            data = builder.inttoptr(address, kind.elements[DATA])
+            for part, place in ((length, ITEMS), (data, DATA), (length, (SHAPE, 0))):
+                made = builder.insert_value(made, part, place)
+            return made
 
         return array(room, types.int64), generate
 
@@ -55,16 +64,15 @@ def lend(typing_context: Any, room: Any, first: Any, parts: Any) -> Any:
     """Note the arrays and numbers of a tuple in a room, from a number on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        notes = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
-        at = builder.mul(arguments[1], arguments[1].type(NOTE))
+        notes = builder.extract_value(arguments[0], DATA)
         for number, kind in enumerate(parts):
             part = builder.extract_value(arguments[2], number)
             noted = [part, part]
             if isinstance(kind, types.Array):
-                array = context.make_array(kind)(context, builder, value=part)
-                noted = [builder.ptrtoint(array.data, at.type), array.nitems]
+                address = builder.ptrtoint(builder.extract_value(part, DATA), arguments[1].type)
+                noted = [address, builder.extract_value(part, ITEMS)]
             for word, value in enumerate(noted):
-                builder.store(value, builder.gep(notes, [builder.add(at, at.type(NOTE * number + word))]))
+                builder.store(value, builder.gep(notes, [_place(builder, arguments[1], NOTE * number + word)]))
         return context.get_dummy_value()
 
     return types.void(room, types.int64, parts), generate
