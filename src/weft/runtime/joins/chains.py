@@ -101,8 +101,10 @@ class ChainOperator(Operator):
             )
             if at == len(batch):
                 return kept
-            self.entries = with_room(self.entries, len(self.entries), 64 * self.width)
-            self._found = with_room(self._found, len(self._found), 64 * (self.waits + 1))
+            most = self.waiting + 1  # entries, or matches, that one event can make: only what lacks room grows
+            self.entries = with_room(self.entries, int(state[chain.USED]) * self.width, most * self.width)
+            size = self.waits + 1
+            self._found = with_room(self._found, int(state[chain.OUT]) * size, most * size)
 
     def number_kept(self, first: int, numbers: Int64s) -> None:
         """Give the events that it kept of the last batch, with numbers from `first` on, the numbers they have now."""
