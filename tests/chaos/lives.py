@@ -61,8 +61,8 @@ class Lives:
 
     def suffer(self, kill: Kill, limit: float) -> Death | None:
         """Let a kill happen while events come; None if nobody was there or time was over."""
+        began = time.monotonic()
         for _ in range(TRIES):
-            began = time.monotonic()
             sign = Sign(self._folder, kill.place)
             for _ in range(PER_KILL):
                 self.feed()
