@@ -59,7 +59,8 @@ def _curve(name: str, pattern: str, share: float, shape: str, count: int) -> Ite
         expected = shape if lanes == LANES[-1] else ""
         yield row(case, effective / 1e6, "M events/s, effective", "one lane", effective / alone, expected)
     batch = blocks.concat(list(read_events(table, columns=chosen.columns)))
-    first, rest = blocks.slice(batch, 0, 2_000), blocks.slice(batch, 2_000, len(batch) - 2_000)
+    few = min(2_000, count // 2)
+    first, rest = blocks.slice(batch, 0, few), blocks.slice(batch, few, count - few)
     one, two = (min(on_the_wall(chosen, threads, first, rest) for _ in range(2)) for threads in (1, 2))
     yield row(f"{name}, two threads", count / two / 1e6, "M events/s on the wall", "one thread", one / two)
 
