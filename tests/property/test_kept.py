@@ -13,7 +13,7 @@ from weft.runtime import kept
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.kept import Kept
 from weft.runtime.state import pages
-from weft.runtime.state.pages import Pages, Paging
+from weft.runtime.state.pages import Paging
 
 STEPS = st.lists(
     st.one_of(
@@ -61,7 +61,7 @@ def test_what_is_kept_is_found_by_position(steps: list[tuple[str, object]], rows
                 saved = {name: page for name, page in (saved | changes).items() if page is not None}
             if step == "load":
                 found, paging = Kept(found.attributes), Paging()
-                found.load(Pages(saved), "kept")
+                found.load(saved, "kept")
                 paging.load(saved, [found.growing("kept")])
             check(found, meant, rows=rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from weft.runtime import blocks
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.joint_types import join_rows
+from weft.runtime.state.earlier import events_in_chunks
 from weft.runtime.state.pages import Growing, Pages
 
 LEAST = 1 << 12  # fewer events are not worth a look at which still matter, nor a chunk of their own
@@ -134,12 +135,16 @@ class Kept:
             at += len(chunk)
         return blocks.concat(parts)
 
-    def load(self, pages: Pages, name: str) -> None:
+    def load(self, pages: Mapping[str, bytes], name: str) -> None:
         """Go on from pages."""
-        saved = pages.numbered(name)
+        self._chunks, self._fresh = events_in_chunks(pages, name), []
+        self._count = len(self)
+        if self._chunks:
+            return
+        saved = Pages(pages).numbered(name)
         parts = [blocks.unpack(page) for _, page in saved]
         whole = blocks.concat(parts)
-        self._chunks, self._fresh = [whole] if len(whole) else [], []  # the page where all was given up is empty
+        self._chunks = [whole] if len(whole) else []  # the page where all was given up is empty
         self._count = saved[-1][0] + len(parts[-1]) if parts else 0
 
 

@@ -139,7 +139,7 @@ def test_a_file_cannot_make_anything_but_queries(tmp_path: Path) -> None:
 EVENTS = [event("AB"[n % 3 == 2], n, n % 2) for n in range(12)]
 
 
-@pytest.mark.parametrize("place", sorted(GOLDEN.glob("*.saved")), ids=lambda place: place.stem)
+@pytest.mark.parametrize("place", sorted(GOLDEN.glob("live-?.?.?.saved")), ids=lambda place: place.stem)
 def test_state_of_earlier_versions_is_restored(place: Path) -> None:
     """Files are added when the layout changes, and never taken away: an upgrade keeps what runs."""
     running = weft.LiveProgram.load(place)
@@ -148,6 +148,20 @@ def test_state_of_earlier_versions_is_restored(place: Path) -> None:
     found = {match.id for match in [*running.push(EVENTS[running.events :]), *running.finish()]}
     assert found == whole - before
     assert found & {match.id for match in matches(running.program, EVENTS) if min(match.positions) < 6}
+
+
+def test_events_and_chains_as_first_states_kept_them(tmp_path: Path) -> None:
+    """Fields of CEQL, keys of events and free entries of chains were saved otherwise; from then on as usual."""
+    expected = weft.live(weft.LiveProgram.load(GOLDEN / "live-0.1.0-chunks.saved").program, key="x")
+    assert len(expected.push(EVENTS[:6])) > 0
+    rest = [as_record(match) for match in [*expected.push(EVENTS[6:]), *expected.finish()]]
+    assert {record["query"] for record in rest} == {"shown", "chain"}
+    running = weft.LiveProgram.load(GOLDEN / "live-0.1.0-chunks.saved")
+    assert running.events == 6
+    found = list(running.push(EVENTS[6:8]))
+    running.save(tmp_path / "again")
+    again = weft.LiveProgram.load(tmp_path / "again")
+    assert [as_record(match) for match in [*found, *again.push(EVENTS[8:]), *again.finish()]] == rest
 
 
 def golden_program() -> list[weft.Program]:

@@ -36,7 +36,7 @@ from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import Run, pages_below, pages_under
-from weft.runtime.state.pages import Growing, Pages, Paging, refuse
+from weft.runtime.state.pages import Growing, Paging
 from weft.runtime.state.size import bytes_of
 
 Int32s = npt.NDArray[np.int32]
@@ -191,9 +191,8 @@ class QueryRun:
                 load_node_page(self.run, page)
             elif kind == "rows":
                 load_row_page(self.run, int(number), page)
-        refuse(pages, "history/")  # as those were kept that matches show
         if self.fields is not None:
-            self.fields.kept.load(Pages(pages), _KEPT)
+            self.fields.kept.load(pages, _KEPT)
         if self.held is not None:
             self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
         if self.candidates is not None:

@@ -135,6 +135,13 @@ class ChainOperator(Operator):
             chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
             self.entries = fresh
 
+    def clear_free(self) -> None:
+        """Take the events from entries that nobody waits in: earlier versions left them there, and saved them so."""
+        entries, place = self.used(), int(self.state[chain.FREE])
+        while place:
+            entries[place - 1, chain.EVENTS] = chain.NO_EVENT
+            place = int(entries[place - 1, chain.NEXT])
+
     def renumber(self, places: Int64s) -> None:
         """Take the new numbers of events."""
         chain.number(self.used().ravel(), self.width, chain.EVENTS, 0, places)

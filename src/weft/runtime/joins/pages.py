@@ -126,12 +126,13 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
         chain.heads, chain.entries, chain.state = (
             pages.numbers(f"node/{chain.number}/{part}") for part in ("heads", "entries", "state")
         )
+        chain.clear_free()
     for number, (output, taken) in enumerate(zip(run.outputs, summary["taken"], strict=True)):
         output.taken = taken
         if output.reported is not None:
             output.reported.update(dict.fromkeys(map(bytes.fromhex, pages.texts(f"reported/{number}"))))
     run.running.clock, run.sweep_at = summary["clock"], summary["sweep_at"]
-    run.kept.load(pages, _KEPT)
+    run.kept.load(saved, _KEPT)
 
 
 def _load_arena(run: GraphRun, control: list[int], events: int, pages: Pages) -> None:

@@ -17,7 +17,7 @@ from weft.errors import UsageError
 from weft.runtime.classify.keys import key_hashes
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.kept import Kept
-from weft.runtime.state.pages import FOREIGN, Pages, Paging
+from weft.runtime.state.pages import FOREIGN, Paging
 
 UInt64s = npt.NDArray[np.uint64]
 _NAMES, _HASHES = "names", "hashes"
@@ -62,5 +62,5 @@ class EventKeys:
         """Go on from the pages of snapshots, which must be of the same columns."""
         if tuple(json.loads(pages.get(_NAMES, b"[]"))) != self.names:
             raise UsageError(FOREIGN)
-        self._kept.load(Pages(pages), _HASHES)
+        self._kept.load(pages, _HASHES)
         self._paging.load(pages, [self._kept.growing(_HASHES)])

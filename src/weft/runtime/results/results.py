@@ -21,7 +21,7 @@ from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
 from weft.runtime.running import pages_below, pages_under
-from weft.runtime.state.pages import Pages, Paging
+from weft.runtime.state.pages import Paging
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
 _KEPT, _KEYS = "kept", "keys/"
@@ -106,7 +106,7 @@ class Results:
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Take the events that were kept; the matcher has taken its own pages."""
         own = pages_under(f"{_KEPT}/", pages_below(f"{_KEPT}/", pages))
-        self._kept.load(Pages(own), _KEPT)
+        self._kept.load(own, _KEPT)
         self._paging.load(own, [self._kept.growing(_KEPT)])
         self._keys.load(pages_below(_KEYS, pages))
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from weft.errors import UsageError
 from weft.runtime.events import Int64s
 
-FORMAT = 5  # of all pages: another number for another layout, which this one cannot read
+FORMAT = 4  # of all pages: another number for another layout, which this one cannot read
 FOREIGN = "the saved state belongs to another program or version: start with a new checkpoint"
 ITEMS = 1024  # on a page: numbers, texts or events
 
@@ -102,9 +102,10 @@ class Paging:
         self._saved.clear()
 
     def load(self, pages: Mapping[str, bytes], growing: Iterable[Growing] = ()) -> None:
-        """Take pages, and what they say of what grows, as given out."""
+        """Take pages as given out, and of what grows that which has pages."""
         self._digests = {name: _digest(page) for name, page in pages.items()}
-        self._saved = {part.name: part.count for part in growing}
+        has_pages = (part for part in growing if f"{part.name}/{part.first // ITEMS}" in pages)
+        self._saved = {part.name: part.count for part in has_pages}
 
 
 def _digest(page: bytes) -> bytes:
@@ -142,9 +143,3 @@ class Pages:
     def texts(self, name: str) -> list[str]:
         """Texts, page after page of them as JSON."""
         return [text for page in self.contents(name) for text in json.loads(page)]
-
-
-def refuse(pages: Iterable[str], prefix: str) -> None:
-    """Say that state is of another version, if it has such pages."""
-    if any(name.startswith(prefix) for name in pages):
-        raise UsageError(FOREIGN)
