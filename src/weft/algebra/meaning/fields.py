@@ -28,6 +28,13 @@ def fields_of(query: Query, valuation: Valuation, stream: Sequence[Happening]) -
     return fields | {item.name: computed(item.value, valuation, stream) for item in query.computed}
 
 
+def variables_shown(query: Query) -> set[str]:
+    """The variables of which a match shows values, or is ranked by one."""
+    values = [item.value for item in query.computed] + ([] if query.top is None else [query.top.value])
+    attributes = {item.name for item in query.selected or () if item.attributes}
+    return attributes.union(*map(variables_of, values))
+
+
 def computed(value: Expression, valuation: Valuation, stream: Sequence[Happening]) -> object:
     """A value over the variables of a match."""
     bound = {name: [stream[i].attributes for i in valuation.of(name)] for name in variables_of(value)}

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from weft.algebra.chains import Skip
 from weft.algebra.meaning.chains import floor_after, satisfies
-from weft.algebra.meaning.fields import computed, fields_of
+from weft.algebra.meaning.fields import computed, fields_of, variables_shown
 from weft.algebra.meaning.functions import is_number
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.selection import Candidate, choose, project
@@ -136,7 +136,7 @@ def _candidates(query: Query, members: Sequence[Happening]) -> Candidates:
     if query.session is not None:
         inside = [v for v in inside if v.start == 0 and v.end == len(members) - 1]
     by_end: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for candidate in project(inside, query.selected, members):
+    for candidate in project(inside, query.selected, members, variables_shown(query)):
         by_end[members[candidate.last].place].append(candidate)
     return by_end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
@@ -35,16 +35,28 @@ class Candidate:
 
 
 def project(
-    found: Iterable[Valuation], selected: Sequence[Selected] | None, stream: Sequence[Happening]
+    found: Iterable[Valuation],
+    selected: Sequence[Selected] | None,
+    stream: Sequence[Happening],
+    read: Collection[str] = (),
 ) -> list[Candidate]:
-    """Drop the names that are not selected, hide those not to be shown, and give equal results once."""
+    """Drop the names that are not selected, hide those not to be shown, and give equal results once.
+
+    Of several that show the same names, the first by the variables that are read gives its values.
+    """
     candidates: dict[tuple[object, ...], Candidate] = {}
-    # Sorted, so that of several valuations that show the same it is always the same one that is kept.
     for valuation in sorted(found, key=lambda v: (v.start, v.end, sorted(v.bound))):
         names = tuple((i, shown) for i in valuation.marked() if (shown := _shown(valuation, i, selected, stream[i])))
         key = (valuation.start, valuation.end, names)
-        candidates.setdefault(key, Candidate(valuation.start, valuation.end, names, valuation))
+        known = candidates.get(key)
+        if known is None or _read(valuation, read) < _read(known.valuation, read):
+            candidates[key] = Candidate(valuation.start, valuation.end, names, valuation)
     return list(candidates.values())
+
+
+def _read(valuation: Valuation, read: Collection[str]) -> list[tuple[str, int]]:
+    """The variables that are read, with their events; what is bound goes before what is not."""
+    return [*sorted((name, i) for name, i in valuation.bound if name in read), ("\U0010ffff", 0)]
 
 
 def _shown(valuation: Valuation, index: int, selected: Sequence[Selected] | None, event: Happening) -> tuple[str, ...]:

@@ -61,7 +61,8 @@ class QueryRun:
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
         self.window = WindowKeys(query.window)
-        self.selector = Selector(query, self.names, may_repeat=automaton.may_repeat, chosen=self.run.chooses)
+        holds = [label.holds for label in automaton.labels]
+        self.selector = Selector(query, self.names, holds, may_repeat=automaton.may_repeat, chosen=self.run.chooses)
         fields = selected_fields(query, automaton.automaton)
         reads = bool(fields or query.computed or query.top)
         self.fields = Fields(query, fields, automaton.labels) if reads else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from weft.runtime.automaton.found import Found
 from weft.runtime.events import Int64s
 
 Names = tuple[str, ...]
+BEHIND = ("\U0010ffff", 0)  # what is bound goes before what is not
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,16 @@ class _Candidate:
 class Selector:
     """Applies what a query says about matches that end at the same event."""
 
-    def __init__(self, query: Query, names: Sequence[Names], *, may_repeat: bool, chosen: bool) -> None:
-        """`may_repeat`: equal matches can be found twice; `chosen`: the kernel has applied strategy and limit."""
+    def __init__(
+        self, query: Query, names: Sequence[Names], holds: Sequence[Collection[str]], *, may_repeat: bool, chosen: bool
+    ) -> None:
+        """The names that labels show, and the variables of which values are shown.
+
+        `may_repeat`: equal matches can be found twice; `chosen`: the kernel has applied strategy and limit.
+        """
         self._query = query
         self._names = names
+        self._holds = holds
         self._hidden = np.array([not shown for shown in names], bool)
         chooses = query.strategy in (Strategy.NEXT, Strategy.LAST, Strategy.ANY, Strategy.MAX)
         self.idle = chosen or not (may_repeat or chooses or query.limit is not None)
@@ -57,8 +64,17 @@ class Selector:
             positions = tuple(found.positions[low:high].tolist())
             names = tuple(self._names[label] for label in found.labels[low:high].tolist())
             first = int(found.firsts[index])
-            seen.setdefault((first, positions, names), _Candidate(index, first, positions, names))
+            key, other = (first, positions, names), _Candidate(index, first, positions, names)
+            known = seen.setdefault(key, other)
+            if known is not other and self._held(found, index) < self._held(found, known.index):
+                seen[key] = other
         return list(seen.values())
+
+    def _held(self, found: Found, index: int) -> list[tuple[str, int]]:
+        """The variables of which values are shown, and their events: of equal matches the first by them is taken."""
+        low, high = found.offsets[index : index + 2].tolist()
+        held = zip(found.labels[low:high].tolist(), found.positions[low:high].tolist(), strict=True)
+        return [*sorted((name, position) for label, position in held for name in self._holds[label]), BEHIND]
 
     def _choose(self, candidates: list[_Candidate]) -> list[_Candidate]:
         match self._query.strategy:
