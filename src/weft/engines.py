@@ -226,7 +226,7 @@ def match_on_spark(
     if on_spark is match_frame:
         options["written"] = program
     events = spark_input(frame, program, time=time, type=type)
-    return on_spark(events, choices.applied(program), time=time, type=type, **options)
+    return on_spark(events, choices.applied(program), time=time, type=type, statistics=choices.statistics, **options)
 
 
 def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
@@ -249,7 +249,7 @@ def continuous(
     from weft.runtime.spark.runs.run import ContinuousRun
 
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
-    options["adapts"] = _adapts(program, choices) if adapt else None
+    options |= {"adapts": _adapts(program, choices) if adapt else None, "statistics": choices.statistics}
     if adapt and not options.get("limits", NO_LIMITS).is_none:
         raise UsageError("--adapt does not go together with budgets and shedding: leave one of them out")
     run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS, program)

@@ -50,7 +50,7 @@ def report() -> Iterator[None]:
 
 
 def job_for(program: Program, choices: Choices, strategy: str | None, lanes: int, *, adapts: bool = True) -> Job:
-    chosen = plan(choices.applied(program), strategy=strategy, lanes=lanes)
+    chosen = plan(choices.applied(program), strategy=strategy, lanes=lanes, statistics=choices.statistics)
     return job_of(
         chosen,
         Reading(time_unit=program.time_unit),

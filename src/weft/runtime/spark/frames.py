@@ -30,6 +30,7 @@ from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
 from weft.runtime.spark.runs.generations import planning_parts
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streaming import match_stream
+from weft.statistics import Statistics
 
 TYPE = "type"  # the column of types unless another is named
 USUAL_LANES = 2  # where a session must not be asked how many tasks run at a time
@@ -54,6 +55,7 @@ def match_frame(
     checkpoint: str | None = None,
     written: Program | None = None,
     limits: Limits = NO_LIMITS,
+    statistics: Statistics | None = None,
     heavy_keys: bool = False,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
@@ -69,10 +71,11 @@ def match_frame(
     `streaming` says whether it is a stream, and there are two lanes unless it is said.
     `checkpoint`: that of the stream's query, so that queries which it has seen keep their state in another program;
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
+    `statistics`: what it is planned by.
     """
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
     names = about.schema.names
-    chosen = plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES)
+    chosen = plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES, statistics=statistics)
     if type == TYPE and type not in names and set(MATCH_SCHEMA.names) <= set(names):
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
@@ -87,7 +90,7 @@ def match_frame(
     if about.streaming:
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
         if adapts is None:
-            job = _lasting(job, written or program, frame, checkpoint, (strategy, lanes), about.cores)
+            job = _lasting(job, written or program, frame, checkpoint, (strategy, lanes), about.cores, statistics)
         elif checkpoint is not None:
             raise UsageError("`adapt` does not go together with a program that changes: leave out `checkpoint`")
         job = limited(job, limits)
@@ -114,13 +117,21 @@ def _refuse_for_streams(checkpoint: object, adapts: object, delay: object) -> No
         raise UsageError("`delay` is for streams: a whole input is sorted, whatever its order")
 
 
-def _lasting(job: Job, written: Program, frame: DataFrame, checkpoint: str | None, sharing: Sharing, cores: int) -> Job:
+def _lasting(
+    job: Job,
+    written: Program,
+    frame: DataFrame,
+    checkpoint: str | None,
+    sharing: Sharing,
+    cores: int,
+    statistics: Statistics | None,
+) -> Job:
     """The job of a stream whose program may be another one when it is started again."""
     strategy, lanes = sharing
     if checkpoint is not None:
 
         def planned(part: Program, first: int) -> Plan:
-            return plan(part, first=first, strategy=strategy or AUTO, lanes=MANY_LANES)
+            return plan(part, first=first, strategy=strategy or AUTO, lanes=MANY_LANES, statistics=statistics)
 
         make = planning_parts(written, job.plan.queries, planned)
         after = succeeding(frame.sparkSession, checkpoint, job, written, make, sharing)
@@ -174,6 +185,7 @@ def match_files(
     rejects: bool = False,
     rows: bool = False,
     limits: Limits = NO_LIMITS,
+    statistics: Statistics | None = None,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
@@ -181,7 +193,7 @@ def match_files(
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
     job = job_of(
-        plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES),
+        plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES, statistics=statistics),
         reading,
         lanes or cores(session),
         shape=shape,

@@ -9,6 +9,7 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
+from weft.statistics import Statistics
 
 Until = Literal["stopped", "read", "complete"]
 FILES_PER_TRIGGER, BYTES_PER_TRIGGER = 1000, 1 << 28
@@ -38,6 +39,7 @@ class RunOptions:
     strategy: str | None = None
     lanes: int | None = None
     partitions: int | None = None  # tasks that lanes share as long as the checkpoint lives; as many as lanes at first
+    statistics: Statistics | None = None  # what it is planned by
     adapts: tuple[Program, Choices] | None = None  # see `Job`
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for

@@ -294,8 +294,8 @@ class ContinuousRun:
 
     def _planned(self, program: Program, first: int) -> Plan:
         """The plan of a program whose queries are numbered from `first` on."""
-        options = self.options
-        return plan(program, first=first, strategy=options.strategy or AUTO, lanes=options.lanes or MANY_LANES)
+        how, lanes = self.options, self.options.lanes or MANY_LANES
+        return plan(program, first=first, strategy=how.strategy or AUTO, lanes=lanes, statistics=how.statistics)
 
     def _succeeding(self, job: Job, kept: dict[str, Any], wanted: int, session: SparkSession) -> Job:
         """The job after all programs and lanes that the checkpoint has seen; what began when is noted there."""
