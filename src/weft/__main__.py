@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 
 from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt, say_interrupted
@@ -15,7 +17,23 @@ def main() -> None:
     except KeyboardInterrupt:
         say_interrupted()
         sys.exit(INTERRUPTED)
-    app(prog_name="weft")
+    try:
+        app(prog_name="weft")
+    except SystemExit as ended:
+        if ended.code and "pyspark" in sys.modules:
+            _leave(ended.code if isinstance(ended.code, int) else 1)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End at once, after what is to be done at the end.
+
+    Threads of Spark's may be at work when it failed: one that comes back while Python is taken down aborts the process.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

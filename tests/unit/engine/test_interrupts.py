@@ -39,7 +39,8 @@ def alarm() -> Iterator[None]:
 def test_kernels_let_interrupts_through(language: str, counting: bool, alarm: None) -> None:
     program = weft.compile(SLOW[language], language)
     run = weft.count if counting else lambda *given: list(weft.detect(*given))
-    run(stream(2), program)  # compiled before the clock ticks
+    for few in (2, 40 if counting else 3):
+        run(stream(few), program)  # compiled before the clock ticks
     events = stream(MANY)
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     with pytest.raises(KeyboardInterrupt):
