@@ -24,7 +24,7 @@ from weft.tree import Node
 # Nanoseconds, as they were measured on sequences of 3 and 4 operands in all brackets: for an event that becomes an
 # occurrence; for one on the left of a sequence, and on its right (of one event, or joined itself); for an event that a
 # chain takes, and for each row of a match that it makes; for each event that passes an operator, and a chain.
-SOURCE, LEFT, RIGHT, JOINED_RIGHT, TAKEN, MADE = 5.0, 43.0, 10.0, 50.0, 7.5, 14.0
+SOURCE, LEFT, RIGHT, JOINED_RIGHT, TAKEN, MADE = 5.0, 43.0, 10.0, 50.0, 7.5, 15.0
 PASSING, PASSING_CHAIN = 3.0, 14.0
 WORTH = 1.1  # how many times as much the optimiser's brackets must take for others that are not one chain
 
