@@ -111,14 +111,19 @@ def burst(name: str, program: weft.Program, events: list[dict[str, object]], sec
         "ratio": max(resident[len(resident) // 2 :]) / max(resident[: len(resident) // 2]),
         "goal": "≤ 1.1",
     }
-    yield {
-        "case": f"{name}: burst, recall, {shed / (sent * PUSHED):.0%} shed",
+    yield _recall(f"{name}: burst, recall, {shed / (sent * PUSHED):.0%} shed", found, total)
+    yield stream.at_random(name, shed / (sent * PUSHED))
+
+
+def _recall(case: str, found: Found, total: int) -> Row:
+    """How many of so many matches were found."""
+    return {
+        "case": case,
         "value": found.count,
         "unit": f"of {total:,} matches",
         "baseline": "all events",
         "ratio": found.count / total,
     }
-    yield stream.at_random(name, shed / (sent * PUSHED))
 
 
 class Stream:
@@ -183,14 +188,7 @@ class Stream:
         for number in range(rounds * len(self._pieces)):
             for match in running.push(self.piece(number)):
                 found(match)
-        total = rounds * len(self.whole)
-        return {
-            "case": f"{name}: recall, {share:.0%} of single events shed by chance",
-            "value": found.count,
-            "unit": f"of {total:,} matches",
-            "baseline": "all events",
-            "ratio": found.count / total,
-        }
+        return _recall(f"{name}: recall, {share:.0%} of single events shed by chance", found, rounds * len(self.whole))
 
 
 class Found:

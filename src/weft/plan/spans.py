@@ -5,7 +5,7 @@ A span is the time from the start to the end of an occurrence, in ticks; None st
 
 from __future__ import annotations
 
-from weft.algebra.analysis.spans import Span, asked_of, greatest_span, greatest_tail, least, span_limit
+from weft.algebra.analysis.spans import Span, asked_of, greatest_span, greatest_tail, least, loosest, span_limit
 from weft.algebra.composites import Follow, Without
 from weft.plan.graph import Graph
 
@@ -48,9 +48,7 @@ def useful_spans(graph: Graph) -> list[Span]:
         wanted[output.node].append(None)
     useful: list[Span] = [None] * len(graph.nodes)
     for number in reversed(range(len(graph.nodes))):
-        asked = wanted[number]
-        own = None if None in asked else max(span for span in asked if span is not None)
-        useful[number] = least(own, greatest[number])
+        useful[number] = least(loosest(wanted[number]), greatest[number])
         if graph.nodes[number].since is not None:
             wanted[graph.nodes[number].inputs[0]].append(useful[number])
             continue

@@ -6,7 +6,7 @@ A span is the time from the start to the end of an occurrence, in ticks; None st
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
 from weft.algebra.predicates import MIRRORED, Comparison, Literal, Predicate
@@ -18,6 +18,11 @@ Span = int | None
 def least(*spans: Span) -> Span:
     """The strictest of some bounds."""
     return min((span for span in spans if span is not None), default=None)
+
+
+def loosest(spans: Collection[Span]) -> Span:
+    """The bound that all of some keep; none, if one has none."""
+    return None if None in spans else max(span for span in spans if span is not None)
 
 
 def span_limit(tests: Iterable[Predicate], pattern: Composite) -> Span:
@@ -158,7 +163,7 @@ def greatest_span(pattern: Composite, operands: Sequence[Span]) -> Span:
         case After(ticks=ticks):
             return None if operands[0] is None else operands[0] + ticks
         case Union():
-            return None if None in operands else max(span for span in operands if span is not None)
+            return loosest(operands)
     return None
 
 
@@ -179,7 +184,7 @@ def greatest_tail(pattern: Composite, operands: Sequence[Span], span: Span) -> S
         case After(ticks=ticks):
             return None if operands[0] is None else operands[0] + ticks
         case Union():
-            return None if None in operands else max(tail for tail in operands if tail is not None)
+            return loosest(operands)
     return span
 
 

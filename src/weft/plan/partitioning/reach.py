@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from weft.algebra.analysis.rule_reach import reach_of
-from weft.algebra.analysis.spans import Span, least, span_limit
+from weft.algebra.analysis.spans import Span, least, loosest, span_limit
 from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Repeat, Source, Union, Without
 from weft.algebra.policies import Evaluation
 from weft.algebra.query import AnyQuery, Consume, Query
@@ -89,8 +89,7 @@ def _back(pattern: Composite) -> Span:
         case Filter(inner, where):
             return least(span_limit(where, pattern), _back(inner))
         case Union(left, right):
-            sides = _back(left), _back(right)
-            return None if None in sides else max(side for side in sides if side is not None)
+            return loosest([_back(left), _back(right)])
         case After(inner, ticks):
             inside = _back(inner)
             return None if inside is None else inside + ticks
