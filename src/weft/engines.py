@@ -36,9 +36,9 @@ from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
-from weft.runtime.measuring import Measure
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.results import at_least_one, shaping
+from weft.runtime.watching.measuring import Measure
 from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics
 

@@ -37,7 +37,7 @@ from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.subscriptions import Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.order import EventSource
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStanding
 from weft.statistics import Statistics
 
 

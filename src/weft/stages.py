@@ -23,7 +23,7 @@ from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import sharing_lines
 from weft.plan.placement import placement_lines
 from weft.plan.planner import plan
-from weft.plan.text import plan_dot, plan_text, tables_text
+from weft.plan.text.plans import plan_dot, plan_text, tables_text
 from weft.source import SourceText
 from weft.tree import Node, deep
 

@@ -19,7 +19,7 @@ from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.epn import syntax
 from weft.languages.epn.printer import to_source
 from weft.plan.planner import plan
-from weft.plan.text import plan_dot, plan_text
+from weft.plan.text.plans import plan_dot, plan_text
 
 PROGRAMS = [
     path.read_text(encoding="utf-8").partition(DASHES)[0]

@@ -11,7 +11,7 @@ from weft.errors import ProgramError
 from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.tesla.printer import to_source
 from weft.plan.planner import plan
-from weft.plan.text import plan_dot, plan_text
+from weft.plan.text.plans import plan_dot, plan_text
 
 FIRE = """
 -- fire, as a rule

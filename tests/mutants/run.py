@@ -89,7 +89,7 @@ NEAR = {
         f"{UNIT}inputs/test_exact_numbers.py",
         f"{PROPERTY}rules_equal_meaning.py",
     ),
-    "runtime/measuring": (f"{UNIT}optimizer/test_measuring.py", f"{PROPERTY}adapting.py"),
+    "runtime/watching/measuring": (f"{UNIT}optimizer/test_measuring.py", f"{PROPERTY}adapting.py"),
     "runtime/reading": (
         f"{UNIT}inputs/test_order.py",
         f"{UNIT}inputs/test_stabilise.py",

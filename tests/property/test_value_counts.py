@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 
-from weft.runtime import value_counts
 from weft.runtime.events import Column
-from weft.runtime.value_counts import ValueCounts
+from weft.runtime.watching import value_counts
+from weft.runtime.watching.value_counts import ValueCounts
 
 OPERATORS = {
     "=": operator.eq,

@@ -33,7 +33,7 @@ from weft.runtime import adapting
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.job import Job, job_of
 from weft.runtime.state.pages import FOREIGN
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
 SEEN: Counter[str] = Counter()

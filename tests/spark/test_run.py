@@ -28,7 +28,7 @@ from weft.runtime.matches import Match
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.run import ContinuousRun
 from weft.runtime.state.pages import FOREIGN
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

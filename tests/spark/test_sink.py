@@ -26,7 +26,7 @@ from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.schema import output_schema
 from weft.runtime.spark.watermark import Lateness
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 PROGRAM = "SELECT a[v] WHERE A AS a ; B AS b WITHIN 9 EVENTS"
 

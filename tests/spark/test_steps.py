@@ -16,7 +16,7 @@ from weft.connectors.files import ENDINGS, READERS
 from weft.optimizer.pipeline import optimize
 from weft.reasons import funnel
 from weft.runtime.spark.runs.run import ContinuousRun
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

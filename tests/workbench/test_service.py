@@ -14,7 +14,7 @@ import pytest
 
 from weft.errors import InputError, ProgramError, UsageError
 from weft.running.registry import Registration
-from weft.runtime.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
 from weft.workbench import trying
 from weft.workbench.in_process import InProcess
 from weft.workbench.run_info import last_hour

@@ -33,7 +33,7 @@ from weft.running.logs import LOGGER, LogFormat, log_trigger, show_logs
 from weft.running.program_files import ProgramFiles
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 if TYPE_CHECKING:
     from weft.runtime.spark.runs.run import ContinuousRun

@@ -16,13 +16,13 @@ from weft.algebra.text.situations import context_text
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.svg import element, escaped, shortened
 from weft.optimizer.cost import Costs, known_of
-from weft.plan.graph_text import node_text
 from weft.plan.operators import AutomatonOp, GraphOp, Plan, RulesOp, SituationOp
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import strategies
 from weft.plan.partitioning.work import operators_of
-from weft.plan.rules import shapes_of
-from weft.plan.text import atom_text, state_text
+from weft.plan.text.graph import node_text
+from weft.plan.text.plans import atom_text, state_text
+from weft.plan.text.rules import shapes_of
 
 MOST_BOXES = 120
 EVERY = "every event"

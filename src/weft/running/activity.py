@@ -8,8 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weft.runtime.tallies import Tallies
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.tallies import Tallies
+from weft.runtime.watching.triggers import Trigger
 
 HOUR = 3600.0
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 from weft.source import printable, printable_json
 
 LogFormat = Literal["text", "json"]

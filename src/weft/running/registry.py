@@ -21,7 +21,7 @@ from typing import Any
 
 from weft.errors import UsageError, did_you_mean
 from weft.running.activity import Activity
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 KEPT_LINES = 3600  # of the history

@@ -30,7 +30,7 @@ from weft.plan.reuse import looks_ahead_only
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
-from weft.runtime.measuring import Measure
+from weft.runtime.watching.measuring import Measure
 from weft.statistics import NOTHING_KNOWN, Statistics, from_json
 from weft.stored import Plain
 

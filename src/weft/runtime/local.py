@@ -18,19 +18,19 @@ from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.adapting import ENOUGH, Adapting
-from weft.runtime.census import Census, doubts_of
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.kept import Kept
 from weft.runtime.lanes.crew import Crew
 from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.measuring import Measure
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.results import at_least_one, shaping
-from weft.runtime.stopwatch import Stopwatch
 from weft.runtime.threads import ALONE, Threads
+from weft.runtime.watching.census import Census, doubts_of
+from weft.runtime.watching.measuring import Measure
+from weft.runtime.watching.stopwatch import Stopwatch
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 from weft.statistics import Statistics
 

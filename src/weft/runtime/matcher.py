@@ -24,7 +24,7 @@ from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, Paging
 from weft.runtime.state.size import bytes_of
 from weft.runtime.state.structure import layer_run_from_plain, layer_run_to_plain
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStanding
 from weft.stored import Plain, canonical_text
 from weft.tree import deep
 

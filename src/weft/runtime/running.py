@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.state.size import bytes_of
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStanding
 
 AnyPage = TypeVar("AnyPage", bytes, bytes | None)
 EARLIEST = -(1 << 63)

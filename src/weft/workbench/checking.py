@@ -14,7 +14,7 @@ from weft.optimizer.report import trace_text
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import sharing_lines
 from weft.plan.planner import plan
-from weft.plan.text import plan_text
+from weft.plan.text.plans import plan_text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from weft.live_program import LiveProgram
 from weft.running.activity import Activity
 from weft.running.registry import check_name
 from weft.runtime.events import Rejected
-from weft.runtime.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
 
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500

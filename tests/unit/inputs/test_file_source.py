@@ -15,7 +15,7 @@ import weft
 from weft.errors import UsageError
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.pacing import Pace
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 pytest.importorskip("pyspark")
 from weft.runtime.spark.files.log import Changes, FileLog, Folder, change_of, found_files

@@ -11,8 +11,8 @@ import weft
 from weft.kernels.joins import occurrences
 from weft.kernels.machine import tagged
 from weft.plan.graph import Graph, build_graph
-from weft.plan.graph_text import graph_lines
 from weft.plan.reuse import extended
+from weft.plan.text.graph import graph_lines
 from weft.runtime.classify.codes import Codes, NumberCoder
 from weft.runtime.events import EventBatch
 from weft.runtime.joins import run as joins_run

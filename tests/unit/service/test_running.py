@@ -23,8 +23,8 @@ from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import JsonLines, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
-from weft.runtime.standstill import Standstill
-from weft.runtime.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.standstill import Standstill
+from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
 
 
 def trigger(number: int, at: float, events: int = 10, **matches: int) -> Trigger:

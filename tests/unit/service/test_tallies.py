@@ -15,8 +15,8 @@ from weft.cli.main import app
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.running import registry
-from weft.runtime.tallies import Tallies, Tallying
-from weft.runtime.triggers import Standing, Trigger
+from weft.runtime.watching.tallies import Tallies, Tallying
+from weft.runtime.watching.triggers import Standing, Trigger
 from weft.statistics import Statistics
 
 TEXT = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x > 2] AND b[x < 1] AND a[x] < b[x] WITHIN 5 seconds"

@@ -15,9 +15,9 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import joining, occurrences
 from weft.plan.graph import Graph, GraphOutput
-from weft.plan.graph_text import node_text
 from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Lane
+from weft.plan.text.graph import node_text
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys, SharedKey
@@ -38,7 +38,7 @@ from weft.runtime.matches import Int32s, MatchBatch
 from weft.runtime.running import Run
 from weft.runtime.state.pages import Paging
 from weft.runtime.state.size import bytes_of
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStanding
 
 Mask = npt.NDArray[np.bool_]
 PIECE = 1 << 16  # matches reported at a time

@@ -19,9 +19,9 @@ from weft.runtime.adapting import Adapting, has_choice
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.matches import MatchBatch
-from weft.runtime.measuring import Sampling
 from weft.runtime.state.structure import with_name
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.measuring import Sampling
+from weft.runtime.watching.triggers import OperatorStanding
 from weft.statistics import Statistics
 from weft.stored import Plain, from_plain, to_plain
 

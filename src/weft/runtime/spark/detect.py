@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
 from weft.plan.operators import Plan
-from weft.runtime.census import doubts_of, is_census, tied_doubt
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.reading.chunks import Chunk, chunks_of
@@ -33,6 +32,7 @@ from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
 from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.watching.census import doubts_of, is_census, tied_doubt
 from weft.runtime.writing.match_rows import ROWS
 
 _PARTS = 4096  # events to a run, when they are sent from this process

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from weft.algebra.query import Program
 from weft.errors import DataWarning, RejectedWarning, callers_level
-from weft.runtime.census import SEEN, doubts_of, is_census, tied_doubt, types_of
 from weft.runtime.spark.streaming import COUNTED, observed
+from weft.runtime.watching.census import SEEN, doubts_of, is_census, tied_doubt, types_of
 
 _PREFIX = "weft_doubts_"
 _WATCHED = "_weft_actions_watched"

@@ -28,8 +28,8 @@ from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
-from weft.runtime.tallies import Tallying
-from weft.runtime.triggers import OperatorStanding
+from weft.runtime.watching.tallies import Tallying
+from weft.runtime.watching.triggers import OperatorStanding
 from weft.stored import Plain
 
 HEAD, RECORD, RUN, MATCHER = "head", "record", "run/", "matcher/"

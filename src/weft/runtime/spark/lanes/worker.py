@@ -9,7 +9,6 @@ from itertools import chain, groupby
 import pyarrow as pa
 
 from weft.runtime import blocks
-from weft.runtime.census import Census
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
@@ -22,6 +21,7 @@ from weft.runtime.spark.schema import (
     counts_as_output,
     rejects_as_output,
 )
+from weft.runtime.watching.census import Census
 
 PUSHED = 65536  # events given to the kernels at a time
 

@@ -56,9 +56,9 @@ from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
-from weft.runtime.standstill import Standstill
 from weft.runtime.state.pages import FORMAT as LAYOUT
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.standstill import Standstill
+from weft.runtime.watching.triggers import Trigger
 from weft.stored import canonical_text
 
 _FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"

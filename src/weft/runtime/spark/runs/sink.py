@@ -22,7 +22,7 @@ from weft.runtime.results.shape import Shape
 from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
 from weft.runtime.spark.schema import output_schema
-from weft.runtime.triggers import Standing, Trigger
+from weft.runtime.watching.triggers import Standing, Trigger
 
 COLLECTED = 1 << 26  # bytes of matches of one trigger, and as many of rejects, that the driver takes
 TOLD_APART = ("standing", "steps", "part")  # what is no counter in what lanes tell

@@ -14,12 +14,12 @@ from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
-from weft.plan.graph_text import graph_dot, graph_lines
 from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, Plan, RulesOp, SituationOp
-from weft.plan.rules import rule_set_dot, rule_set_lines
 from weft.plan.search import Search
-from weft.plan.situations import stage_lines
+from weft.plan.text.graph import graph_dot, graph_lines
+from weft.plan.text.rules import rule_set_dot, rule_set_lines
+from weft.plan.text.situations import stage_lines
 from weft.tree import Node
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit

@@ -33,7 +33,7 @@ class Standing:
     `held` events wait for the watermark; the oldest event that a later match may tell of came `behind` events ago (0:
     nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
     often its queries have changed their form, `changes_refused` how often they could not; `counted` is what it counted
-    of the events (`runtime/tallies.py`).
+    of the events (`runtime/watching/tallies.py`).
     """
 
     lane: int

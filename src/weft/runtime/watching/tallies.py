@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from weft.algebra.query import Program
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.measuring import PIECE, Measure
+from weft.runtime.watching.measuring import PIECE, Measure
 from weft.statistics import Statistics
 from weft.stored import Plain
 

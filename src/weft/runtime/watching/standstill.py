@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.runtime.triggers import Trigger
+from weft.runtime.watching.triggers import Trigger
 
 PATIENCE = 60.0  # seconds
 

@@ -15,7 +15,7 @@ from weft.plan.one_event import at_hand, is_of_one_event
 from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.events import EventBatch
-from weft.runtime.value_counts import ValueCounts
+from weft.runtime.watching.value_counts import ValueCounts
 from weft.statistics import TICKS_PER_SECOND, Statistics
 from weft.stored import Plain
 
