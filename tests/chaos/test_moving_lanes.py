@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 from tests.chaos.test_micro_batches import HISTORIES, PROGRAMS, chosen
-from tests.property.test_generations import Changing
+from tests.property.running.test_generations import Changing
 from tests.spark.pipeline import Event, PageDict, matches_in
 
 import weft

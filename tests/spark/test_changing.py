@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_adapting import PROGRAMS, max_variable, soon, streams
+from tests.property.forms.test_adapting import PROGRAMS, max_variable, soon, streams
 from tests.spark.pipeline import Stream, cut, matches_in
 from tests.strategies_chains import RATES, chain_texts
 

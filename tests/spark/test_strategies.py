@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_strategies_equal_meaning import DEALT, REFUSED, bounded, eased_program
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.property.lanes.test_strategies_equal_meaning import DEALT, REFUSED, bounded, eased_program
 from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_in, reasons_in
 from tests.spark.test_streaming import outcome, read_stream, write_files
 from tests.strategies_composite import composite_streams

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import compiled, programs
+from tests.property.engines.test_composites_equal_meaning import compiled, programs
 from tests.spark.pipeline import Event, Stream, cut, job_for, matches_in, reasons_in
 from tests.strategies_composite import composite_streams, eql_programs
 from tests.strategies_epn import Example, examples

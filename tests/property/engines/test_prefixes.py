@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_blocks import case_of
-from tests.property.test_engines_equal_meaning import event_batches, rows_of
-from tests.property.test_situations_equal_meaning import Case, check_lanes, meant, run
+from tests.property.engines.test_blocks import case_of
+from tests.property.engines.test_engines_equal_meaning import event_batches, rows_of
+from tests.property.engines.test_situations_equal_meaning import Case, check_lanes, meant, run
 from tests.strategies_blocks import CONTEXTS, TIES, block_streams, policies
 from tests.strategies_epn import EventDict
 

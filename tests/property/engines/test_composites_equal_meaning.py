@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import run, run_in_lanes, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import row_of, rows_of
+from tests.property.engines.test_engines_equal_meaning import row_of, rows_of
 from tests.strategies_composite import EventDict, composite_streams, eql_programs, step_programs
 
 from weft import api

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import row_of, rows_of
+from tests.property.engines.test_engines_equal_meaning import row_of, rows_of
 from tests.strategies_epn import EventDict, Example, examples, streams
 
 import weft

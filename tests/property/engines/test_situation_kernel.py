@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from tests.driving import event_batches
 from tests.harness import some
-from tests.property import test_keyed_sequences
-from tests.property.test_engines_equal_meaning import rows_of
-from tests.property.test_situations_equal_meaning import Case, cases, meant, run
+from tests.property.engines import test_keyed_sequences
+from tests.property.engines.test_engines_equal_meaning import rows_of
+from tests.property.engines.test_situations_equal_meaning import Case, cases, meant, run
 
 from weft.errors import InputError
 from weft.plan import layers

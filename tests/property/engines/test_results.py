@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property import test_composites_equal_meaning as composites
-from tests.property import test_rules_equal_meaning as rules
-from tests.property import test_situations_equal_meaning as situations
+from tests.property.engines import test_composites_equal_meaning as composites
+from tests.property.engines import test_rules_equal_meaning as rules
+from tests.property.engines import test_situations_equal_meaning as situations
 from tests.strategies import Example, examples
 from tests.strategies_composite import EventDict
 

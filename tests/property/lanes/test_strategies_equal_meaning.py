@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests import strategies_chain, strategies_epn, strategies_tesla
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
 from tests.strategies import EventDict, examples
 from tests.strategies_composite import composite_streams
 from tests.strategies_mixed import mixed_examples

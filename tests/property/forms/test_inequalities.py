@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_adapting import PROGRAMS, bounded, compiled
+from tests.property.forms.test_adapting import PROGRAMS, bounded, compiled
 from tests.strategies_chains import RATES, chain_texts, union_texts
 
 from weft.algebra.query import AnyQuery, Program, Query

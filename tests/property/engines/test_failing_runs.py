@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import meant, rows_of
+from tests.property.engines.test_engines_equal_meaning import meant, rows_of
 
 import weft
 from weft.plan.planner import plan

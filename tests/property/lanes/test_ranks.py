@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import Row, event_batches, meant, rows_of
+from tests.property.engines.test_engines_equal_meaning import Row, event_batches, meant, rows_of
 from tests.strategies import Example, examples
 
 import weft

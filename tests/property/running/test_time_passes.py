@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs, streams, together
-from tests.property.test_engines_equal_meaning import row_of as public_row
-from tests.property.test_engines_equal_meaning import rows_of
-from tests.property.test_situations_equal_meaning import Case, cases, meant
+from tests.property.engines.test_composites_equal_meaning import programs, streams, together
+from tests.property.engines.test_engines_equal_meaning import row_of as public_row
+from tests.property.engines.test_engines_equal_meaning import rows_of
+from tests.property.engines.test_situations_equal_meaning import Case, cases, meant
 from tests.spark.pipeline import in_batch, job_for, matches_in
 from tests.strategies_epn import patterns
 from tests.strategies_epn import streams as event_streams

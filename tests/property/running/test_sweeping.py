@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given
 from tests.harness import some
-from tests.property.test_mixed_equals_meaning import check, event_batches, rows_of
+from tests.property.engines.test_mixed_equals_meaning import check, event_batches, rows_of
 from tests.strategies_mixed import Mixed, mixed_examples
 
 from weft.languages import compile_text

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_blocks import case_of
-from tests.property.test_engines_equal_meaning import event_batches, rows_of
-from tests.property.test_situations_equal_meaning import meant, run
+from tests.property.engines.test_blocks import case_of
+from tests.property.engines.test_engines_equal_meaning import event_batches, rows_of
+from tests.property.engines.test_situations_equal_meaning import meant, run
 from tests.strategies_blocks import block_patterns, block_streams
 from tests.strategies_epn import EventDict
 

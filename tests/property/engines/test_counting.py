@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import event_batches, meant
+from tests.property.engines.test_engines_equal_meaning import event_batches, meant
 from tests.strategies import Example, examples
 
 import weft

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import event_batches
 from tests.harness import some
-from tests.property.test_prefixes import alike as patterns_alike
-from tests.property.test_rewriting import look_backs
+from tests.property.engines.test_prefixes import alike as patterns_alike
+from tests.property.forms.test_rewriting import look_backs
 from tests.strategies import conditions
 from tests.strategies_blocks import block_patterns
 from tests.strategies_chains import RATES, TYPES, chain_texts

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.harness import some
-from tests.property.test_live_equals_meaning import Life, again, keys, meant
+from tests.property.running.test_live_equals_meaning import Life, again, keys, meant
 from tests.strategies_mixed import INPUTS, MAKERS, Mixed, Text, mixed_texts, numbers
 
 import weft

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import event_batches, run, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import meant, rows_of
-from tests.property.test_time_passes import with_time
+from tests.property.engines.test_engines_equal_meaning import meant, rows_of
+from tests.property.running.test_time_passes import with_time
 from tests.strategies_chain import EventDict, patterns, streams
 
 import weft

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import meant, rows_of
+from tests.property.engines.test_engines_equal_meaning import meant, rows_of
 
 from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Without
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate

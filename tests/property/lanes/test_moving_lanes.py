@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_generations import Changing
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.property.running.test_generations import Changing
 from tests.spark.pipeline import Event, cut, matches_in
 
 import weft

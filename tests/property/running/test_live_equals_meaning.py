@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests import strategies, strategies_composite, strategies_epn, strategies_mixed, strategies_tesla
 from tests.harness import as_record, some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_sweeping import sweep_always
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.property.running.test_sweeping import sweep_always
 
 import weft
 from weft.algebra.composites import (

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import event_batches, keep
 from tests.harness import some
-from tests.property.test_prefixes import alike as patterns_alike
-from tests.property.test_rewriting import look_backs
-from tests.property.test_rules_equal_meaning import row
+from tests.property.engines.test_prefixes import alike as patterns_alike
+from tests.property.engines.test_rules_equal_meaning import row
+from tests.property.forms.test_rewriting import look_backs
 from tests.strategies import EventDict, conditions, names_in, patterns, queries, streams
 from tests.strategies_blocks import block_patterns, block_streams
 from tests.strategies_tesla import alike, rule_sets, rule_streams, texts

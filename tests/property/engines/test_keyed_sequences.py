@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
-from tests.property.test_engines_equal_meaning import rows_of
-from tests.property.test_situations_equal_meaning import Case, _filled, _floats, meant, run
+from tests.property.engines.test_engines_equal_meaning import rows_of
+from tests.property.engines.test_situations_equal_meaning import Case, _filled, _floats, meant, run
 
 import weft
 from weft.algebra.meaning import matches

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_live_equals_meaning import Life, Story, keys, meant, stories
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.property.running.test_live_equals_meaning import Life, Story, keys, meant, stories
 from tests.spark.pipeline import PageDict, Stream, matches_in
 
 from weft.algebra.query import Program
