@@ -13,6 +13,7 @@ from weft.plan.graph import Graph
 from weft.plan.keyed import KeyedSequence
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Key, Lane, Split
+from weft.plan.properties import seen_types
 from weft.plan.search import Search
 from weft.tree import Node
 
@@ -107,10 +108,26 @@ class Layer(Node):
     types: frozenset[str] | None = None
     network: bool = False
 
+    @property
+    def needed(self) -> frozenset[str] | None:
+        """The types that matter to the queries that are left of it; with feeders, it numbers all that it ever saw."""
+        if self.feeders or self.types is None:
+            return self.types
+        return seen_types((query for operator in self.operators for query in _queries(operator)), fed=False)
+
     def only(self, numbers: Collection[int]) -> Layer | None:
         """What is left of it for some queries."""
         kept = [part for part in (operator.only(numbers) for operator in self.operators) if part is not None]
         return replace(self, operators=tuple(kept)) if kept else None
+
+
+def _queries(operator: Operator) -> tuple[AnyQuery, ...]:
+    match operator:
+        case RulesOp(rules=rules):
+            return rules
+        case GraphOp(graph=graph):
+            return tuple(output.query for output in graph.outputs)
+    return (operator.query,)
 
 
 @dataclass(frozen=True)
@@ -173,7 +190,7 @@ class Plan:
     def types_of(self, numbers: Collection[int]) -> frozenset[str] | None:
         """The types of input events that matter to some queries; None: all."""
         layers = self.only(numbers).layers
-        known = [layer.types for layer in layers if layer.types is not None]
+        known = [types for types in (layer.needed for layer in layers) if types is not None]
         return frozenset().union(*known) if len(known) == len(layers) else None
 
     def only(self, numbers: Collection[int]) -> Plan:

@@ -215,3 +215,23 @@ def test_maximal_matches_are_for_flat_patterns(text: str) -> None:
     program = weft.compile(text)
     assert "not every choice" in refusal(program, "match:mcee")
     assert plan(program, strategy="match:es").lanes[0].split.strategy == "match"
+
+
+def test_rules_that_differ_in_constants_only_stay_together() -> None:
+    rules = "\n".join(
+        f"define F{pair}() from A{pair}() as a and last B{pair}(x > {limit}) as b within {9 + limit} from a;"
+        for limit in range(10)
+        for pair in range(4)
+    )
+    program = weft.compile(rules, language="tesla")
+    chosen = plan(program, strategy="query")
+    lanes = chosen.lanes_for(2)
+    assert sorted(len(lane.queries) for lane in lanes) == [20, 20]
+    assert sorted(sorted(lane.types or ()) for lane in lanes) == [["A0", "A2", "B0", "B2"], ["A1", "A3", "B1", "B3"]]
+    # There are fewer searches than lanes here: they are cut.
+    many = chosen.lanes_for(8)
+    assert sorted(len(lane.queries) for lane in many) == [5] * 8
+    assert all(len(lane.types or ()) == 2 for lane in many)
+    events = [event("AB"[n % 3 > 0] + str(n % 4), n, x=n % 13) for n in range(200)]
+    found = list(weft.detect(events, program, strategy="query", lanes=2))
+    assert found == list(weft.detect(events, program, engine="meaning")) != []

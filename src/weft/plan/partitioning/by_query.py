@@ -2,7 +2,8 @@
 
 A lane is a node of NEXT's, and a family goes where it adds least: the rates of types that the lane does not read yet,
 the work of operators that it does not run yet, and what the lane has to do already. So families with operators in
-common come together, and one operator runs in two lanes where together they would be too much for one. A family that
+common come together, and one operator runs in two lanes where together they would be too much for one; rules that
+differ in constants only have their search in common (T-Rex 4 shares out rows of the table of rules). A family that
 is too much for a lane is cut where its queries feed each other: those that feed then run in several lanes.
 """
 
@@ -10,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import ClassVar, NamedTuple
 
 from weft.optimizer.cost import Costs
 from weft.plan.partitioning.splits import Family, Split, Strategy
-from weft.plan.partitioning.work import Work, total_of, work_of
+from weft.plan.partitioning.work import Work, joint, total_of, work_of
+from weft.plan.properties import families as joined_families
 
 TOO_HEAVY = 1.5  # times its fair share: then a family is cut
+GROUPS = (1.0, 0.5, 0.25, 0.125)  # of a fair share: how large groups of related parts may be
 MOST_CUT = 200  # queries of a family of which it is found out where they can be cut
 
 
@@ -61,17 +65,19 @@ class ByQuery(Split):
         return [frozenset(own) & frozenset().union(*dealt[:place]) for place, own in enumerate(dealt)]
 
     def placed(self, lanes: int) -> list[list[Part]]:
-        """The parts of each lane: the heaviest first, each where it adds least."""
-        held: list[list[Part]] = [[] for _ in range(lanes)]
-        there = [Work() for _ in range(lanes)]
-        totals = [0.0] * lanes
-        for part in sorted(self.parts(lanes), key=lambda part: (-part.work.total, part.queries)):
-            joint = [total + part.work.beyond(own) for total, own in zip(totals, there, strict=True)]
-            lane = joint.index(min(joint))
-            held[lane].append(part)
-            there[lane].add(part.work)
-            totals[lane] = joint[lane]
-        return held
+        """The parts of each lane, in the way by which the busiest has least to do.
+
+        Parts go each by itself where they add least, which may run one operator in many lanes; or those with operators
+        in common go together, in groups of several sizes.
+        """
+        parts = self.parts(lanes)
+        fair = total_of(part.work for part in parts) / lanes
+        related = _related(parts)
+        tries: list[list[list[Part]]] = [[[part] for part in parts]]
+        if len(related) < len(parts) and lanes > 1:
+            tries += [[cut for own in related for cut in _cut(own, fair * size)] for size in GROUPS]
+        ways = [_placed(groups, lanes) for groups in tries]
+        return min(ways, key=lambda held: max(total_of(part.work for part in own) for own in held))
 
     def parts(self, lanes: int) -> list[Part]:
         """What is placed: families, and the parts of those that are too much for one of so many lanes."""
@@ -81,6 +87,34 @@ class ByQuery(Split):
             for family, cut in zip(self.families, self.cuts, strict=True)
             for part in (cut if family.work.total > TOO_HEAVY * fair else (family,))
         ]
+
+
+def _placed(groups: Sequence[list[Part]], lanes: int) -> list[list[Part]]:
+    """The parts of each lane: the heaviest group first, each where it adds least."""
+    held: list[list[Part]] = [[] for _ in range(lanes)]
+    there = [Work() for _ in range(lanes)]
+    totals = [0.0] * lanes
+    weighed = [(joint(part.work for part in group), group) for group in groups]
+    for work, group in sorted(weighed, key=lambda own: (-own[0].total, own[1][0].queries)):
+        sums = [total + work.beyond(own) for total, own in zip(totals, there, strict=True)]
+        lane = sums.index(min(sums))
+        held[lane] += group
+        there[lane].add(work)
+        totals[lane] = sums[lane]
+    return held
+
+
+def _related(parts: Sequence[Part]) -> list[list[Part]]:
+    """Parts that have operators in common, directly or through others, together."""
+    numbered: dict[str, int] = {}
+    sharing = [{numbered.setdefault(name, place) for name in part.work.operators} for place, part in enumerate(parts)]
+    return [[parts[place] for place in places] for places in joined_families(sharing)]
+
+
+def _cut(parts: list[Part], most: float) -> list[list[Part]]:
+    """Parts that are together, in as many groups of about equal number as none is more than so much work."""
+    groups = min(len(parts), ceil(total_of(part.work for part in parts) / most))
+    return [parts[len(parts) * at // groups : len(parts) * (at + 1) // groups] for at in range(groups)]
 
 
 def by_query(families: list[Family], costs: Costs) -> ByQuery:

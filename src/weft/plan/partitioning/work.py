@@ -1,7 +1,8 @@
 """What queries cost, as far as it is known before events come: work per second of each operator, and what is read.
 
 Composite patterns have the model of `optimizer/cost`; of other queries an event costs one, and one more for each thing
-it is compared with: none where it is only put to those of its key. Numbers are for comparing, never for predicting
+it is compared with: none where it is only put to those of its key. Rules that differ in constants only are looked for
+together. Numbers are for comparing, never for predicting
 seconds.
 """
 
@@ -9,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
+from weft.algebra.analysis.rule_shapes import shape_of
 from weft.algebra.composites import CompositeQuery, Source
 from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
@@ -17,6 +20,8 @@ from weft.algebra.situations import SituationQuery
 from weft.optimizer.cost import Costs
 from weft.plan.keyed import keyed_sequence
 from weft.plan.partitioning.splits import Family
+
+OWN = 0.25  # comparisons that an event at which a rule may fire costs it, besides the search for all of its row
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
     rates = [known(type_).value for type_ in query.reads]
     match query:
         case Rule():
-            compared = known(query.terminator.events.type).value * len(query.lookbacks)
+            return _rule(query, known(query.terminator.events.type).value, sum(rates))
         case SituationQuery(situation=situation) if keyed_sequence(situation) is None:
             compared = sum(rates) * (len(situation.participants) - 1)
         case _:
@@ -70,9 +75,22 @@ def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
     return {f"{query.name} {query.origin}": sum(rates) + compared}
 
 
-def total_of(works: Iterable[Work]) -> float:
-    """What all of it costs in one place: an operator, and a type that is read, counts once."""
+def _rule(rule: Rule, fires: float, rates: float) -> dict[str, float]:
+    """The search that rules of one row of the table have in common, and what each of them takes besides."""
+    shape, constants = shape_of(rule)
+    row = blake2b(repr((shape, constants.types)).encode(), digest_size=12).hexdigest()
+    own = OWN * fires
+    return {f"row {row}": rates + fires * len(rule.lookbacks) - own, f"{rule.name} {rule.origin}": own}
+
+
+def joint(works: Iterable[Work]) -> Work:
+    """All of it in one place: an operator, and a type that is read, counts once."""
     whole = Work()
     for work in works:
         whole.add(work)
-    return whole.total
+    return whole
+
+
+def total_of(works: Iterable[Work]) -> float:
+    """What all of it costs in one place."""
+    return joint(works).total
