@@ -26,6 +26,7 @@ def bench(
     threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: share the rules over so many threads.")] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None,
     lanes: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only so many lanes.")] = None,
+    part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
 ) -> None:
     """Run benchmarks; each ratio is against a baseline measured in the same run.
@@ -39,6 +40,8 @@ def bench(
         weft bench next --nodes
 
         weft bench scale --strategy slice --lanes 8
+
+        weft bench spark --part stream
     """
     found = discover(Path(folder))
     for name in names or ():
@@ -48,7 +51,7 @@ def bench(
     for name in names or list(found):
         say(f"running {name} …", err=True)
         work = _load(found[name]).run
-        given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes)
+        given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes, part=part)
         fresh = [{"benchmark": name, **row} for row in work(scale, **given)]
         rows += fresh
         if as_json:
