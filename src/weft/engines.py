@@ -129,30 +129,31 @@ def start(
         # All columns are read unless fields of structs are wanted, which are found by their names.
         wanted = plan(program).columns if _reads_fields(program) else None
         return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
-    asked = sharing.is_asked_for
-    strategy = sharing.strategy or AUTO if asked else None
+    shared = sharing.is_shared_here
+    strategy = sharing.strategy or AUTO if shared else None
     chosen = _shared_out(program, strategy, choices, sharing.lanes_here)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
-    lanes = chosen.lanes_for(sharing.lanes_here) if asked else ()
+    lanes = chosen.lanes_for(sharing.lanes_here) if shared else ()
     threads = sharing.threads_here
     guard = limits.guard(chosen.queries)
-    settled = asked or threads == 1 or not limits.is_none or not may_gain(program.queries, threads)
+    settled = sharing.is_asked_for or threads == 1 or not limits.is_none or not may_gain(program.queries, threads)
     lanes_for = None if settled else partial(_lanes_that_pay, program, choices, threads)
     return LocalRun(chosen, source, lanes, threads, program, choices, guard, lanes_for)
 
 
 def _lanes_that_pay(
     program: Program, choices: Choices, threads: int, measured: Statistics
-) -> tuple[Plan, tuple[Lane, ...]] | None:
+) -> tuple[Plan, tuple[Lane, ...], Choices] | None:
     """Lanes for so many threads, where they can be expected to be faster than one thread."""
     if choices.statistics is not None:
         measured = measured.over(choices.statistics)
-    program = choices._replace(statistics=measured).applied(program)
+    choices = choices._replace(statistics=measured)
+    program = choices.applied(program)
     if gain_of(program.queries, feeders(program.queries), Costs(known_of(program, measured)), threads) < GAIN:
         return None
     found = plan(program, strategy=AUTO, lanes=threads, statistics=measured)
-    return found, found.lanes_for(threads)
+    return found, found.lanes_for(threads), choices
 
 
 def counted(sharing: Sharing, program: Program, choices: Choices) -> Sharing:

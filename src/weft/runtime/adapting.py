@@ -76,7 +76,7 @@ class Adapting:
         self._written: Forms = {}
         self._unit = "ms"
         self._made: frozenset[str] = frozenset()  # types of which there are no events in the input
-        self._against: dict[int, str] = {}  # why composite queries stay as they are
+        self._against: dict[int, str] = {}  # why queries stay as they are
         self._by = Chosen(NOTHING_KNOWN, NOTHING_KNOWN)
         self._inequalities: dict[int, tuple[Inequality, ...]] | None = None  # None: nobody has asked yet
         self._leaving: Leaving | None = None
@@ -95,19 +95,28 @@ class Adapting:
         counted = {"changes": self.changes, "changes_refused": self.refused}
         return {name: count for name, count in counted.items() if count}
 
-    def watch(self, program: Program, numbers: Sequence[int], others: Collection[AnyQuery] = ()) -> None:
-        """Watch queries of a program, as it was written, that run under these numbers; `others` run beside them."""
+    def watch(
+        self,
+        program: Program,
+        numbers: Sequence[int],
+        others: Collection[AnyQuery] = (),
+        against: str | None = None,
+    ) -> None:
+        """Watch queries of a program, as it was written, that run under these numbers; `others` run beside them.
+
+        With a reason `against` it, none of them changes: it is only counted and told when one should.
+        """
         if not self._choices.optimize or not any(map(has_choice, program.queries)):
             return
         everything = (*program.queries, *others)
         read = {type_ for query in everything for type_ in query.reads}
         self._made = frozenset(query.defines for query in everything)
         self._written, self._unit = dict(zip(numbers, program.queries, strict=True)), program.time_unit
-        self._against = {
-            number: reason
+        reasons = {
+            number: against or (_against(query, read, self._made) if isinstance(query, CompositeQuery) else None)
             for number, query in self._written.items()
-            if isinstance(query, CompositeQuery) and (reason := _against(query, read, self._made)) is not None
         }
+        self._against = {number: reason for number, reason in reasons.items() if reason is not None}
         self._next_look = FIRST_LOOK * max(1, len(self._written) // FEW)
         known = known_of(program, self._choices.statistics)
         self._by, self._measure, self._inequalities = Chosen(known, known), None, None
@@ -216,7 +225,8 @@ class Adapting:
         for number in sorted(self._against.keys() & set(broken)):
             self._refuse(number, self._against[number])
         if not composite.issuperset(broken):
-            self._turn({number: form for number, form in forms.items() if number not in composite})
+            fixed = composite | self._against.keys()
+            self._turn({number: form for number, form in forms.items() if number not in fixed})
             self._by, self._inequalities = self._by._replace(other=known), None
         if not composite.isdisjoint(broken) and self._exchange(forms, costs, known):
             self._by, self._inequalities = self._by._replace(composite=known), None

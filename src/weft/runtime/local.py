@@ -36,7 +36,7 @@ from weft.statistics import Statistics
 
 ROUND = 1 << 21  # events that lanes share out at a time
 MANY = 1 << 18  # events from which on it is asked whether lanes pay
-LanesFor = Callable[[Statistics], tuple[Plan, tuple[Lane, ...]] | None]
+LanesFor = Callable[[Statistics], tuple[Plan, tuple[Lane, ...], Choices] | None]
 
 
 class Events(Protocol):
@@ -62,8 +62,9 @@ class Events(Protocol):
 class LocalRun:
     """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes.
 
-    `written` is the program as it was before it was optimised by the `choices`: one matcher may change its form.
-    `lanes_for` says whether a long input is better shared out, by statistics of its first events.
+    `written` is the program as it was before it was optimised by the `choices`: matchers may change its form.
+    `lanes_for` says whether a long input is better shared out, by statistics of its first events, and how it is then
+    optimised.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class LocalRun:
 
     def _matcher(self) -> Matcher | Crew:
         if self._lanes:
-            return Crew(self._plan, self._lanes, self._threads)
+            return Crew(self._plan, self._lanes, self._threads, self._written, self._choices)
         matcher = Matcher(self._plan)
         if self._written is not None:
             self._adapting = Adapting(matcher, self._choices)
@@ -154,7 +155,7 @@ class LocalRun:
         if count >= MANY:
             found = self._lanes_for(self._measured(first))
             if found is not None:
-                self._plan, self._lanes = found
+                self._plan, self._lanes, self._choices = found
         self._lanes_for = None
         return chain(first, events)
 

@@ -32,20 +32,26 @@ from weft.algebra.predicates import Attribute, Comparison
 from weft.algebra.query import Program, Query, Window
 from weft.api import detect
 from weft.engines import start
+from weft.errors import UsageError
 from weft.languages import compile_text
 from weft.live_program import live
 from weft.optimizer import prefixes, splits
 from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
+from weft.plan.partitioning.choice import AUTO
 from weft.plan.planner import plan
-from weft.runtime import adapting
+from weft.runtime import adapting, local
 from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.lanes import crew
+from weft.runtime.lanes.changing import ALLOWED
+from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.local import LocalRun
 from weft.runtime.reading.order import Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning"), pytest.mark.xdist_group("adapting")]
 SEEN: Counter[str] = Counter()
+STRATEGIES = ("key", "slice", "slice", "query", "one", AUTO, "replicate")
 LITTLE, NONE = 1.0001, 0.0  # how many times as much a form must cost to be changed; NONE: whatever it costs
 FEW_LOOKS = 40_000.0  # of a core, so that rates of the streams here decide about splits
 Events = list[dict[str, object]]
@@ -250,6 +256,38 @@ def test_live_programs_lose_and_repeat_nothing(language: str) -> None:
     each()
 
 
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_lanes_lose_and_repeat_nothing(language: str) -> None:
+    """Each lane changes its own form between the pieces of its events; lanes of strategies that cannot only say so."""
+
+    @some(100)
+    @given(PROGRAMS[language][0], PROGRAMS[language][1], RATES, st.integers(0, 1 << 30))
+    def each(program: Program, events: Events, rates: dict[str, float], seed: int) -> None:
+        dice = Random(seed)
+        meant = ids(program, events)
+        choices = Choices(True, weft.Statistics(rates) if dice.random() < 0.5 else None)
+        strategy, lanes, threads = dice.choice(STRATEGIES), dice.randint(1, 4), dice.choice([1, 2])
+        few = patch.multiple(crew, FEWEST=1, PUSHED=dice.randint(2, 9), WAVE=2, AHEAD=3)
+        with soon(dice.choice([LITTLE, NONE])), few, patch.object(local, "ROUND", dice.choice([9, 40, 1 << 20])):
+            sharing = Sharing(strategy, lanes, threads)
+            names = {"time": "ts", "type": "type", "sharing": sharing, "choices": choices}
+            try:
+                runs = [start(events, program, "local", **names) for _ in range(2)]
+            except UsageError as error:
+                if "is not possible for" not in str(error):  # not every strategy suits every program
+                    raise
+                return
+            found = [match.id for rows in runs[0].rows() for match in rows_to_matches(rows)]
+            counted = sum(runs[1].counts().values())
+        assert found == meant
+        assert counted == len(meant)
+        changes, refused = (runs[0].counters.get(name, 0) for name in ("changes", "changes_refused"))
+        assert strategy in (*ALLOWED, AUTO) or not changes
+        note(f"{language} in lanes", changes, meant, refused)
+
+    each()
+
+
 @contextmanager
 def soon(gain: float = LITTLE) -> Iterator[None]:
     """Rates are measured all the time, and the least gain is enough."""
@@ -275,6 +313,29 @@ def test_a_query_that_changed_can_be_removed() -> None:
         assert running.counters["changes"] > 0
         running.remove("q")
         assert not list(running.push([{"type": name, "ts": 500 + n} for n, name in enumerate("ABC")]))
+
+
+@pytest.mark.parametrize("sharing", [Sharing(threads=1), Sharing(lanes=1), Sharing("slice", 2, 2)])
+def test_who_asks_for_threads_or_lanes_gets_forms_that_change(sharing: Sharing) -> None:
+    program = weft.compile("SELECT * FROM A a ; (B b | D d) ; C c WHERE (a, c) OCCURS WITHIN 50", "eql")
+    events = [{"type": "C" if n % 9 == 0 else "B" if n % 70 == 1 else "A", "ts": n} for n in range(420)]
+    known = Choices(True, weft.Statistics({"A": 1, "B": 50, "C": 50, "D": 1}))
+    with soon(), patch.object(crew, "PUSHED", 40):
+        batches = iter(pa.Table.from_pylist(events).to_batches(max_chunksize=64))
+        run = start(batches, program, "local", time="ts", type="type", sharing=sharing, choices=known)
+        assert [match.id for rows in run.rows() for match in rows_to_matches(rows)] == ids(program, events)
+        assert run.counters["changes"] > 0
+
+
+def test_lanes_that_cannot_change_say_why(caplog: pytest.LogCaptureFixture) -> None:
+    program = weft.compile("SELECT * FROM A a ; (B b | D d) ; C c WHERE (a, c) OCCURS WITHIN 50", "eql")
+    events = [{"type": "C" if n % 9 == 0 else "B" if n % 70 == 1 else "A", "ts": n} for n in range(420)]
+    known = Choices(True, weft.Statistics({"A": 1, "B": 50, "C": 50, "D": 1}))
+    with soon(), caplog.at_level("INFO", logger="weft"):
+        run = start(events, program, "local", time="ts", type="type", sharing=Sharing("replicate", 2, 1), choices=known)
+        assert [match.id for rows in run.rows() for match in rows_to_matches(rows)] == ids(program, events)
+    assert run.counters["changes_refused"] > 0
+    assert "lanes of the strategy `replicate`" in caplog.text
 
 
 def test_one_matcher_over_a_table_changes_too() -> None:

@@ -12,11 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
+from weft.algebra.query import Program
+from weft.optimizer.pipeline import AS_WRITTEN, Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
+from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
+from weft.runtime.lanes.changing import watched
 from weft.runtime.lanes.heavy import suited
 from weft.runtime.lanes.routing import Route, routes
 from weft.runtime.matcher import Matcher
@@ -28,17 +32,29 @@ FEWEST = 512  # where several queries find many matches in them
 WAVE = 1 << 18  # matches of a lane that are found before others are waited for: they stay in the cache
 AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 
+Look = Callable[[EventBatch], None]
 Given = TypeVar("Given")
 Out = TypeVar("Out")
 
 
 class Crew:
-    """The matchers of all lanes of a plan."""
+    """The matchers of all lanes of a plan.
 
-    def __init__(self, plan: Plan, lanes: Sequence[Lane], threads: int) -> None:
+    `written` is the program as it was before it was optimised by the `choices`: each lane may change its form.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: Sequence[Lane],
+        threads: int,
+        written: Program | None = None,
+        choices: Choices = AS_WRITTEN,
+    ) -> None:
         self.lanes = tuple(lanes)
         self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
-        self._plan = plan
+        self._watching: list[Adapting] = []  # those of the members
+        self._plan, self._written, self._choices = plan, written, choices
         self._threads = min(threads, len(lanes))
         self._pool: ThreadPoolExecutor | None = None
 
@@ -47,6 +63,9 @@ class Crew:
         if not self.members:
             self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
             self.members = [Matcher(self._plan, lane) for lane in self.lanes]
+            if self._written is not None:
+                given = zip(self.members, self.lanes, strict=True)
+                self._watching = [watched(member, lane, self._written, self._choices) for member, lane in given]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that a batch makes certain, lane by lane."""
@@ -62,8 +81,7 @@ class Crew:
             return
         self.gather(batch)
         time = int(batch.ends[-1])
-        given = zip(self.members, routes(batch, self.lanes), strict=True)
-        flows = [Flow(member, route, time) for member, route in given]
+        flows = [Flow(member, route, time, look) for member, route, look in self._given(batch)]
         at_work = self._begin(Flow.pull, flows)
         while True:
             at_work()
@@ -82,16 +100,21 @@ class Crew:
         self.gather(batch)
         time = int(batch.ends[-1])
 
-        def work(member: Matcher, route: Route) -> Counter[str]:
+        def work(member: Matcher, route: Route, look: Look) -> Counter[str]:
             totals: Counter[str] = Counter()
             for piece in pieces(route()):
+                look(piece)
                 totals.update(member.count(piece))
             for found in member.advance(time):
                 totals.update(found.counts)
             return totals
 
-        given = list(zip(self.members, routes(batch, self.lanes), strict=True))
-        return dict(sum(self._work(lambda pair: work(*pair), given), Counter[str]()))
+        return dict(sum(self._work(lambda given: work(*given), self._given(batch)), Counter[str]()))
+
+    def _given(self, batch: EventBatch) -> list[tuple[Matcher, Route, Look]]:
+        """For each lane, its matcher, its events of a batch, and who is to see them before the matcher does."""
+        looks = [one.look for one in self._watching] or [_pass_by] * len(self.members)
+        return list(zip(self.members, routes(batch, self.lanes), looks, strict=True))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
@@ -151,23 +174,23 @@ class Crew:
     def counters(self) -> dict[str, int]:
         """What all lanes count together."""
         totals: Counter[str] = Counter()
-        for member in self.members:
-            totals.update(member.counters)
+        for counters in [*(member.counters for member in self.members), *(one.counters for one in self._watching)]:
+            totals.update(counters)
         return dict(totals)
 
 
 class Flow:
     """The matches of one lane that a batch makes certain, as they are wanted. Those of one query come by their ends."""
 
-    def __init__(self, member: Matcher, route: Route, time: int) -> None:
+    def __init__(self, member: Matcher, route: Route, time: int, look: Look) -> None:
         self.is_done = False
         self.end = EARLIEST  # further ones end then or later, while there may be some
-        self._found = self._all(member, route, time)
+        self._found = self._all(member, route, time, look)
         self._fresh: list[MatchBatch] = []
         self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
 
     @staticmethod
-    def _all(member: Matcher, route: Route, time: int) -> Iterator[tuple[list[MatchBatch], int | None]]:
+    def _all(member: Matcher, route: Route, time: int, look: Look) -> Iterator[tuple[list[MatchBatch], int | None]]:
         """Matches, and a time, if it is known that further ones end then or later.
 
         Those of several queries come one query after the other, so that is known after all of some events: of so many
@@ -177,6 +200,7 @@ class Flow:
         size = FEWEST if member.tells_several else PUSHED
         while at < len(events):
             piece, told = blocks.slice(events, at, size), 0
+            look(piece)
             for batch in member.push(piece):
                 told += len(batch)
                 yield [batch], int(batch.ends[-1]) if len(batch) and not member.tells_several else None
@@ -218,6 +242,10 @@ def _sized(lane: Lane, batch: EventBatch) -> Lane:
         return lane
     values = batch.ends if lane.split.unit == "time" else batch.positions
     return replace(lane, split=lane.split.sized(int(values[0]), int(values[-1]), lane.shares))
+
+
+def _pass_by(batch: EventBatch) -> None:
+    """Take no note of events."""
 
 
 def pieces(events: EventBatch) -> Iterator[EventBatch]:

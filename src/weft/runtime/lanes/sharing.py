@@ -35,6 +35,11 @@ class Sharing:
         """Whether anything is said."""
         return self.strategy is not None or self.lanes is not None or self.threads is not None
 
+    @property
+    def is_shared_here(self) -> bool:
+        """Whether lanes are asked for in this process: one, by no strategy that is named, is all the work."""
+        return self.strategy is not None or (self.is_asked_for and self.lanes_here > 1)
+
     def counted(self, automatic: Callable[[], int]) -> Sharing:
         """The same with a number of lanes where it was left to the rates."""
         return replace(self, lanes=automatic()) if self.lanes == "auto" else self

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
+from weft.runtime.lanes.changing import watched as watched_lane
 from weft.runtime.matcher import Matcher
 from weft.runtime.spark.job import Job
 from weft.runtime.state.pages import FOREIGN
 from weft.stored import Plain
-
-ALLOWED = ("key", "slice", "query", "one")  # strategies whose lanes tell a match by its events, whatever its form
 
 
 class Changing:
@@ -24,16 +22,15 @@ class Changing:
 
     def __init__(self, job: Job, lane: Lane, matcher: Matcher, saved: Plain = None, watched: Plain = None) -> None:
         self._matcher = matcher
-        written, choices = job.adapts or (None, DEFAULT)
-        self._adapting = Adapting(matcher, choices)
         self._numbers: list[int] = list(lane.queries) if saved is None else saved["numbers"]
         self._base = str(Matcher(job.plan, lane).fingerprint) if saved is None else saved["base"]
-        if written is not None and lane.split.strategy in ALLOWED:
-            own = replace(written, queries=tuple(written.queries[number] for number in lane.queries))
-            self._adapting.watch(own, self._numbers)
+        if job.adapts is None:
+            self._adapting = Adapting(matcher, DEFAULT)
+        else:
+            self._adapting = watched_lane(matcher, lane, *job.adapts, self._numbers)
         if saved is not None or watched is not None:
             self._adapting.resume(watched if saved is None else saved["adapting"])
-        if written is None:
+        if job.adapts is None:
             self._adapting.stop()
 
     @property
