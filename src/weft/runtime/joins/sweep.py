@@ -87,22 +87,21 @@ def _compact(run: GraphRun, live: Mask) -> Int64s:
 
 def _trim(run: GraphRun) -> None:
     """Forget what was given out and has been taken by all."""
-    taken = [[output.taken for output in run.outputs if output.node == op.number] for op in run.operators]
+    taken: list[list[int]] = [[] for _ in run.operators]
+    for output in run.outputs:
+        taken[output.node].append(output.taken)
     for operator in run.operators:
         for side, number in enumerate(operator.inputs):
             taken[number].append(int(operator.control[operator.cursor(side)]))
         if operator.feeds_itself:
             taken[operator.number].append(int(operator.control[joining.LEFT_AT]))
+    gone = list(map(min, taken))
     for operator in run.operators:
-        gone = min(taken[operator.number])
-        operator.out = operator.given()[gone:].copy()
-        operator.control[joining.OUT] -= gone
-        for user in run.operators:
-            for side, number in enumerate(user.inputs):
-                if number == operator.number:
-                    user.control[user.cursor(side)] -= gone
+        operator.out = operator.given()[gone[operator.number] :].copy()
+        operator.control[joining.OUT] -= gone[operator.number]
+        for side, number in enumerate(operator.inputs):
+            operator.control[operator.cursor(side)] -= gone[number]
         if operator.feeds_itself:
-            operator.control[joining.LEFT_AT] -= gone
-        for output in run.outputs:
-            if output.node == operator.number:
-                output.taken -= gone
+            operator.control[joining.LEFT_AT] -= gone[operator.number]
+    for output in run.outputs:
+        output.taken -= gone[output.node]
