@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from weft.plan.operators import Plan
+from weft.runtime.events import EventBatch
+from weft.runtime.matcher import Matcher
 
 Row = dict[str, object]
+UNMEASURED = 2  # batches with which a run takes the memory that it needs to go on
 
 
 def cpu_seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
@@ -19,6 +25,41 @@ def cpu_seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
         work()
         best = min(best, time.process_time() - start)
     return best
+
+
+class Steady:
+    """What plans take for the same batches once they have the memory that they need: they take turns, batch by batch,
+    each as often the first as the last, and of each batch the least CPU time counts. Of several batches the first ones
+    are not measured."""
+
+    def __init__(self, plans: Sequence[Plan], batches: Sequence[EventBatch]) -> None:
+        self._plans, self._batches = plans, batches
+        self._least = [[float("inf")] * len(batches) for _ in plans]
+        self._first = min(UNMEASURED, len(batches) - 1)
+        self._turns = 0
+
+    def measure(self, times: int = 1) -> list[Counter[str]]:
+        """Run all plans so many times more; what each found."""
+        for _ in range(times):
+            matchers, found = [Matcher(chosen) for chosen in self._plans], [Counter[str]() for _ in self._plans]
+            self._turns += 1
+            for place, batch in enumerate(self._batches):
+                turn = list(zip(matchers, found, self._least, strict=True))
+                for matcher, counts, least in turn[:: -1 if (self._turns + place) % 2 else 1]:
+                    start = time.process_time()
+                    counts.update(matcher.count(batch))
+                    least[place] = min(least[place], time.process_time() - start)
+        return found
+
+    @property
+    def seconds(self) -> list[float]:
+        """What each plan took."""
+        return [sum(least[self._first :]) for least in self._least]
+
+    @property
+    def events(self) -> int:
+        """How many events that was for."""
+        return sum(map(len, self._batches[self._first :]))
 
 
 def row(case: str, value: float, unit: str, baseline: str = "", ratio: float | None = None, goal: str = "") -> Row:

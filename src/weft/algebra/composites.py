@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
 
@@ -29,6 +29,7 @@ Conditions = tuple[Predicate, ...]
 FollowPick = OneOf["each", "first", "next"]
 RepeatPick = OneOf["each", "longest", "next"]
 When = OneOf["before", "between", "during"]
+Brackets = str | tuple["Brackets", ...]  # a variable, or brackets around parts
 
 
 class Composite(Node):
@@ -235,12 +236,14 @@ class Field(Node):
 class CompositeQuery(Definition):
     """A named pattern and the output fields of its matches: one match for each different binding of variables.
 
-    `order` are the variables as they were written, where the pattern was rewritten.
+    `order` are the variables as they were written, where the pattern was rewritten, and `brackets` how they were put
+    into brackets then: this says nothing of its matches.
     """
 
     pattern: Composite
     fields: tuple[Field, ...] = ()
     order: tuple[str, ...] = ()
+    brackets: Brackets = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _require_known((shown.value for shown in self.fields), self.pattern.variables)

@@ -106,7 +106,7 @@ class _Choosing:
 
     def _union(self, node: Union, ordered: bool) -> Composite:
         branches = [self.best(branch, ordered) for branch in branches_of(node)]
-        whole = _with_branches(node, iter(branches))
+        whole = with_branches(node, iter(branches))
         texts = [] if ordered else [repr(canonical(branch)[0]) for branch in branches]
 
         def best(costs: Costs) -> Composite:
@@ -185,8 +185,8 @@ def depends_on_order(node: Composite) -> bool:
     return False
 
 
-def _with_branches(node: Composite, branches: Iterator[Composite]) -> Composite:
+def with_branches(node: Composite, branches: Iterator[Composite]) -> Composite:
     """A union as it was written, of other branches."""
     if not isinstance(node, Union):
         return next(branches)
-    return Union(_with_branches(node.left, branches), _with_branches(node.right, branches))
+    return Union(with_branches(node.left, branches), with_branches(node.right, branches))

@@ -37,7 +37,7 @@ def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
 
 
 _GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {
-    *("pattern", "situation", "lookbacks", "order", "spans")
+    *("pattern", "situation", "lookbacks", "order", "brackets", "spans")
 }
 
 

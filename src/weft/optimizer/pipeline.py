@@ -29,6 +29,7 @@ from weft.optimizer.rules.split_sequence import split_sequence
 from weft.optimizer.sharing import keep_shared
 from weft.optimizer.splits import late_work, quick_split, split_inequalities
 from weft.optimizer.trace import Inequality, QueryTrace, Rewrite, Trace
+from weft.optimizer.written import brackets_of
 from weft.statistics import Statistics
 from weft.tree import Node, deep
 
@@ -128,7 +129,8 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
     choice = choose(query.pattern, costs)
     after, cost = query, before
     if choice.pattern != query.pattern:
-        after = replace(query, pattern=choice.pattern, order=query.variables)
+        brackets = brackets_of(query.pattern)
+        after = replace(query, pattern=choice.pattern, order=query.variables, brackets=brackets)
         check_query(query, after, "the chooser")
         cost = costs.total(choice.pattern)
     return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.inequalities)

@@ -1,4 +1,4 @@
-"""The brackets in which rewritten sequences run: those that the operators here take least time for.
+"""The form in which rewritten sequences and unions run: the one that the operators here take least time for.
 
 The optimiser's model counts what operators look at. What they take here is mostly what they write: an occurrence of the
 left operand is stored, and joined, once, however many right ones there are. A chain by key writes matches only.
@@ -7,36 +7,59 @@ left operand is stored, and joined, once, however many right ones there are. A c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple, cast
 
 from weft.algebra.analysis.renaming import signature
-from weft.algebra.composites import Composite, CompositeQuery, Source
+from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Union
 from weft.algebra.query import AnyQuery
-from weft.optimizer.chains import Shape, is_next
+from weft.optimizer.chains import Shape, is_next, leaves_of
 from weft.optimizer.chains import chain_of as sequence_of
-from weft.optimizer.chooser import depends_on_order
+from weft.optimizer.chooser import depends_on_order, with_branches
+from weft.optimizer.cost import profiles
 from weft.optimizer.cost.brackets import MOST_SEARCHED
 from weft.optimizer.cost.model import Costs, Operators
+from weft.optimizer.cost.profiles import Profile
+from weft.optimizer.rules.reorder_union import branches_of, reorder_union
+from weft.optimizer.written import Written
 from weft.plan.chains import chain_of
 from weft.tree import Node
 
-# Nanoseconds, as they were measured on sequences of 3 and 4 operands in all brackets: for an event that becomes an
-# occurrence; for one on the left of a sequence, and on its right (of one event, or joined itself); for an event that a
-# chain takes, and for each row of a match that it makes; for each event that passes an operator, and a chain.
-SOURCE, LEFT, RIGHT, JOINED_RIGHT, TAKEN, MADE = 5.0, 43.0, 10.0, 50.0, 7.5, 15.0
-PASSING, PASSING_CHAIN = 3.0, 14.0
-WORTH = 1.1  # how many times as much the optimiser's brackets must take for others that are not one chain
+WORTH = 1.1  # how many times as much the written form must take for another: the model is not more exact than that
+CHOICE = ""  # stands for the choice of events, of which there is one for all operators, among signatures
+
+
+class Prices(NamedTuple):
+    """Nanoseconds, as `weft bench brackets` fits them to what random patterns take."""
+
+    event: float = 6.9  # of an event that passes, whatever runs
+    choice: float = 9.6  # of an event that passes, where occurrences are made of single events
+    chain: float = 4.0  # of an event that passes a chain
+    source: float = 3.4  # of an occurrence of a single event
+    union: float = 9.9  # of one that a union gives out
+    left: float = 29.0  # of one on the left of a sequence
+    passed: float = 6.1  # of one on its right for which nothing waits
+    met: float = 39.0  # of another one, if it is no sequence itself
+    met_joined: float = 47.0  # and if it is
+    begun: float = 8.8  # of an event with which a chain begins
+    taken: float = 19.0  # of one with which it goes on
+    made: float = 11.4  # of a row of a chain's match
+
+
+PRICES = Prices()
+Amounts = dict[str, float]  # in a second, of what has a price
 
 
 def as_run(query: AnyQuery, costs: Callable[[], Costs], shared: frozenset[str] = frozenset()) -> AnyQuery:
-    """A query whose sequences, where rewriting gave them other brackets, have those that run fastest.
+    """A query whose sequences and unions, where they were rewritten, have the form that runs fastest.
 
     Operators with a signature that is `shared` run anyway, for other queries.
     """
     if not isinstance(query, CompositeQuery) or not query.order:
         return query
-    return replace(query, pattern=_Choosing(costs(), shared).best(query.pattern))
+    pattern = _Choosing(costs(), shared, Written(query.brackets)).best(query.pattern)
+    return replace(query, pattern=pattern, brackets=())
 
 
 def shared_signatures(queries: Sequence[AnyQuery], costs: Callable[[], Costs]) -> frozenset[str]:
@@ -45,29 +68,39 @@ def shared_signatures(queries: Sequence[AnyQuery], costs: Callable[[], Costs]) -
     if len(composite) < 2 or not any(query.order for query in composite):
         return frozenset()
     uses = Counter(text for query in composite for text in costs().operators([query.pattern]))
-    return frozenset(text for text, count in uses.items() if count > 1)
+    return frozenset({CHOICE, *(text for text, count in uses.items() if count > 1)})
 
 
-def work_of(pattern: Composite, costs: Costs, shared: frozenset[str] = frozenset()) -> float:
-    """What a pattern's sequences, and the events that they are made of, take in a second, in nanoseconds."""
-    found: dict[str, float] = {}
-    _Works(costs.operators([pattern]), passing(pattern, costs)).collect(pattern, found)
-    return sum(work for text, work in found.items() if text not in shared)
+def work_of(patterns: Sequence[Composite], costs: Costs, shared: frozenset[str] = frozenset()) -> float:
+    """What the sequences and unions of patterns, and the events that they are made of, take in a second, in
+    nanoseconds; what several have in common once."""
+    return sum(_priced(amounts_of(patterns, costs), shared).values())
 
 
-def passing(pattern: Composite, costs: Costs) -> float:
-    """How many events of a pattern's types come in a second."""
-    return sum(map(costs.rate, {part.type for part in pattern.walk(Composite) if isinstance(part, Source)}))
+def amounts_of(patterns: Sequence[Composite], costs: Costs) -> dict[str, Amounts]:
+    """What operators do, by signature."""
+    works = _Works(costs.operators(patterns), _passing(patterns, costs))
+    found: dict[str, Amounts] = {}
+    for pattern in patterns:
+        works.collect(pattern, found)
+    return found
+
+
+def _passing(patterns: Sequence[Composite], costs: Costs) -> float:
+    """How many events pass in a second: those of all types whose rate is known, and the patterns' own."""
+    parts = (part for pattern in patterns for part in pattern.walk(Composite))
+    own = {part.type for part in parts if isinstance(part, Source)}
+    return sum(map(costs.rate, own.union(costs.statistics.rates)))
 
 
 class _Works:
-    """What the operators of a pattern take, by what is known of them, while so many events pass."""
+    """What the operators of a pattern do, by what is known of them, while so many events pass."""
 
     def __init__(self, operators: Operators, passing: float) -> None:
         self._operators, self._passing = operators, passing
 
-    def collect(self, node: Composite, found: dict[str, float]) -> str:
-        """Put what operators take, by signature, to what was found; a chain is one operator. The node's signature."""
+    def collect(self, node: Composite, found: dict[str, Amounts]) -> str:
+        """Put what operators do, by signature, to what was found; a chain is one operator. The node's signature."""
         chain = chain_of(node)
         inside = found if chain is None else {}
         children = [child for child in node.children() if isinstance(child, Composite)]
@@ -75,31 +108,43 @@ class _Works:
         text = signature(node, below)
         if chain is not None:
             sources = [part for part in node.walk(Composite) if isinstance(part, Source)]
-            found[text] = _chain([self._rate(signature(part, ())) for part in sources], self._passing)
+            found[text] = _chain([self._profile(signature(part, ())).rate for part in sources], self._passing)
         elif isinstance(node, Source):
-            found[text] = _source(self._rate(text), self._passing)
+            found[CHOICE], found[text] = {"choice": self._passing}, {"source": self._profile(text).rate}
+        elif isinstance(node, Union):
+            found[text] = {"union": self._profile(text).rate}
         elif is_next(node):
-            left, right = map(self._rate, below)
-            found[text] = _join(left, right, is_next(node.right), self._passing)
+            left, right = map(self._profile, below)
+            found[text] = _join(left, right, _is_joined(node.right), is_keyed=bool(node.among))
         return text
 
-    def _rate(self, text: str) -> float:
-        return self._operators[text][1].rate
+    def _profile(self, text: str) -> Profile:
+        return self._operators[text][1]
 
 
-def _source(rate: float, passing: float) -> float:
-    """What it takes to make so many occurrences of events."""
-    return SOURCE * rate + PASSING * passing
+def _is_joined(operand: Composite) -> bool:
+    return any(isinstance(part, Follow) for part in operand.walk(Composite))
 
 
-def _join(left: float, right: float, is_joined: bool, passing: float) -> float:
-    """What a sequence takes, of so many occurrences on either side."""
-    return LEFT * left + (JOINED_RIGHT if is_joined else RIGHT) * right + PASSING * passing
+def _join(left: Profile, right: Profile, is_joined: bool, is_keyed: bool = False) -> Amounts:
+    """What a sequence does: right ones are passed over while nothing waits, unless it has a key."""
+    met = right.rate if is_keyed else min(left.bursts, right.bursts) * right.burst
+    return {"left": left.rate, "met_joined" if is_joined else "met": met, "passed": right.rate - met}
 
 
-def _chain(rates: Sequence[float], passing: float) -> float:
-    """What a chain takes, of so many events for each of its steps."""
-    return TAKEN * sum(rates) + MADE * (2 * len(rates) - 1) * rates[0] + PASSING_CHAIN * passing
+def _chain(rates: Sequence[float], passing: float) -> Amounts:
+    """What a chain does, of so many events for each of its steps, of which nothing is taken while nothing waits."""
+    taken = sum(min(rates[: place + 1]) for place in range(1, len(rates)))
+    return {"chain": passing, "begun": rates[0], "taken": taken, "made": (2 * len(rates) - 1) * rates[0]}
+
+
+def _price(amounts: Amounts) -> float:
+    return sum(float(getattr(PRICES, name)) * amount for name, amount in amounts.items())
+
+
+def _priced(found: Mapping[str, Amounts], shared: Collection[str]) -> dict[str, float]:
+    """What operators take, but for those that run anyway."""
+    return {text: _price(amounts) for text, amounts in found.items() if text not in shared}
 
 
 def left_deep(count: int, first: int = 0) -> Shape:
@@ -113,13 +158,15 @@ def left_deep(count: int, first: int = 0) -> Shape:
 class _Choosing:
     """One query on its way."""
 
-    def __init__(self, costs: Costs, shared: frozenset[str]) -> None:
-        self._costs, self._shared = costs, shared
+    def __init__(self, costs: Costs, shared: frozenset[str], written: Written) -> None:
+        self._costs, self._shared, self._written = costs, shared, written
 
     def best(self, node: Composite) -> Composite:
-        """The form that runs fastest, operands first."""
+        """The form that runs fastest, operands first; as it was written, where another one does not gain enough."""
         if depends_on_order(node):
             return node
+        if isinstance(node, Union):
+            return self._union(node)
         if not is_next(node):
             return node.map_children(self._best_child)
         sequence = sequence_of(node)
@@ -129,31 +176,52 @@ class _Choosing:
         sequence = sequence.with_operands(operands).spread()
         if not 2 < len(operands) <= MOST_SEARCHED:
             return sequence.as_written()
-        shapes = (sequence.shape, left_deep(len(operands)), self._quickest(node, operands))
-        forms = [sequence.bracketed(shape) for shape in dict.fromkeys(shapes)]
-        works = [work_of(form, self._costs, self._shared) for form in forms]
-        best = forms[works.index(min(works))]
-        return forms[0] if works[0] <= (WORTH if chain_of(best) is None else 1.0) * min(works) else best
+        shapes = [sequence.shape, left_deep(len(operands)), self._quickest(node, operands)]
+        written = self._written.shape(operands)
+        if written is not None and sorted(leaves_of(written)) == list(leaves_of(written)):
+            shapes.insert(0, written)
+        return self._least([sequence.bracketed(shape) for shape in dict.fromkeys(shapes)])
 
     def _best_child(self, child: Node) -> Node:
         return self.best(child) if isinstance(child, Composite) else child
 
+    def _union(self, node: Union) -> Composite:
+        branches = [self.best(branch) for branch in branches_of(node)]
+        whole = with_branches(node, iter(branches))
+        written = self._written.shape(branches) if len(branches) <= MOST_SEARCHED else None
+        if written is None:
+            return whole
+        return self._least([cast(Composite, reorder_union(whole, written)), whole])
+
+    def _least(self, forms: Sequence[Composite]) -> Composite:
+        """Of forms the one of least work; the first, unless what the other does instead takes less by enough."""
+        works = [_priced(amounts_of([form], self._costs), self._shared) for form in forms]
+        totals = [sum(work.values()) for work in works]
+        first, best = works[0], works[totals.index(min(totals))]
+        instead = sum(work for text, work in first.items() if text not in best)
+        by = sum(work for text, work in best.items() if text not in first)
+        return forms[0] if instead <= WORTH * by else forms[totals.index(min(totals))]
+
     def _quickest(self, node: Composite, operands: Sequence[Composite]) -> Shape:
         """The brackets of least work, if nothing but the operands counts."""
-        rates, events = [self._costs.profile(operand).rate for operand in operands], passing(node, self._costs)
-        is_source = [isinstance(operand, Source) for operand in operands]
-        best: dict[tuple[int, int], tuple[float, Shape]] = {}
-        for place, rate in enumerate(rates):
-            best[place, place] = (_source(rate, events) if is_source[place] else 0.0), place
+        events = _passing([node], self._costs)
+        is_source, is_joined = ([isinstance(operand, Source) for operand in operands], [*map(_is_joined, operands)])
+        best: dict[tuple[int, int], tuple[float, Shape, Profile]] = {}
+        for place, operand in enumerate(operands):
+            profile = self._costs.profile(operand)
+            work = _price({"source": profile.rate}) if is_source[place] else 0.0
+            best[place, place] = work, place, profile
         for length in range(1, len(operands)):
             for first in range(len(operands) - length):
                 last = first + length
-                forms: list[tuple[float, Shape]] = []
+                forms: list[tuple[float, Shape, Profile]] = []
                 for cut in range(first, last):
-                    (one, left), (other, right) = best[first, cut], best[cut + 1, last]
-                    join = _join(rates[first], rates[cut + 1], cut + 1 < last, events)
-                    forms.append((one + other + join, (left, right)))
+                    (one, left, before), (other, right, after) = best[first, cut], best[cut + 1, last]
+                    join = _join(before, after, cut + 1 < last or is_joined[last])
+                    forms.append((one + other + _price(join), (left, right), profiles.follow(before, after)))
                 if all(is_source[first : last + 1]):
-                    forms.append((_chain(rates[first : last + 1], events), left_deep(length + 1, first)))
+                    rates = [best[place, place][2].rate for place in range(first, last + 1)]
+                    work = _price(_chain(rates, events))
+                    forms.append((work, left_deep(length + 1, first), forms[-1][2]))
                 best[first, last] = min(forms, key=lambda form: form[0])
         return best[0, len(operands) - 1][1]

@@ -343,9 +343,10 @@ def _total(queries: Collection[AnyQuery], costs: Costs) -> float:
 
 def _taken(queries: Collection[AnyQuery], costs: Costs) -> float:
     """What the sequences of queries take here."""
-    return sum(work_of(query.pattern, costs) for query in queries if isinstance(query, CompositeQuery))
+    return work_of([query.pattern for query in queries if isinstance(query, CompositeQuery)], costs)
 
 
 def _as_run(now: CompositeQuery, form: CompositeQuery) -> Inequality:
     """That a query takes no more in the brackets that run than in those that the optimiser chose."""
-    return Inequality("as_run", lambda costs: work_of(now.pattern, costs), lambda costs: work_of(form.pattern, costs))
+    runs, chosen = [now.pattern], [form.pattern]
+    return Inequality("as_run", lambda costs: work_of(runs, costs), lambda costs: work_of(chosen, costs))
