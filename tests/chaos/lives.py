@@ -22,6 +22,8 @@ PATIENCE = 40.0  # seconds for a sign to come
 TRIES = 3  # signs that a kill waits for, if there is no such process when they come
 OPTIONS = ["--source", "in=in", "--sink", "out", "--checkpoint", "state", "--delay", "9"]
 SHARES = ["--lanes", "2", "--partitions", "2"]  # few tasks to a trigger
+TRACE = "Traceback (most recent"
+ENDS = (0, 1, 2, -signal.SIGKILL, -signal.SIGTERM)
 PACE = ["--files-per-trigger", "1", "--every", "50 milliseconds"]
 
 
@@ -40,6 +42,7 @@ class Lives:
         self.events: list[dict[str, object]] = []
         self._folder, self._master, self._programs, self._chance = folder, master, programs, chance
         self._files = 0
+        self._codes: list[int] = []
         self._now: subprocess.Popen[bytes] | None = None
         self._next: subprocess.Popen[bytes] | None = None
         self._ready: subprocess.Popen[bytes] | None = None  # the last one that said so
@@ -103,7 +106,7 @@ class Lives:
     def _living(self) -> subprocess.Popen[bytes]:
         """The process that runs, begun if the last one has ended; then another one gets ready."""
         if self._now is None or self._now.poll() is not None:
-            self._check()
+            self._look_back()
             self._now = self._begun("--until", "stopped")
             self._next = self._started()
         return self._now
@@ -114,7 +117,7 @@ class Lives:
             own = below(self._now.pid)
             self._now.send_signal(signal.SIGTERM)
             self._await_end(self._now, own)
-        self._check()
+        self._look_back()
         self._now = self._begun("--until", "complete")
         code = self._now.wait(240)
         assert code == 0, self.told[-3000:]
@@ -152,11 +155,16 @@ class Lives:
         place = self._folder / "told"
         return place.read_text(errors="replace") if place.exists() else ""
 
-    def _check(self) -> None:
-        """Whoever was killed: what the process said of it is no stack trace."""
-        assert "Traceback" not in self.told, self.told[-3000:]
-        code = None if self._now is None else self._now.returncode
-        assert code in (None, 0, 1, 2, -signal.SIGKILL, -signal.SIGTERM), (code, self.told[-3000:])
+    def _look_back(self) -> None:
+        """Keep how the last process ended."""
+        if self._now is not None:
+            self._codes.append(self._now.returncode)
+
+    def complaints(self) -> list[str]:
+        """What is wrong with what the processes said and how they ended: whoever is killed, they end in sentences."""
+        said = self.told
+        traces = [f"a stack trace: {said[said.index(TRACE) :][:3000]}"] if TRACE in said else []
+        return traces + [f"a process ended with {code}" for code in self._codes if code not in ENDS]
 
     def end(self) -> None:
         """End what is left."""

@@ -73,11 +73,12 @@ def killed_along(folder: Path, planned: Sequence[Kill], done: list[Kill]) -> lis
             lives.end()
     expected, found = expectation(lives.events, folder), written(folder)
     print(f"{planned[0].master}: {found.total()} matches of {len(lives.events)} events", flush=True)
-    return [
-        f"{planned[0].master}: {what}: {sorted(some)[:5]}"
+    differences = [
+        f"{what}: {sorted(some)[:5]}"
         for what, some in (("lost", expected - found), ("doubled", found - expected))
         if some
     ]
+    return [f"{planned[0].master}: {wrong}" for wrong in (*differences, *lives.complaints())]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 import warnings
+from pathlib import Path
 
 import typer
 
@@ -36,6 +37,14 @@ def say_what_others_say() -> None:
     warnings.showwarning = shown
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(TextLines())
+        logging.lastResort.addFilter(_is_news)
+        if not logging.root.handlers:  # the first to log through the root would make one that prints stack traces
+            logging.root.addHandler(logging.lastResort)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Spark's bridge to Java logs failures, and interrupts, that it raises as well: who asked for it says so."""
+    return not (record.exc_info and "py4j" in Path(record.pathname).parts)
 
 
 def rewrite_line(text: str) -> None:

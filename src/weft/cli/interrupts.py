@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -25,7 +24,6 @@ def end_soon_after_interrupt() -> None:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    logging.getLogger().addFilter(_is_no_interrupt)
     Thread(target=_watch, args=(reader, writer), daemon=True).start()
 
 
@@ -43,11 +41,6 @@ def say_interrupted(*more: object) -> None:
 def was_interrupted() -> bool:
     """Whether somebody pressed Ctrl-C, and is watched for: what fails then fails because of it."""
     return _happened.is_set()
-
-
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Spark would tell of an interrupt with a stack trace."""
-    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
 
 
 def _watch(reader: socket.socket, writer: socket.socket) -> None:

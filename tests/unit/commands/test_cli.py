@@ -222,3 +222,32 @@ class TestRun:
         result = weft("run", FIRE, "--source", "w=nowhere", "--sink", place, "--checkpoint", place)
         assert result.exit_code == 2
         assert "no such folder: nowhere" in result.stderr
+
+
+def test_what_spark_logs_is_no_stack_trace() -> None:
+    """Its bridge to Java logs through the root, which makes a handler that prints stack traces if there is none."""
+    pytest.importorskip("pyspark")
+    code = """
+import logging, socket, threading
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError
+from weft.cli.console import say_what_others_say
+
+def hang_up(server):
+    while True:
+        server.accept()[0].close()
+
+say_what_others_say()
+server = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=hang_up, args=(server,), daemon=True).start()
+java = GatewayParameters(port=server.getsockname()[1])
+try:
+    JavaGateway(gateway_parameters=java).jvm.java.lang.System.exit(0)
+except Py4JError as error:
+    print(type(error).__name__)
+logging.getLogger("weft.run").warning("a file has grown")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout
+    assert "Traceback" not in done.stderr
+    assert [line.split(" ", 2)[2] for line in done.stderr.splitlines()] == ["warning a file has grown"]
