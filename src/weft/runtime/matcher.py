@@ -155,13 +155,15 @@ class Matcher:
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
         for layer in self.layers:
-            yield from owned(layer.take(None, self._bound(layer, time)), self.lane)
+            with _interrupted_as_usual():
+                yield from owned(layer.take(None, self._bound(layer, time)), self.lane)
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
         if self._last is None:
             return []
-        return [found for layer in self.layers for found in owned(layer.finish(self._last), self.lane)]
+        with _interrupted_as_usual():
+            return [found for layer in self.layers for found in owned(layer.finish(self._last), self.lane)]
 
     def _placed(self, batch: EventBatch) -> EventBatch:
         return batch if self.lane is None else placed(batch, self.lane)

@@ -16,7 +16,7 @@ import weft
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.languages import compile_text
-from weft.runtime.joins import joining
+from weft.runtime.joins import chains, joining
 from weft.runtime.rules import run as rules
 from weft.runtime.situations import stage
 
@@ -26,7 +26,7 @@ SOME = some(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.fixture(autouse=True, params=[0, 3])
 def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels pause as soon as they have looked at so many."""
-    for module in (joining, rules, stage):
+    for module in (chains, joining, rules, stage):
         monkeypatch.setattr(module, "PATIENCE", request.param)
 
 

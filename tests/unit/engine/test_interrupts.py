@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
 import weft
+from weft.kernels.joins import chain, iterate, overlap
+from weft.runtime.joins import chains, joining
 
 MANY = 6000  # events of each of three types, of which no three fit together
 SLOW = {
@@ -45,3 +48,41 @@ def test_kernels_let_interrupts_through(language: str, counting: bool, alarm: No
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     with pytest.raises(KeyboardInterrupt):
         run(events, program)
+
+
+STEP = """
+topology "t"
+external A(x: int) < "a.jsonl" [1.0]
+external B(x: int) < "b.jsonl" [1.0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "kernel", "query", "matches"),
+    [
+        (chain, "follow_keys", "SELECT * FROM A a ; B b", 70),
+        (overlap, "overlap", STEP + "q(*): A ,[A.x + B.x = 0] B", 100),
+        (overlap, "without", STEP + "q(*): !A[A.x + B.x = 100] ; B", 70),
+        (iterate, "sequences", STEP + "q(*): A+?[A.x > prev(A.x) + 5]", 70 + 55),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_kernels_that_join_pause(
+    module: ModuleType, kernel: str, query: str, matches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come back after so many partners, and go on where they stood."""
+    program, calls, called = weft.compile(query, "step" if STEP in query else "eql"), [0], getattr(module, kernel)
+
+    def counted(*given: object) -> object:
+        calls[0] += 1
+        return called(*given)
+
+    monkeypatch.setattr(module, kernel, counted)
+    at_once = kernel == "overlap"
+    events = [{"type": "AB"[at % 2], "ts": 0 if at_once else at, "x": at % 7} for at in range(140)]
+    assert weft.count(events, program) == {"q": matches}
+    whole, calls[0] = calls[0], 0
+    for runtime in (chains, joining):
+        monkeypatch.setattr(runtime, "PATIENCE", 5)
+    assert weft.count(events, program) == {"q": matches}
+    assert calls[0] > whole

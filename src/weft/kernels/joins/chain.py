@@ -127,8 +127,11 @@ def follow_keys(
     control: Int64s,
     kept: Mask,
     out: Int64s,
+    patience: int,
 ) -> int:
     """Take events from `begin` on; where room for entries or matches ran out, or how many events there are.
+
+    When more entries than its patience allows were looked at, it gives the complement of where it is to go on.
 
     `kept` marks those that an entry or a match has; these have numbers from `first` on. The bits of an event: which
     steps take it, for which steps it has what is needed, and whether it is unwanted (in chains of two).
@@ -138,7 +141,7 @@ def follow_keys(
     far = len(heads) > FAR
     takers, others = (1 << (last + 1)) - 2, 1 << (2 * last + 2) | 1
     waiting = _waiting(heads, last)  # of the first key, as many chains have no other
-    this = first
+    this, looked = first, 0
     for i in range(begin):
         this += kept[i]
     for i in range(begin, count):
@@ -154,6 +157,8 @@ def follow_keys(
             continue  # nothing waits for it; asked first, as that is foreseen by processors, and types are not
         if bits == 0 or slot < 0:
             continue
+        if looked > patience:
+            return ~i
         low, high = of_letters[of_letter + LOW], of_letters[of_letter + HIGH]
         start, end = starts[i], ends[i]
         if start != control[LAST_START] or end != control[LAST_END]:
@@ -178,6 +183,7 @@ def follow_keys(
             head = slot * last + step - 1
             before, place = np.int64(0), heads[head]
             while place != 0:
+                looked += 1
                 at = (place - 1) * width
                 following, since = entries[at + NEXT], entries[at + SINCE]
                 is_gone = (entries[at + MARK] != 0 and entries[at + MARK] != stamp) or (
@@ -222,6 +228,7 @@ def follow_keys(
         if bits >> (2 * last + 2) & 1 != 0:
             place = heads[slot * last]  # the latest first: those after one that is spoilt are spoilt too
             while place != 0 and entries[(place - 1) * width + SPOILT] == NEVER:
+                looked += 1
                 if entries[(place - 1) * width + ENDED] < start:
                     entries[(place - 1) * width + SPOILT] = end
                 place = entries[(place - 1) * width + NEXT]

@@ -34,6 +34,7 @@ from weft.kernels.joins.buckets import (
 from weft.kernels.joins.joining import (
     OUT,
     OWN,
+    PATIENCE,
     RIGHT_AT,
     Asked,
     Inputs,
@@ -156,6 +157,7 @@ def sequences(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the members that end before a bound.
 
+    When its PATIENCE is at an end, there may be more: called again it goes on.
     An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
     lent_rows, lent_slots, lent_out, lent_members, lent_reach = memory.rows, memory.slots, out, members, reach
@@ -187,7 +189,7 @@ def sequences(
                 after[latest] = number
             latest = number
     before = borrowed(scratch.before)
-    while control[RIGHT_AT] < count_given:
+    while control[RIGHT_AT] < count_given and control[PATIENCE] >= 0:
         member = given[control[RIGHT_AT]]
         time = rows[member * ROW + END]
         if time >= bound:
@@ -207,11 +209,12 @@ def sequences(
             if latest >= 0:
                 after[latest] = number
             latest = number
-        count = 0
+        count, looked = 0, np.int64(0)
         has, word = key_of(key, 1, values, width, rows, slots, member)
         if has:
             probe = probe_values(tests, 1, values, width, rows, slots, member)
             place = find(table, word)
+            looked += table[place + TAIL] - table[place + HEAD]
             for k in range(table[place + TAIL] - 1, table[place + HEAD] - 1, -1):
                 at = k * ENTRY
                 if entries[at + ENDED] >= start or (span >= 0 and time - entries[at + SINCE] > span):
@@ -235,6 +238,7 @@ def sequences(
             m = before[k] * MEMBER
             at, end = members[m + REACH_AT], members[m + REACH_AT] + members[m + REACH_COUNT] * item
             while at < end:
+                looked += 1
                 first = reach[at]
                 if skip[first] != first:
                     following = _unsettled(skip, first)
@@ -257,6 +261,7 @@ def sequences(
                 if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
                     skip[first] = number if first == latest else after[first]
                 at += item
+        control[PATIENCE] -= looked
         sort(touched, reached)
         touched[reached] = number
         reached += 1

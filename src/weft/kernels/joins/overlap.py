@@ -30,6 +30,7 @@ from weft.kernels.joins.joining import (
     LEFT_AT,
     OUT,
     OWN,
+    PATIENCE,
     RIGHT_AT,
     Asked,
     Inputs,
@@ -68,7 +69,7 @@ SHIFT_RIGHT, SPAN, SHARE = range(3)
 WHEN, ONE_IS_ENOUGH, LIMIT = range(3)
 BEFORE_IT, DURING, BETWEEN = range(3)
 ASKED = OWN  # its own control word: the key that asks for room
-DONE, MORE = range(2)
+DONE, MORE, PAUSE = range(3)
 
 
 @inlined
@@ -98,7 +99,10 @@ def overlap(
     right_buckets: Buckets,
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first."""
+    """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first.
+
+    When its PATIENCE is at an end, there may be more: called again it goes on.
+    """
     lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
     lent_left_entries, lent_left_table, lent_left_store = left_buckets
     lent_right_entries, lent_right_table, lent_right_store = right_buckets
@@ -112,7 +116,7 @@ def overlap(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
-    while True:
+    while control[PATIENCE] >= 0:
         left_time = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
         right_time = rows[rights[control[RIGHT_AT]] * ROW + END] if control[RIGHT_AT] < right_count else MOST
         time = min(left_time, right_time)
@@ -156,6 +160,7 @@ def overlap(
                 out = borrowed(lent_out)
             out[control[OUT]] = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
             control[OUT] += 1
+        control[PATIENCE] -= table[place + TAIL] - here
         if gone > 0:
             table[place + TAIL] = squeezed(entries, here, table[place + TAIL], False)
         if side == 0:
@@ -199,7 +204,7 @@ def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) ->
 def _pass_on(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> int:
-    """Do so with the room there is: DONE, or MORE with `control[ASKED]` for the key that needs room."""
+    """Do so with the room there is: DONE, PAUSE, or MORE with `control[ASKED]` for the key that needs room."""
     parameters, tests, where, _, _, key, _ = asked
     rows, slots, _, events = memory
     lefts, left_count, rights, right_count, bound = inputs
@@ -207,7 +212,7 @@ def _pass_on(
     values, width = facts.values, facts.width
     when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
     forward = when == BEFORE_IT
-    while True:
+    while control[PATIENCE] >= 0:
         one = lefts[control[LEFT_AT]] if control[LEFT_AT] < left_count else np.int64(-1)
         at_end = one < 0 or rows[one * ROW + END] >= bound
         time = np.int64(bound) if at_end else rows[one * ROW + END]
@@ -238,6 +243,7 @@ def _pass_on(
         probe = probe_values(tests, 0, values, width, rows, slots, one)
         earliest = rows[one * ROW + (FIRST_END if when == BETWEEN else START)]
         spoilt = False
+        control[PATIENCE] -= tail - head
         while head < tail and not spoilt:
             at = (head if forward else tail - 1) * ENTRY
             ended = entries[at + ENDED]
@@ -253,16 +259,21 @@ def _pass_on(
                 and _stands(rows, events, unwanted, one, when)
                 and (len(where) == 0 or all_hold(where, facts, rows, slots, one, unwanted))
             )
+        control[PATIENCE] += tail - head  # which it need not look at
         if not spoilt:
             out[control[OUT]] = one
             control[OUT] += 1
+    return PAUSE
 
 
 @kernel
 def without(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Pass on the occurrences that end before a bound and have no unwanted one where it must not stand."""
+    """Pass on the occurrences that end before a bound and have no unwanted one where it must not stand.
+
+    When its PATIENCE is at an end, there may be more: called again it goes on.
+    """
     out = grown(out, control[OUT], inputs.left_count - control[LEFT_AT])
     entries, table, store = buckets
     facts = borrow(facts)
@@ -276,7 +287,7 @@ def without(
             Buckets(entries, table, store),
             out,
         )
-        if answer == DONE:
+        if answer != MORE:
             return out, entries, table
         word = np.uint64(control[ASKED])
         entries, table = with_room(entries, table, store, word, np.int64(inputs.bound), -1)

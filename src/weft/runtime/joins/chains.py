@@ -19,6 +19,7 @@ from weft.runtime.joins.operators import NOTHING, Build, Operator, Running
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
 MUCH = 0.5  # of the entries are in use: then they stay where they are
 
 
@@ -98,9 +99,13 @@ class ChainOperator(Operator):
                 state,
                 kept,
                 self._found,
+                PATIENCE,
             )
             if at == len(batch):
                 return kept
+            if at < 0:
+                at = ~at
+                continue
             most = self.waiting + 1  # entries, or matches, that one event can make: only what lacks room grows
             self.entries = with_room(self.entries, int(state[chain.USED]) * self.width, most * self.width)
             size = self.waits + 1

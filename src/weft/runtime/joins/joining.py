@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -36,6 +38,13 @@ class JoinOperator(Operator):
     def asked(self) -> joining.Asked:
         """What kernels are asked for."""
         return joining.Asked(self.parameters, self.tests, self.where, self.among, self.first, self.key, self.spec)
+
+    def turns(self) -> Iterator[None]:
+        """For each time that a kernel is to be called: once, and again when it has paused."""
+        self.control[joining.PATIENCE] = -1
+        while self.control[joining.PATIENCE] < 0:
+            self.control[joining.PATIENCE] = PATIENCE
+            yield
 
     def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:
         """Find keys and tests in the conditions that decide about a pair; the code of what is left of them.
@@ -107,9 +116,7 @@ class FollowOperator(JoinOperator):
 
     def _advance(self, run: Running, bound: int) -> None:
         arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
-        self.control[joining.PATIENCE] = -1
-        while self.control[joining.PATIENCE] < 0:
-            self.control[joining.PATIENCE] = PATIENCE
+        for _ in self.turns():
             arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
                 self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
             )
@@ -143,18 +150,20 @@ class SequencesOperator(JoinOperator):
         """See `Operator.advance`."""
         arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
-        arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
-            self.asked,
-            self.allowed,
-            iterate.scratch_for(int(most), len(self.allowed)),
-            *arena.memory(),
-            run.inputs(self, bound),
-            self.control,
-            store.buckets,
-            self.out,
-            self.members,
-            self.reach,
-        )
+        scratch = iterate.scratch_for(int(most), len(self.allowed))
+        for _ in self.turns():
+            arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
+                self.asked,
+                self.allowed,
+                scratch,
+                *arena.memory(),
+                run.inputs(self, bound),
+                self.control,
+                store.buckets,
+                self.out,
+                self.members,
+                self.reach,
+            )
         self.put_in_order(arena, begin)
         self.safe = bound
 
@@ -220,9 +229,16 @@ class OverlapOperator(JoinOperator):
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
         arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
-        arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
-            self.asked, *arena.memory(), run.inputs(self, bound), self.control, left.buckets, right.buckets, self.out
-        )
+        for _ in self.turns():
+            arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
+                self.asked,
+                *arena.memory(),
+                run.inputs(self, bound),
+                self.control,
+                left.buckets,
+                right.buckets,
+                self.out,
+            )
         self.put_in_order(arena, begin)
         self.safe = bound
 
@@ -245,7 +261,8 @@ class WithoutOperator(JoinOperator):
     def advance(self, run: Running) -> None:
         """See `Operator.advance`."""
         arena, bound, (store,) = run.arena, run.bound(self), self.stores
-        self.out, store.entries, store.table = overlap.without(
-            self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
-        )
+        for _ in self.turns():
+            self.out, store.entries, store.table = overlap.without(
+                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+            )
         self.safe = bound
