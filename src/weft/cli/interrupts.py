@@ -13,8 +13,9 @@ from weft.source import printable
 
 INTERRUPTED = 130  # exit code
 PATIENCE = 1.0  # seconds for the usual way, which says more
+ORDERLY = 1.5  # seconds for what has something to finish
 
-_finishes_first = Event()
+_has_order = Event()
 _happened = Event()
 _said = Event()
 
@@ -27,9 +28,9 @@ def end_soon_after_interrupt() -> None:
     Thread(target=_watch, args=(reader, writer), daemon=True).start()
 
 
-def finish_before_ending() -> None:
-    """This command ends by itself after Ctrl-C, when what it has begun is finished."""
-    _finishes_first.set()
+def end_in_order() -> None:
+    """This command finishes something after Ctrl-C, if that does not take too long."""
+    _has_order.set()
 
 
 def say_interrupted(*more: object) -> None:
@@ -48,8 +49,7 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
     while signal.SIGINT not in reader.recv(64):
         pass
     _happened.set()
-    time.sleep(PATIENCE)
-    if not _finishes_first.is_set():
-        if not _said.is_set():
-            say_interrupted()
-        os._exit(INTERRUPTED)
+    time.sleep(ORDERLY if _has_order.is_set() else PATIENCE)
+    if not _said.is_set():
+        say_interrupted()
+    os._exit(INTERRUPTED)

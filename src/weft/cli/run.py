@@ -22,7 +22,7 @@ from weft.algebra.query import Program
 from weft.cli import options
 from weft.cli.console import say
 from weft.cli.grouping import grouped
-from weft.cli.interrupts import finish_before_ending
+from weft.cli.interrupts import end_in_order, was_interrupted
 from weft.cli.render import progress, show_stats
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
@@ -110,7 +110,8 @@ Watch = Annotated[
 Steps = Annotated[
     bool, typer.Option("--steps", help="Count how many partial matches reach each step of each query; takes work.")
 ]
-GLANCE = 0.5  # seconds after which a wait looks whether it should go on
+GLANCE = 0.2  # seconds after which a wait looks whether it should go on
+SOON, IN_TIME = 0.5, 30.0  # seconds for the trigger at work, after Ctrl-C and when told to stop otherwise
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
 
@@ -228,14 +229,19 @@ def run(
     started = clock.perf_counter()
     about = about_run(written, texts, source, flow, names, telling.listen, watch=within.watch)
     taking_over = partial(take_over, continuous, compiled, optimising.choices) if within.watch else None
-    with watched(continuous.watch, about, telling) as registration, told_to_stop() as stop:
+    stop = Event()
+    with watched(continuous.watch, about, telling) as registration, set_by(signal.SIGTERM, stop):
         continuous.start()
         shown = telling.show_progress and telling.log_format is None
-        with progress("matching", lambda: continuous.counters, shown=shown):
+        # Spark, which has begun now, has its own handler of Ctrl-C: it cancels the work at hand.
+        with set_by(signal.SIGINT, stop), progress("matching", lambda: continuous.counters, shown=shown):
+            end_in_order()
             wait_for_end(continuous, stop, registration, files, taking_over)
-            continuous.stop()
+            continuous.stop(SOON if was_interrupted() else IN_TIME)
     if telling.stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
+    if was_interrupted():
+        raise KeyboardInterrupt("the same command goes on from the checkpoint")
 
 
 def about_run(
@@ -366,20 +372,13 @@ def watched(
 
 
 @contextmanager
-def told_to_stop() -> Iterator[Event]:
-    """An event that Ctrl-C and SIGTERM set.
-
-    Spark has its own handler of Ctrl-C, which cancels the work at hand; this one lets it be finished.
-    """
-    stop = Event()
-    finish_before_ending()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+def set_by(number: signal.Signals, event: Event) -> Iterator[None]:
+    """Have a signal set an event."""
+    before = signal.signal(number, lambda *_: event.set())
     try:
-        yield stop
+        yield
     finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
+        signal.signal(number, before)
 
 
 def named_source(text: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -110,7 +111,8 @@ class SparkRun:
         session = self._session()
         job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
         try:
-            output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
+            with _interrupted_as_usual():
+                output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
         except PythonException as error:
             raise own_error(error) from None
         output = output.cast(output_schema(shape))
@@ -163,6 +165,20 @@ class SparkRun:
     def doubts(self) -> list[str]:
         """What the events show that is probably not meant; complete when the pass is."""
         return [*doubts_of(self._plan.program, self._census, self.counters), *tied_doubt(self._tied)]
+
+
+@contextmanager
+def _interrupted_as_usual() -> Iterator[None]:
+    """Ctrl-C while rows are awaited is told by Spark as a job that was cancelled."""
+    try:
+        yield
+    except Exception as failure:
+        cause: BaseException | None = failure
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__context__
+        if cause is not None:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _source(chunk: Chunk, job: Job) -> EventSource:
