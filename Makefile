@@ -40,8 +40,9 @@ soak: $(READY) ## feed every kind of pattern for long and count the bytes it hol
 chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORIES=… chooses how often, SEED=… from which stream on
 	@WEFT_HISTORIES=$(or $(HISTORIES),100000) WEFT_SEED=$(or $(SEED),0) $(BIN)/python -m pytest -q -n 2 tests/chaos/test_micro_batches.py
 
-chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times; KILLS=100 chooses how often, SEED=… where, MINUTES=… how long at most
-	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py
+chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS=100; SEED=… where, MINUTES=… at most), and damage 24 files of a checkpoint (DAMAGES=…)
+	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) WEFT_DAMAGES=$(or $(DAMAGES),24) \
+	  $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py tests/chaos/test_damaged_runs.py
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
