@@ -110,6 +110,8 @@ def test_failures_are_told_in_one_sentence() -> None:
     schema = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception:  SQLSTATE: XXKST")
     assert "the checkpoint c is damaged" in str(told(schema, "c"))  # a schema of the state that cannot be read
     assert "the checkpoint c is damaged (java.io.EOFException: ended early)" in str(told(state, "c"))
+    log = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception: JsonEOFException: end\nat x")
+    assert "the checkpoint c is damaged (JsonEOFException: end): use" in str(told(log, "c"))
     found = told(mistake, "c")
     assert (type(found), str(found)) == (InputError, "a.jsonl is gone")
     assert str(told(other, "c")).startswith("Spark stopped the run")

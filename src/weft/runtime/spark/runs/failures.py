@@ -25,6 +25,7 @@ _DAMAGED = re.compile(
     r"|JsonParseException|JsonMappingException|MappingException|JsonEOFException|batch \d+ doesn't exist"
     r"|SQLSTATE: XXKST"  # of the state store, without a word
 )
+_STREAM_FAILED = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: *")  # whatever it says next
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
 
 
@@ -79,5 +80,5 @@ def reason_in(text: str) -> str:
     """The line of a failure that says most, cut to what one reads."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.partition("Caused by: ")[2] for line in lines if line.startswith("Caused by: ")]
-    chosen = causes[-1] if causes else next(iter(lines), "no reason given")
+    chosen = _STREAM_FAILED.sub("", causes[-1] if causes else next(iter(lines), "no reason given"))
     return chosen if len(chosen) <= 300 else f"{chosen[:300]} …"
