@@ -28,9 +28,8 @@ def cpu_seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
 
 
 class Steady:
-    """What plans take for the same batches once they have the memory that they need: they take turns, batch by batch,
-    each as often the first as the last, and of each batch the least CPU time counts. Of several batches the first ones
-    are not measured."""
+    """What plans take for the same batches once they have the memory that they need: they take turns, each as often the
+    first as the last, and of each batch the least CPU time counts. Of several batches the first are not measured."""
 
     def __init__(self, plans: Sequence[Plan], batches: Sequence[EventBatch]) -> None:
         self._plans, self._batches = plans, batches
@@ -40,15 +39,15 @@ class Steady:
 
     def measure(self, times: int = 1) -> list[Counter[str]]:
         """Run all plans so many times more; what each found."""
+        found = [Counter[str]() for _ in self._plans]
         for _ in range(times):
-            matchers, found = [Matcher(chosen) for chosen in self._plans], [Counter[str]() for _ in self._plans]
             self._turns += 1
-            for place, batch in enumerate(self._batches):
-                turn = list(zip(matchers, found, self._least, strict=True))
-                for matcher, counts, least in turn[:: -1 if (self._turns + place) % 2 else 1]:
+            for number in range(len(self._plans))[:: -1 if self._turns % 2 else 1]:
+                matcher, found[number] = Matcher(self._plans[number]), Counter()
+                for place, batch in enumerate(self._batches):
                     start = time.process_time()
-                    counts.update(matcher.count(batch))
-                    least[place] = min(least[place], time.process_time() - start)
+                    found[number].update(matcher.count(batch))
+                    self._least[number][place] = min(self._least[number][place], time.process_time() - start)
         return found
 
     @property
