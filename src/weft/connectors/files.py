@@ -168,6 +168,7 @@ def _row_group(
     def original(name: str) -> pa.Array:
         try:
             array = file.read_row_group(group, columns=[name]).column(name).combine_chunks()
+            array.validate(full=True)  # nobody has looked whether texts are Unicode
         except (pa.ArrowException, OSError) as problem:
             raise InputError(f"cannot read column {name!r} of {path}: {problem}") from None
         if len(array) != length:
