@@ -119,7 +119,7 @@ class LiveProgram(LiveState):
 
     def _match(self, batch: EventBatch, found: Pieces) -> None:
         """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
-        batch = self._guard.events(batch)
+        batch = self._guard.events(batch, self._deployments)
         if not len(batch):
             return
         self._keys.add(batch)

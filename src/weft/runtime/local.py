@@ -112,7 +112,7 @@ class LocalRun:
         found = 0
         for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
-            batch = self._guard.events(batch)
+            batch = self._guard.events(batch, matcher)
             self._kept.add(batch)
             keys.add(batch)
             for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
@@ -205,7 +205,7 @@ class LocalRun:
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
-            batch = self._guard.events(batch)
+            batch = self._guard.events(batch, matcher)
             if self._source.longest is not None:
                 matcher.expect(self._source.longest)
             for counts in self._watch.around("match", map(matcher.count, [batch] if len(batch) else [])):

@@ -12,7 +12,6 @@ from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
-from weft.runtime.automaton.regular import RegularRun
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.owning import owned, tells_some
@@ -234,12 +233,21 @@ class Matcher:
 
     def bytes_of_query(self, name: str) -> int:
         """Those that are one query's own."""
-        return sum(run.bytes_of_query(name) for run in self.runs if name in (query.name for query in run.queries))
+        return sum(run.bytes_of_query(name) for run in self._runs_of((name,)))
 
-    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
-        """Drop the oldest partial matches of some regular queries beyond so many bytes; how many parts that were."""
-        regular = [run for run in self.runs if isinstance(run, RegularRun)]
-        return sum(run.drop_oldest(limit // len(regular), names) for run in regular)
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the oldest of what waits for some queries beyond so many bytes; how many parts, by query."""
+        own, dropped = self._runs_of(names), Counter[str]()
+        for run in own:
+            dropped += run.drop_oldest(limit // len(own), names)
+        return dropped
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first."""
+        return sum(run.seconds_of_query(name) for run in self._runs_of((name,)))
+
+    def _runs_of(self, names: Collection[str]) -> list[Run]:
+        return [run for run in self.runs if any(query is not None and query.name in names for query in run.queries)]
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""

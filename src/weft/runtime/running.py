@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from weft.runtime.events import EventBatch
 from weft.runtime.matches import MatchBatch
 from weft.runtime.state.size import bytes_of
+from weft.runtime.watching.stopwatch import Stopwatch
 from weft.runtime.watching.triggers import OperatorStanding
 
 AnyPage = TypeVar("AnyPage", bytes, bytes | None)
+Item = TypeVar("Item")
 EARLIEST = -(1 << 63)
 FEW = 3  # queries that are named where there are many
 
@@ -20,6 +23,7 @@ class Run(ABC):
     """Operators of one kind over one stream of events. By default nothing waits: matches come with their last event."""
 
     spans = False  # whether matches say which events they cover, besides those they are made of
+    watch: Stopwatch | None = None  # of the seconds of each query, if somebody asks
 
     @property
     @abstractmethod
@@ -69,11 +73,27 @@ class Run(ABC):
         """The bytes of memory that are one query's own; all, where queries share them."""
         return bytes_of(self)
 
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the older half of what waits for some queries, if it is made of more than half so many bytes.
+
+        How many parts were dropped, by the names of the queries that needed them.
+        """
+        return Counter()
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first; for all, where they go as one."""
+        if self.watch is None:
+            self.watch = Stopwatch()
+        return self.watch.seconds[name]
+
+    def timed(self, name: str, found: Iterator[Item]) -> Iterator[Item]:
+        """What is found, while the time to find it counts for a query, if somebody asks."""
+        return found if self.watch is None else self.watch.around(name, found)
+
     def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
         """How its operators stand, given what all of them received and emitted; those that work as one are one."""
-        names = [query.name for query in self.queries]
-        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-        return [OperatorStanding(f"{where}: {', '.join(names[:FEW])}{more}", received, emitted, self.waiting)]
+        names = named([query.name for query in self.queries if query is not None])
+        return [OperatorStanding(f"{where}: {names}", received, emitted, self.waiting)]
 
     def sweep(self) -> None:  # noqa: B027 # most have nothing to do
         """Give up state that can no longer matter, if it is worth the work."""
@@ -96,6 +116,12 @@ class Run(ABC):
     @abstractmethod
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
+
+
+def named(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"{', '.join(names[:FEW])}{more}"
 
 
 def pages_under(prefix: str, pages: Mapping[str, AnyPage]) -> dict[str, AnyPage]:

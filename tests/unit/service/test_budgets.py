@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import weft
@@ -34,7 +36,7 @@ def test_budgets_are_for_all_or_by_query() -> None:
     with pytest.raises(UsageError, match="no such query"):
         budgets_of({"r": budget}, ["q"])
     with pytest.raises(UsageError, match="for all queries together"):
-        budgets_of({"q": weft.Budget(seconds_per_batch=5)}, ["q"])
+        budgets_of({"q": weft.Budget(seconds_per_batch=5, action="shed")}, ["q"])
     with pytest.raises(UsageError, match=r"is a weft\.Budget"):
         budgets_of({"q": 5}, ["q"])  # type: ignore[dict-item]
 
@@ -100,14 +102,14 @@ def test_a_program_that_went_beyond_its_budget_has_ended() -> None:
 def test_time_beyond_the_budget_stops_or_sheds() -> None:
     times = iter(range(0, 10_000, 3))
     stopping = Guard(MANY.queries, {EVERYTHING: (weft.Budget(seconds_per_batch=1),)}, clock=lambda: next(times))
-    stopping.events(_nothing())
+    stopping.events(_nothing(), Matcher(plan(MANY)))
     with pytest.raises(BudgetError, match="longer than the 1 seconds"):
         stopping.done(Matcher(plan(MANY)))
     budget = weft.Budget(seconds_per_batch=1, action="shed")
     shedding = Guard(MANY.queries, {EVERYTHING: (budget,)}, clock=lambda: next(times))
     assert shedding.shedder is not None
     for share in (0.1, 0.2, 0.3):
-        shedding.events(_nothing())
+        shedding.events(_nothing(), Matcher(plan(MANY)))
         shedding.done(Matcher(plan(MANY)))
         assert shedding.shedder.share == pytest.approx(share)
 
@@ -131,6 +133,7 @@ PAIR = (
     "QUERY many AS SELECT * WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 1 HOUR\n"
     "QUERY few AS SELECT * WHERE C AS c ; B AS b PARTITION BY [k] WITHIN 1 HOUR"
 )
+STEP = 'topology "t"\n' + "\n".join(f'external {name}(k: int, x: int) < "{name}.jsonl" [1.0]' for name in "ABC")
 OPENERS = [{"type": "A", "ts": at, "k": at % 7} for at in range(50_000)]
 
 
@@ -152,10 +155,35 @@ def test_bytes_of_one_query_are_its_own() -> None:
     ("language", "text", "budget", "why"),
     [
         ("tesla", "define X() from A()\ndefine Y() from B()", weft.Budget(state_bytes=9), "rules of a program share"),
-        ("tesla", "define X() from A()", weft.Budget(state_bytes=9, action="drop-oldest"), "rules keep events"),
+        ("tesla", "define X() from A()\ndefine Y() from B()", weft.Budget(seconds_per_batch=9), "the seconds of 'X'"),
+        *(
+            (
+                "tesla",
+                f"define X() from B() and {rule}",
+                weft.Budget(state_bytes=9, action="drop-oldest"),
+                "looks back at",
+            )
+            for rule in (
+                "first A() within 9 from B",
+                "each A() within 9 from B consuming A",
+                "each A() within 9 from B and not A() within 5 from B",
+            )
+        ),
+        (
+            "eql",
+            "SELECT * FROM (A a @ 9 msec) \\ B b",
+            weft.Budget(state_bytes=9, action="drop-oldest"),
+            "absences",
+        ),
+        (
+            "step",
+            f"{STEP}\nX(*): (A +[prev(A.x) = A.x])",
+            weft.Budget(state_bytes=9, action="drop-oldest"),
+            "absences and choices",
+        ),
         (
             "epn",
-            "pattern X all(A a, B b) context fixed 9",
+            "pattern X all(A a, B b) context fixed 9 policies repeated last",
             weft.Budget(state_bytes=9, action="drop-oldest"),
             "policies",
         ),
@@ -167,9 +195,9 @@ def test_bytes_of_one_query_are_its_own() -> None:
         ),
         (
             "ceql",
-            "QUERY X AS SELECT * WHERE A ; B WITHIN 9 EVENTS",
-            weft.Budget(seconds_per_batch=9),
-            "go through a batch",
+            "QUERY X AS SELECT a[x] WHERE A AS a ; B WITHIN 9 EVENTS\nQUERY Y AS SELECT LAST * WHERE X ; B",
+            weft.Budget(state_bytes=9, action="drop-oldest"),
+            "looks at what it finds",
         ),
         (
             "ceql",
@@ -182,5 +210,100 @@ def test_bytes_of_one_query_are_its_own() -> None:
 def test_what_cannot_be_done_for_one_query_is_refused_with_the_reason(
     language: str, text: str, budget: weft.Budget, why: str
 ) -> None:
+    program = weft.compile(text, language)
     with pytest.raises(UsageError, match=why):
-        weft.live(weft.compile(text, language), budget={"X": budget})
+        weft.live(program, budget={program.names[0]: budget})
+
+
+# ---------------------------------------------------------------- what waits, in all languages
+
+DROPPING = {
+    "contiguous": ("ceql", "QUERY X AS SELECT * WHERE A AS a ; B AS b : C AS c PARTITION BY [k] WITHIN 1 HOUR"),
+    "strict": ("ceql", "QUERY X AS SELECT STRICT * WHERE A+ AS a ; B AS b WITHIN 1 HOUR"),
+    "chain": ("eql", "SELECT a.x FROM A a ; B b WHERE FILTER(a.u = b.u) AND (a, b) OCCURS WITHIN 1 hour"),
+    "chain without": ("eql", "SELECT a.x FROM (A a ; C c) \\ B b WHERE FILTER(a.u = c.u) AND b.u = a.u"),
+    "joined": (
+        "eql",
+        "SELECT a.x FROM A a ; B b WHERE FILTER(a.u = b.u AND a.x < b.x) AND (a, b) OCCURS WITHIN 1 hour",
+    ),
+    "each": ("step", f"{STEP}\nX(*): A ;?[A.k = B.k && B.x < 60] B"),
+    "both": ("step", f"{STEP}\nX(*): A ,[A.k = B.k] B"),
+    "runs": ("step", f"{STEP}\nX(*): (A +?[prev(A.k) = A.k && A.x < 40]) ;[dur < 30] C"),
+    "looked back at": (
+        "tesla",
+        "define X(v: int) from B(x < 60) and each A(k = B.k) within 1 hours from B where v = A.x",
+    ),
+    "the last": ("tesla", "define X(v: int) from B() and last A(x > B.x) within 1 hours from B where v = A.x"),
+    "by key": (
+        "epn",
+        "pattern X sequence(A a, B b) where a.k = b.k and b.x < 60 policies repeated every, consumption reuse",
+    ),
+    "searched": (
+        "epn",
+        "pattern X sequence(A a, B b) where a.x + b.x = 100 policies repeated every, consumption reuse",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", DROPPING)
+def test_the_oldest_is_dropped_and_what_is_left_is_right(name: str) -> None:
+    """All that is found is meant, what is made of the latest events is found, and what was dropped is counted."""
+    language, text = DROPPING[name]
+    chance = Random(1)
+    events = [
+        {
+            "type": chance.choice("AAAAABC"),
+            "ts": at // 2,
+            "k": chance.randrange(7),
+            "u": chance.randrange(500),
+            "x": chance.randrange(200),
+        }
+        for at in range(6000)
+    ]
+    program = weft.compile(text, language)
+    (query,) = program.names
+    meant = {match.id: match for match in weft.detect(events, program)}
+    for given in (
+        {query: weft.Budget(state_bytes=20_000, action="drop-oldest")},
+        weft.Budget(20_000, action="drop-oldest"),
+    ):
+        running = weft.live(program, budget=given)
+        found = [match for at in range(0, 6000, 100) for match in running.push(events[at : at + 100])]
+        found += running.finish()
+        told = {match.id for match in found}
+        assert len(told) == len(found)
+        assert told <= meant.keys()
+        late = {id_ for id_, match in meant.items() if min(match.positions) >= 5600}
+        assert late
+        assert late <= told
+        assert running.counters["dropped"] == running.counters[f"dropped of {query}"] > 100
+
+
+def test_seconds_of_one_query_are_its_own() -> None:
+    """The clock runs for each query alone: the one that takes long is named, whoever else is there."""
+    text = "QUERY few AS SELECT * WHERE C AS c ; B AS b WITHIN 9 EVENTS\nQUERY many AS SELECT * WHERE A+ AS a ; B AS b"
+    events = [*({"type": "A", "ts": at} for at in range(16)), {"type": "B", "ts": 16}]
+    with pytest.raises(BudgetError, match="many takes longer for a batch than the 1e-06 seconds"):
+        list(weft.detect(events, weft.compile(text, "ceql"), budget={"many": weft.Budget(seconds_per_batch=1e-6)}))
+    kept = {"few": weft.Budget(seconds_per_batch=1000), "many": weft.Budget(seconds_per_batch=1000)}
+    assert len(list(weft.detect(events, weft.compile(text, "ceql"), budget=kept))) == 2**16 - 1
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("eql", "SELECT a.x FROM A a ; B b"),
+        ("step", f"{STEP}\nX(*): A ;? B"),
+        ("tesla", "define X() from B() and each A() within 9 from B"),
+        ("epn", "pattern X sequence(A a, B b)"),
+        ("epn", "pattern X all(A a, B b) where a.x < b.x context fixed 9"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_seconds_of_a_query_that_is_alone_are_counted_in_all_languages(language: str, text: str) -> None:
+    program = weft.compile(text, language)
+    events = [{"type": "AB"[at % 2], "ts": at, "x": at, "k": 1} for at in range(10)]
+    (query,) = program.names
+    with pytest.raises(BudgetError, match=f"{query} takes longer for a batch"):
+        list(weft.detect(events, program, budget={query: weft.Budget(seconds_per_batch=1e-9)}))

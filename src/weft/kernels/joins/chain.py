@@ -309,8 +309,11 @@ def write_matches(
 
 
 @bare_kernel
-def mark(steps: Int64s, clock: int, entries: Int64s, control: Int64s, live: Mask) -> int:
-    """Mark the events of the entries that can still matter, take them from the others; how many have events."""
+def mark(steps: Int64s, clock: int, floor: int, entries: Int64s, control: Int64s, live: Mask) -> int:
+    """Mark the events of the entries that can still matter, take them from the others; how many have events.
+
+    What counts since before the `floor` is given up, whatever it waits for.
+    """
     last = len(steps) // STEP - 1
     width = EVENTS + last
     count = 0
@@ -321,7 +324,8 @@ def mark(steps: Int64s, clock: int, entries: Int64s, control: Int64s, live: Mask
         while step < last and entries[at + EVENTS + step] != NO_EVENT:
             step += 1
         worth, decided = steps[STEP * step + WORTH], entries[at + MARK]
-        if (decided != 0 and decided != control[STAMP]) or (worth >= 0 and clock - entries[at + SINCE] > worth):
+        is_late = worth >= 0 and clock - entries[at + SINCE] > worth
+        if (decided != 0 and decided != control[STAMP]) or is_late or entries[at + SINCE] < floor:
             for k in range(step):
                 entries[at + EVENTS + k] = NO_EVENT
             continue

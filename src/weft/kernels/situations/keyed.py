@@ -114,6 +114,38 @@ def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: 
         earliest = kept_least
 
 
+@bare_kernel
+def row_ends(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, ends: Int64s) -> int:
+    """Write when each row of the open partition ends; how many rows there are."""
+    count = 0
+    window = control[WINDOW] if step > 0 else np.int64(0)
+    for key in range(len(chains.windows)):
+        if chains.windows[key] != window:
+            continue
+        for place in range(key * kept, (key + 1) * kept):
+            row = chains.heads[place]
+            while row >= 0:
+                ends[count] = rows.ends[row]
+                count += 1
+                row = rows.next[row]
+    return count
+
+
+@bare_kernel
+def drop_rows(kept: int, step: int, floor: int, control: Int64s, chains: Chains, rows: Rows) -> None:
+    """Free the rows of the open partition that end before the floor, and those that have nothing before them then."""
+    window = control[WINDOW] if step > 0 else np.int64(0)
+    for key in range(len(chains.windows)):
+        if chains.windows[key] != window:
+            continue
+        for place in range(key * kept, (key + 1) * kept):
+            row = chains.heads[place]
+            while row >= 0:
+                rows.used[row] |= rows.ends[row] < floor
+                row = rows.next[row]
+        _free_consumed(key * kept, kept, control, chains, rows)
+
+
 @bare
 def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Chains, rows: Rows) -> None:
     """Mark as used what the sets that an event at `start` completes will consume."""

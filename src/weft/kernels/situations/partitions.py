@@ -27,6 +27,7 @@ from weft.kernels.situations.participants import (
     ENTRIES_FREE,
     ENTRY_SIZE,
     EVENT,
+    EVENT_END,
     FIRST_END,
     FIRST_PLACE,
     FREE_PART,
@@ -291,6 +292,40 @@ def oldest(m: Int64s) -> tuple[Number, Number]:
                 end, place = min(end, m[part + FIRST_END]), min(place, m[part + FIRST_PLACE])
             part = m[part + LATER]
     return end, place
+
+
+@bare_kernel
+def entry_ends(m: Int64s, ends: Int64s) -> int:
+    """Write when the event of each entry ends, as far as there is room; how many entries there are."""
+    count = 0
+    for key in range(m[KEY_COUNT]):
+        part = m[m[KEYS] + key * KEYED + FIRST_PART]
+        while part != 0:
+            for slot in range(m[COUNT]):
+                entry = m[part + PARTITION + slot * SIDE + OLDEST]
+                while entry != 0:
+                    if count < len(ends):
+                        ends[count] = m[entry + EVENT_END]
+                    count += 1
+                    entry = m[entry + LINK]
+            part = m[part + LATER]
+    return count
+
+
+@bare_kernel
+def drop_entries(m: Int64s, floor: int) -> None:
+    """Take the entries of events that end before the floor out of all partitions."""
+    for key in range(m[KEY_COUNT]):
+        part = m[m[KEYS] + key * KEYED + FIRST_PART]
+        while part != 0:
+            for slot in range(m[COUNT]):
+                entry = m[part + PARTITION + slot * SIDE + OLDEST]
+                while entry != 0:
+                    after = m[entry + LINK]
+                    if m[entry + EVENT_END] < floor:
+                        remove_entry(m, entry)
+                    entry = after
+            part = m[part + LATER]
 
 
 @bare_kernel

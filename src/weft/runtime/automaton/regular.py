@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -287,19 +288,22 @@ class RegularRun(Run):
         """The bytes of memory of its partial matches, and of what it keeps besides."""
         return bytes_of(*(run for run in self._runs if run.query.name == name), without=(SharedKey,))
 
-    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
-        """Let partial matches of some queries have no more than so many bytes together; how many parts were dropped."""
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """See `Run.drop_oldest`."""
         own = [run for run in self._runs if run.query.name in names]
-        return sum(run.drop_oldest(limit // len(own)) for run in own)
+        return Counter({run.query.name: run.drop_oldest(limit // len(own)) for run in own})
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that end in a batch, query by query, in pieces."""
         for run, letters, slots in self._classified(batch):
-            yield from run.push(batch, letters, slots)
+            yield from self.timed(run.query.name, run.push(batch, letters, slots))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query end in a batch."""
-        return {run.query.name: run.count(batch, letters, slots) for run, letters, slots in self._classified(batch)}
+        return {
+            run.query.name: sum(self.timed(run.query.name, map(run.count, [batch], [letters], [slots])))
+            for run, letters, slots in self._classified(batch)
+        }
 
     def oldest(self) -> int | None:
         """The first position of a partial match, or of one that is held."""
@@ -310,7 +314,7 @@ class RegularRun(Run):
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """The matches that were held until this time."""
         for run in self._runs:
-            yield from run.advance(time)
+            yield from self.timed(run.query.name, run.advance(time))
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
         """The matches that were held until the end."""

@@ -15,7 +15,7 @@ from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.joins.arena import with_room
-from weft.runtime.joins.operators import NOTHING, Build, Operator, Running
+from weft.runtime.joins.operators import BEGINNING, NOTHING, Build, Operator, Running
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
@@ -132,10 +132,17 @@ class ChainOperator(Operator):
 
     # -- giving up ------------------------------------------------------------------------------
 
-    def sweep(self, clock: int, live: Mask) -> None:
-        """Give up what waits in vain, and mark the events of the rest."""
-        kept = chain.mark(self.steps, clock, self.entries, self.state, live)
-        if kept < MUCH * self.state[chain.USED]:
+    def waiting_since(self) -> Int64s:
+        """For each beginning that waits, since when it counts."""
+        entries = self.used()
+        found: Int64s = entries[entries[:, chain.EVENTS] != chain.NO_EVENT, chain.SINCE]
+        return found
+
+    def sweep(self, clock: int, live: Mask, floor: int = BEGINNING) -> None:
+        """Give up what waits in vain, or counts since before the floor, and mark the events of the rest."""
+        kept = chain.mark(self.steps, clock, floor, self.entries, self.state, live)
+        # What was given up before its time must not be met again.
+        if kept < MUCH * self.state[chain.USED] or floor > BEGINNING:
             fresh = np.empty(max(64, 2 * kept) * self.width, np.int64)
             chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
             self.entries = fresh

@@ -87,6 +87,10 @@ class Operator:
         places = (store.table.reshape(-1, buckets.PLACE) for store in self.stores)
         return sum(int((place[:, buckets.TAIL] - place[:, buckets.HEAD]).sum()) for place in places)
 
+    def waiting_since(self) -> Int64s:
+        """For each occurrence that waits, since when it counts."""
+        return np.concatenate([NOTHING, *(store.used()[store.live(), buckets.SINCE] for store in self.stores)])
+
     def cursor(self, side: int) -> int:
         """Where its control block has how much of an input it took."""
         return joining.RIGHT_AT if side == 1 else joining.LEFT_AT

@@ -28,6 +28,7 @@ from weft.runtime.joins.build import build_operators
 from weft.runtime.joins.chains import ChainOperator
 from weft.runtime.joins.choosing import Choosing, Taken
 from weft.runtime.joins.code import Columns, Compiler
+from weft.runtime.joins.dropping import drop_oldest
 from weft.runtime.joins.layout import Layouts
 from weft.runtime.joins.operators import ALL, BEGINNING, ENDLESS, Build, Running, SinceOperator, SourceOperator
 from weft.runtime.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
@@ -104,6 +105,9 @@ class GraphRun(Run):
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain once these events are known."""
+        return self.timed(self.outputs[0].query.name, self._found(batch))
+
+    def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
         for _ in self._steps(batch):
             for output in self.outputs:
                 yield from self._report(output)
@@ -111,7 +115,7 @@ class GraphRun(Run):
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query become certain."""
         totals: Counter[str] = Counter()
-        for _ in self._steps(batch):
+        for _ in self.timed(self.outputs[0].query.name, self._steps(batch)):
             for output in self.outputs:
                 if output.reported is None and output.before is None:
                     totals[output.query.name] += len(self._ready(output))
@@ -144,6 +148,10 @@ class GraphRun(Run):
     def bytes_of_query(self, name: str) -> int:
         """The bytes of memory of the whole graph, of which queries share parts."""
         return bytes_of(self, without=(SharedKey, Keys, Predicates))
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """See `Run.drop_oldest`."""
+        return drop_oldest(self, limit, names)
 
     @property
     def waiting(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +21,31 @@ LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
 _FEW, _MUCH = 256, 6  # a store is made anew when it has room for so many, and so many times what is left
 
 
-def sweep_graph(run: GraphRun) -> None:
-    """Give up rows, events and texts that nothing waits for, when there are many."""
-    if max(run.arena.row_count, run.arena.event_count) <= run.sweep_at:
+@dataclass(frozen=True)
+class Floor:
+    """Some operators, by number, give up what counts since before a time."""
+
+    time: int = BEGINNING
+    operators: frozenset[int] = frozenset()
+
+    def of(self, operator: Operator) -> int:
+        """The time of an operator."""
+        return self.time if operator.number in self.operators else BEGINNING
+
+
+NO_FLOOR = Floor()
+
+
+def sweep_graph(run: GraphRun, floor: Floor = NO_FLOOR) -> None:
+    """Give up rows, events and texts that nothing waits for, when there are many, and what is below the floor."""
+    if floor is NO_FLOOR and max(run.arena.row_count, run.arena.event_count) <= run.sweep_at:
         return
     _trim(run)
     arena = run.arena
     live = np.zeros(arena.row_count, bool)
     stores = [(operator, store) for operator in run.operators for store in operator.stores]
-    sparse = [_drop_expired(run, operator, store, live) for operator, store in stores]
-    places = _compact(run, live)
+    sparse = [_drop_expired(run, operator, store, live, floor.of(operator)) for operator, store in stores]
+    places = _compact(run, live, floor)
     for _, store in stores:
         compact.renumber(store.entries, store.table, places)
     anew = arena.drop_texts()
@@ -52,22 +68,22 @@ def sweep_graph(run: GraphRun) -> None:
     run.paging.renumbered()
 
 
-def _drop_expired(run: GraphRun, operator: Operator, store: Store, live: Mask) -> bool:
+def _drop_expired(run: GraphRun, operator: Operator, store: Store, live: Mask, floor: int) -> bool:
     """Take occurrences that have waited too long, or were decided, out of a store; whether little of it is left."""
-    oldest = BEGINNING if store.limit < 0 else min(operator.safe, run.running.clock) - store.limit
+    oldest = floor if store.limit < 0 else max(floor, min(operator.safe, run.running.clock) - store.limit)
     count, keys = compact.sift(store.entries, store.table, oldest, store.marks, live)
-    if isinstance(operator, SequencesOperator) and store.limit >= 0:
+    if isinstance(operator, SequencesOperator) and oldest > BEGINNING:
         operator.forget(oldest)
     entries_used, keys_used = store.control[[buckets.USED, buckets.KEYS]].tolist()
     return bool(entries_used > _FEW + _MUCH * count or keys_used > _FEW + _MUCH * keys)
 
 
-def _compact(run: GraphRun, live: Mask) -> Int64s:
+def _compact(run: GraphRun, live: Mask, floor: Floor) -> Int64s:
     """Move the rows and events that are needed down; the new ids of rows."""
     arena = run.arena
     live_events = np.zeros(arena.event_count, bool)
     for chain in run.chains:
-        chain.sweep(run.running.clock, live_events)
+        chain.sweep(run.running.clock, live_events, floor.of(chain))
     held = [ids for operator in run.operators for ids in (operator.given(), *operator.roots())]
     for ids in held:
         live[ids[ids >= 0]] = True

@@ -166,9 +166,14 @@ class Crew:
         """Those that are one query's own."""
         return sum(member.bytes_of_query(name) for member in self.members)
 
-    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
-        """Drop the oldest partial matches beyond so many bytes in all lanes together."""
-        return sum(member.drop_oldest(limit // len(self.members), names) for member in self.members)
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the oldest of what waits for some queries beyond so many bytes in all lanes together."""
+        parts = (member.drop_oldest(limit // len(self.members), names) for member in self.members)
+        return sum(parts, Counter[str]())
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that all lanes together took for one query alone since this was asked first."""
+        return sum(member.seconds_of_query(name) for member in self.members)
 
     @property
     def counters(self) -> dict[str, int]:

@@ -89,10 +89,6 @@ def budgets_of(given: Given, names: Sequence[str]) -> Budgets:
 def _check_named(name: str, budgets: Sequence[Budget]) -> None:
     """Refuse for one query what is done for all of them together."""
     for budget in budgets:
-        if budget.seconds_per_batch is not None:
-            raise UsageError(
-                f"seconds_per_batch is for all queries together, which go through a batch at once: not for {name!r}"
-            )
         if budget.action == "shed":
             raise UsageError(
                 f"events are shed for all queries together, which see the same: not for {name!r}; choose action='stop' "

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.composites import CompositeQuery
-from weft.algebra.query import AnyQuery, Query
+from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
 from weft.errors import BudgetError, UsageError
-from weft.plan.shedding import shed_plan
+from weft.plan.dropping import kept_whole
 from weft.runtime.events import EventBatch
 from weft.runtime.limits.budgets import EVERYTHING, NO_BUDGET, Budget, Budgets, Given, budgets_of
 from weft.runtime.limits.shedding import MOST, STEP, Shed, Shedder
@@ -35,8 +35,11 @@ class Held(Protocol):
     def bytes_of_query(self, name: str) -> int:
         """Those that are one query's own."""
 
-    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
-        """Let partial matches of some queries have no more than so many bytes; how many parts were dropped."""
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first."""
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Let what waits for some queries have no more than so many bytes; how many parts were dropped, by query."""
 
 
 LOOK_EVERY = 8  # batches: to count all bytes costs about as much as a small batch
@@ -110,8 +113,15 @@ class Guard:
         self._state = [
             (name, budget) for name, given in budgets.items() for budget in given if budget.state_bytes is not None
         ]
-        _check_counted(queries, [name for name, _ in self._state])
+        _check_counted(queries, [name for name, _ in self._state], "bytes")
         self._seconds = [budget for budget in whole if budget.seconds_per_batch is not None]
+        self._own_seconds = [
+            (name, budget.seconds_per_batch)
+            for name, given in budgets.items()
+            for budget in given
+            if name != EVERYTHING and budget.seconds_per_batch is not None
+        ]
+        _check_counted(queries, [name for name, _ in self._own_seconds], "seconds")
         sheds = any(budget.action == "shed" for budget in whole)
         own = Shed(share=0.0) if sheds and shed is None else shed
         self.shedder = None if own is None else Shedder(own, queries)
@@ -120,20 +130,22 @@ class Guard:
         self._started, self._batches = 0.0, 0
         self._counted: Counter[str] = Counter() if before is None else Counter(before.counters)
         self._told: Counter[str] = Counter()
-        # Partial matches may be dropped where fewer events are fewer matches.
-        regular = {query.name for query in queries if isinstance(query, Query)}
-        safe = [own.query for own in shed_plan(queries) if all(leaf.safe for leaf in own.leaves)] if self._state else []
-        self._plain = regular.intersection(safe)
-        _check_dropped(queries, self._plain, [name for name, own in self._state if own.action == "drop-oldest"])
+        dropped = [name for name, own in self._state if own.action == "drop-oldest"]
+        kept = kept_whole(queries) if dropped else {}
+        _check_dropped(queries, kept, dropped)
+        self._losing = {query.name for query in queries}.difference(kept)
+        self._held: Held | None = None
+        self._taken: dict[str, float] = {}  # seconds of queries, when the batch began
 
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to do."""
         return self.shedder is None and not self._budgets
 
-    def events(self, batch: EventBatch) -> EventBatch:
-        """The events of a new batch that are to be matched."""
-        self._started = self._clock()
+    def events(self, batch: EventBatch, held: Held) -> EventBatch:
+        """The events of a new batch that are to be matched, by what holds the state."""
+        self._started, self._held = self._clock(), held
+        self._taken = {name: held.seconds_of_query(name) for name, _ in self._own_seconds}
         for meter in self._meters:
             meter.begin()
         return batch if self.shedder is None else self.shedder.take(batch)
@@ -178,13 +190,22 @@ class Guard:
                     f"a batch takes longer than the {limit:g} seconds of the budget: give it more, smaller batches, "
                     "or let it shed events (action='shed')"
                 )
+        if self._held is None:
+            return
+        for name, limit in self._own_seconds:
+            if self._held.seconds_of_query(name) - self._taken[name] > limit:
+                raise BudgetError(
+                    f"{name} takes longer for a batch than the {limit:g} seconds of its budget: give it more, or "
+                    "smaller batches; a window or a key makes it look at less"
+                )
 
     def _check_state(self, held: Held) -> None:
         for name, budget in self._state:
             limit = budget.state_bytes or 0
             if budget.action == "drop-oldest":
-                names = self._plain if name == EVERYTHING else {name}
-                self._counted["dropped"] += held.drop_oldest(limit, names)
+                names = self._losing if name == EVERYTHING else {name}
+                for who, count in held.drop_oldest(limit, names).items():
+                    self._counted.update({"dropped": count, f"dropped of {who}": count})
                 continue
             size = held.state_bytes if name == EVERYTHING else held.bytes_of_query(name)
             if budget.action == "shed":
@@ -213,41 +234,28 @@ class Guard:
         return dict(Counter(shed) + sampled + self._counted)
 
 
-def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str]) -> None:
-    """Refuse to count the bytes of one query of several that share them."""
+def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: str) -> None:
+    """Refuse to count the bytes, or seconds, of one query of several that share them."""
     by_name = {query.name: query for query in queries}
     for query in (by_name[name] for name in names if name in by_name):
         alike = [other.name for other in queries if type(other) is type(query)]
         if isinstance(query, CompositeQuery | Rule) and len(alike) > 1:
             what = "rules of a program share their events" if query.is_rule else "equal parts of patterns are kept once"
             raise UsageError(
-                f"the bytes of {query.name!r} alone cannot be counted: {what}; give the budget to all queries together"
+                f"the {counted} of {query.name!r} alone cannot be counted: {what}; "
+                "give the budget to all queries together"
             )
 
 
-def _check_dropped(queries: Sequence[AnyQuery], plain: Collection[str], names: Sequence[str]) -> None:
-    """Refuse to drop partial matches where that could invent a match, or where they are nobody's own."""
+def _check_dropped(queries: Sequence[AnyQuery], kept: Mapping[str, str], names: Sequence[str]) -> None:
+    """Refuse to drop what waits where that could invent a match, or where it is nobody's own."""
     for name in names if queries else ():
-        asked = [query for query in queries if name in (EVERYTHING, query.name)]
-        if not any(query.name in plain for query in asked):
-            who = ", ".join(query.name for query in asked)
+        asked = [query.name for query in queries if name in (EVERYTHING, query.name)]
+        if all(query in kept for query in asked):
             raise UsageError(
-                f"no partial matches can be dropped of {who}: {_why_kept(asked[0])}; "
-                "choose action='stop', or 'shed' for all queries together"
+                f"no partial matches can be dropped of {', '.join(dict.fromkeys(asked))}: {kept[asked[0]]}, so that "
+                "a loss could invent a match; choose action='stop', or 'shed' for all queries together"
             )
-
-
-def _why_kept(query: AnyQuery) -> str:
-    match query:
-        case Query():
-            return (
-                "a choice, an absence or neighbours in it depend on what is kept, so that a loss could invent a match"
-            )
-        case CompositeQuery():
-            return "what its operators keep is also what absences and choices of EQL and Step look at"
-        case Rule():
-            return "rules keep events, of which others choose the first and the last or ask for the absence"
-    return "its partitions keep events, of which policies choose"
 
 
 def _counts(budget: Budget) -> bool:

@@ -142,9 +142,13 @@ class Deployments:
         """Those that are one query's own."""
         return self._matcher.bytes_of_query(name)
 
-    def drop_oldest(self, limit: int, names: Collection[str]) -> int:
-        """Drop the oldest partial matches of some regular queries beyond so many bytes."""
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the oldest of what waits for some queries beyond so many bytes."""
         return self._matcher.drop_oldest(limit, names)
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first."""
+        return self._matcher.seconds_of_query(name)
 
     @property
     def counters(self) -> dict[str, int]:

@@ -110,6 +110,21 @@ class Memory:
             found += (int(positions.min()) for positions in (given, self.positions[defined + 1]) if len(positions))
         return min(found, default=None)
 
+    def drop_oldest(self, limit: int, types: Sequence[int]) -> dict[int, int]:
+        """Drop the older half of the events of some types, if it is over half so many bytes; how many of each."""
+        places = {type_: self.table[type_, [t.BASE, t.HELD]].tolist() for type_ in types}
+        times = {type_: self.times[begin : begin + held] for type_, (begin, held) in places.items()}
+        words = len(t.Store._fields[4:7]) + self.width + self.mark_words
+        if not times or 2 * sum(map(len, times.values())) * words * self.times.itemsize <= limit:
+            return {}
+        floor = int(np.median(np.concatenate(list(times.values())))) + 1
+        gone = np.zeros(len(self.table), np.int64)
+        for type_, own in times.items():
+            gone[type_] = np.searchsorted(own, floor)
+        self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words, gone)
+        self.list_anew()  # lists may go on below what is out of reach, but not below what was dropped
+        return {type_: int(gone[type_]) for type_ in types}
+
     def list_anew(self) -> None:
         """Make all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0
@@ -155,11 +170,13 @@ class Memory:
         elif reason == t.POSITIONS_FULL:
             self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + wanted, np.int64)])
 
-    def _move(self, counts: Int64s, width: int, mark_words: int) -> None:
-        """Put all events in reach into new arrays with room for so many more of each type."""
+    def _move(self, counts: Int64s, width: int, mark_words: int, gone: Int64s | None = None) -> None:
+        """Put all events in reach, but for so many that are gone, into new arrays with room for so many more."""
         table = self.table
         dead = np.zeros(len(table), np.int64)
         rule_memory.count_dead(self.types, self.times, int(self.control[t.TIME]), dead)
+        if gone is not None:
+            dead = np.maximum(dead, gone)
         live = table[:, t.HELD] - dead
         rooms = np.maximum(np.where(live + counts > 0, 2 * (live + counts), 0), LEAST_EVENTS)
         bases = np.cumsum(rooms) - rooms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
 from weft.kernels.rules.look_back import fire
 from weft.kernels.warming import compile_first
+from weft.plan.dropping import losable_types
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
 from weft.runtime.rules.compile import RuleCompiler
@@ -22,7 +24,7 @@ from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
 from weft.runtime.rules.summaries import Summaries
-from weft.runtime.running import Run
+from weft.runtime.running import Run, named
 from weft.runtime.state.pages import Paging
 
 PATIENCE = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
@@ -217,6 +219,9 @@ class RuleRun(Run):
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that end in a batch, in pieces, by end."""
+        return self.timed(self._all[0].name, self._found(batch))
+
+    def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
         for _ in self._run(batch, counting=False):
             yield from self._outputs.take(self.memory.control, self.memory.texts)
 
@@ -224,7 +229,7 @@ class RuleRun(Run):
         """How many matches of each query end in a batch."""
         self._require_laid()
         self._work.counts[:] = 0
-        for _ in self._run(batch, counting=True):
+        for _ in self.timed(self._all[0].name, self._run(batch, counting=True)):
             list(self._outputs.take(self.memory.control, self.memory.texts))
         return self._outputs.counts(self._work.counts)
 
@@ -241,6 +246,17 @@ class RuleRun(Run):
     def waiting(self) -> int:
         """The events in reach of rules."""
         return self.memory.held
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """See `Run.drop_oldest`: events that rules look back at are parts of what waits."""
+        self._require_laid()
+        present = [rule for rule in self.rules if rule is not None]
+        types = {self._layout.type(name): name for name in sorted(losable_types(present, names))}
+        dropped: Counter[str] = Counter()
+        for type_, count in self.memory.drop_oldest(limit, list(types)).items():
+            users = [rule.name for rule in present if any(s.events.type == types[type_] for s in rule.lookbacks)]
+            dropped[named(list(dict.fromkeys(users)))] += count
+        return dropped
 
     # -- state ----------------------------------------------------------------------------------
 

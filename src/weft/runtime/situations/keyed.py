@@ -208,6 +208,21 @@ class KeyedRun:
         """See `KeyUser`."""
         self._windows[slots[slots < len(self._windows)]] = kernel.NEVER
 
+    def drop_oldest(self, limit: int) -> int:
+        """Drop the older half of the rows if they take more than half so many bytes; how many that are."""
+        chains = kernel.Chains(self._heads, self._least, self._windows)
+        where = self._width - 1, self._sequence.step
+        ends = np.empty(int(self._control[kernel.TOP]), np.int64)
+        ends = ends[: kernel.row_ends(*where, self._control, chains, self._rows, ends)]
+        each = sum(column.itemsize for column in self._rows) + self._members.bytes_of_each
+        if 2 * len(ends) * each <= limit:
+            return 0
+        floor = int(np.median(ends)) + 1
+        kernel.drop_rows(*where, floor, self._control, chains, self._rows)
+        self._sweep_members_at = 0
+        self._sweep()
+        return int((ends < floor).sum())
+
     def _sweep(self) -> None:
         """Forget events without rows, when there are many."""
         if len(self._members) > self._sweep_members_at:

@@ -29,6 +29,11 @@ class Members:
     def __len__(self) -> int:
         return self.arena.event_count
 
+    @property
+    def bytes_of_each(self) -> int:
+        """The bytes that an event takes, without its texts."""
+        return (EVENT + self.arena.width) * self.arena.events.itemsize
+
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
         """Keep some events of a batch; the number of the first."""
         known = {name: batch.columns.get(name, Column()).exact for name in self._digits}

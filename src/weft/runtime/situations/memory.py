@@ -108,6 +108,16 @@ class Memory:
         end, place = partitions.oldest(self.m)
         return int(end), int(place)
 
+    def entry_ends(self) -> Int64s:
+        """When the events in partitions end, one number for each partition and slot that they are in."""
+        ends = np.empty(int(partitions.entry_ends(self.m, np.empty(0, np.int64))), np.int64)
+        partitions.entry_ends(self.m, ends)
+        return ends
+
+    def drop_entries(self, floor: int) -> None:
+        """Take events that end before the floor out of all partitions."""
+        partitions.drop_entries(self.m, floor)
+
     def events_in_use(self, count: int) -> Int64s:
         """1 for each of so many events that is in a partition, 0 for the others."""
         used = np.zeros(count, np.int64)

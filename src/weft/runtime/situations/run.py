@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from weft.algebra.contexts import FromFor, Windows
 from weft.algebra.situations import SituationQuery
@@ -15,7 +16,7 @@ from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.matches import MatchBatch
-from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
+from weft.runtime.running import EARLIEST, Run, named, pages_below, pages_under
 from weft.runtime.situations.beginnings import Beginning
 from weft.runtime.situations.keyed import KeyedRun
 from weft.runtime.situations.report import Reporter
@@ -90,16 +91,18 @@ class SituationRun(Run):
         """The matches that are known with a batch, situation by situation, each by end."""
         self._see(batch)
         for keyed in self._keyed:
-            yield from keyed.push(batch)
+            yield from self.timed(keyed.query.name, keyed.push(batch))
         for stage, reporter in self._stages:
-            yield from _reported(reporter, stage.take(batch, int(batch.ends[-1])))
+            found = _reported(reporter, stage.take(batch, int(batch.ends[-1])))
+            yield from self.timed(stage.query.name, found)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches are known with a batch."""
         self._see(batch)
-        totals = {keyed.query.name: keyed.count(batch) for keyed in self._keyed}
+        totals = {part.query.name: sum(self.timed(part.query.name, map(part.count, [batch]))) for part in self._keyed}
         for stage, _ in self._stages:
-            totals[stage.query.name] = sum(map(len, stage.take(batch, int(batch.ends[-1]), counting=True)))
+            found = stage.take(batch, int(batch.ends[-1]), counting=True)
+            totals[stage.query.name] = sum(map(len, self.timed(stage.query.name, found)))
         return totals
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
@@ -107,7 +110,7 @@ class SituationRun(Run):
         for first in self._beginnings.values():
             first.advance(time)
         for stage, reporter in self._stages:
-            yield from _reported(reporter, stage.take(blocks.empty(), time))
+            yield from self.timed(stage.query.name, _reported(reporter, stage.take(blocks.empty(), time)))
 
     def expect_end(self, last: int) -> None:
         """Windows that begin after the input do not count."""
@@ -148,6 +151,19 @@ class SituationRun(Run):
         """The bytes of memory of its partitions."""
         pairs = zip(self._queries, self._parts, strict=True)
         return bytes_of(*(part for query, part in pairs if query.name == name), without=(SharedKey, Keys, Predicates))
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """See `Run.drop_oldest`. What several begin with is dropped with the rest, where all of them may lose some."""
+        own = [
+            (query.name, part) for query, part in zip(self._queries, self._parts, strict=True) if query.name in names
+        ]
+        if len(own) == len(self._parts):
+            shared = named([query.name for query in self._queries])
+            own += [(shared, first.part) for first in self._beginnings.values()]
+        dropped: Counter[str] = Counter()
+        for name, part in own:
+            dropped[name] += part.drop_oldest(limit // len(own))
+        return dropped
 
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:

@@ -222,6 +222,18 @@ class Stage:
         """See `KeyUser`."""
         self._key_members[slots[slots < len(self._key_members)]] = -1
 
+    def drop_oldest(self, limit: int) -> int:
+        """Drop the older half of the events from partitions if they take more than half so many bytes; how many."""
+        ends = self.memory.entry_ends()
+        each = int(self.memory.m[participants.ENTRY_SIZE]) * ends.itemsize + self.members.bytes_of_each
+        if 2 * len(ends) * each <= limit:
+            return 0
+        floor = int(np.median(ends)) + 1
+        self.memory.drop_entries(floor)
+        self._sweep_at = 0
+        self._sweep()
+        return int((ends < floor).sum())
+
     def _sweep(self) -> None:
         """Forget events that are in no partition, when there are many."""
         if len(self.members) > self._sweep_at:

@@ -219,7 +219,7 @@ class LaneState:
         released = self.sequencer.release(None if ended else watermark)
         if self._telling is not None:
             self._telling.note(self.sequencer.held, watermark, self.sequencer.released)
-        kept = released if self.guard is None else self.guard.events(released)
+        kept = released if self.guard is None else self.guard.events(released, self.matcher)
         for number, events in enumerate(pieces(kept)):
             self._tallying.look(events)
             if self._changing is not None:

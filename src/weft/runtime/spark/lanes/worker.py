@@ -61,7 +61,7 @@ class WholeLane:
         """Its matches, and then the rest; `empty`: without matching."""
         for events in self.events():
             if not empty:
-                yield from self.results.push(self._guard.events(events))
+                yield from self.results.push(self._guard.events(events, self.matcher))
                 self._guard.done(self.matcher)
         yield from self.results.finish()
         yield from self.rest()
