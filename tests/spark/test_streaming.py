@@ -260,3 +260,11 @@ def test_budgets_of_frames(spark: SparkSession, tmp_path: Path) -> None:
             strategy="rank",
             shed=weft.Shed(above=5),
         )
+    with pytest.raises(UsageError, match="share out the matches of what each of them keeps"):
+        api.match(
+            spark.read.schema(SCHEMA).json(str(tmp_path / "in")),
+            api.compile("SELECT * FROM S WHERE A AS a ; B AS b WITHIN 9 EVENTS", "ceql"),
+            lanes=2,
+            strategy="rank",
+            budget=weft.Budget(state_bytes=5, action="drop-oldest"),
+        )

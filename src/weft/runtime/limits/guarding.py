@@ -138,6 +138,11 @@ class Guard:
         self._taken: dict[str, float] = {}  # seconds of queries, when the batch began
 
     @property
+    def drops(self) -> bool:
+        """Whether what waits may be dropped."""
+        return any(budget.action == "drop-oldest" for _, budget in self._state)
+
+    @property
     def is_idle(self) -> bool:
         """Whether there is nothing to do."""
         return self.shedder is None and not self._budgets

@@ -13,6 +13,8 @@ from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.by_match import ByMatch
+from weft.plan.partitioning.by_rank import ByRank
 from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
@@ -127,12 +129,18 @@ def job_of(
 
 
 def limited(job: Job, limits: Limits) -> Job:
-    """The job within limits. Lanes that share out the matches of the same events must see the same: none may shed."""
+    """The job within limits. Lanes that share out the matches of the same events must see and keep the same."""
     guard = limits.guard(job.plan.queries)  # what is wrong with them shows now
     copied = next((lane.split.strategy for lane in job.lanes if lane.split.copies and lane.shares > 1), None)
     if guard.shedder is not None and copied is not None:
         raise UsageError(
             f"lanes of the strategy {copied!r} must see the same events, so none are shed: use the strategy 'one'"
+        )
+    dealt = (lane.split.strategy for lane in job.lanes if isinstance(lane.split, ByRank | ByMatch) and lane.shares > 1)
+    if guard.drops and (strategy := next(dealt, None)) is not None:
+        raise UsageError(
+            f"lanes of the strategy {strategy!r} share out the matches of what each of them keeps, so nothing is "
+            "dropped of it: use the strategy 'key' or 'one', or a budget that stops"
         )
     return replace(job, limits=limits)
 

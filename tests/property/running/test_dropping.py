@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests import strategies, strategies_composite, strategies_epn, strategies_tesla
 from tests.driving import event_batches, keep
 from tests.harness import some
-from tests.property.test_composites_equal_meaning import programs as composite_programs
-from tests.property.test_live_equals_meaning import EventDict, keys
+from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.property.running.test_live_equals_meaning import EventDict, keys
 
 from weft.algebra.meaning import matches
 from weft.algebra.meaning.match import Match
