@@ -1,7 +1,8 @@
 """Where operators run (NEXT 4.2 and 4.4): patterns and nodes in, a node for every operator out. A pure function.
 
 Operators go bottom-up to the node of least cost: what comes from other nodes, the operator's own work, and what the
-node has to do already. With reuse, an operator that runs somewhere is not placed again.
+node has to do already. With reuse, an operator that runs somewhere is not placed again, unless its node would become
+the busiest of all by sending what it finds once more, and a second one elsewhere would not.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Placement:
     node_of: list[int] = field(default_factory=list)
     operators: list[Composite] = field(default_factory=list)
     loads: list[float] = field(default_factory=list)
-    _known: dict[str, int] = field(default_factory=dict)  # numbers of operators by canonical pattern
+    _known: dict[str, list[int]] = field(default_factory=dict)  # numbers of operators by canonical pattern
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -43,15 +44,16 @@ class Placement:
             raise UsageError(f"there must be at least one node, not {self.nodes}")
         self.loads = [0.0] * self.nodes
 
-    def deploy(self, pattern: Composite) -> int | None:
+    def deploy(self, pattern: Composite, *, is_operand: bool = False) -> int | None:
         """Place the operators of a pattern, operands first; the number of the outermost. Sources sit outside."""
         if isinstance(pattern, Source):
             return None
         text = repr(canonical(pattern)[0]) if self.policy == "reuse" else ""
-        if text in self._known:
-            return self._known[text]
+        running = self._known.get(text, [])
+        if running and not (is_operand and self._are_busy(running, pattern)):
+            return min(running, key=lambda number: self.loads[self.node_of[number]])
         operands = [child for child in pattern.children() if isinstance(child, Composite)]
-        placed = [(self.deploy(child), self.costs.profile(child).rate) for child in operands]
+        placed = [(self.deploy(child, is_operand=True), self.costs.profile(child).rate) for child in operands]
         inputs = [(self.node_of[number], rate) for number, rate in placed if number is not None]
         node = self._chosen(inputs)
         self._load(node, self.costs.profile(pattern).work, inputs)
@@ -59,8 +61,15 @@ class Placement:
         self.node_of.append(node)
         self.operators.append(pattern)
         if text:
-            self._known[text] = number
+            self._known.setdefault(text, []).append(number)
         return number
+
+    def _are_busy(self, running: list[int], pattern: Composite) -> bool:
+        """Whether a node that sends what it finds of a pattern once more is the busiest then, and one without it not."""
+        profile, nodes = self.costs.profile(pattern), {self.node_of[number] for number in running}
+        others = [load for node, load in enumerate(self.loads) if node not in nodes]
+        sends = min(self.loads[node] for node in nodes) + profile.rate
+        return bool(others) and sends > max(*self.loads, min(others) + profile.work)
 
     def _chosen(self, inputs: list[tuple[int, float]]) -> int:
         """The node for an operator with these operands; its own work is the same everywhere."""
