@@ -65,7 +65,7 @@ class Placement:
         return number
 
     def _are_busy(self, running: list[int], pattern: Composite) -> bool:
-        """Whether a node that sends what it finds of a pattern once more is the busiest then, and one without it not."""
+        """Whether a node that sends what it finds once more would be the busiest, and one without the pattern not."""
         profile, nodes = self.costs.profile(pattern), {self.node_of[number] for number in running}
         others = [load for node, load in enumerate(self.loads) if node not in nodes]
         sends = min(self.loads[node] for node in nodes) + profile.rate

@@ -31,7 +31,7 @@ from weft.runtime.threads import ALONE, Threads
 from weft.runtime.watching.census import Census, doubts_of
 from weft.runtime.watching.measuring import Measure
 from weft.runtime.watching.stopwatch import Stopwatch
-from weft.runtime.writing.match_rows import Finish, to_record_batches
+from weft.runtime.writing.match_rows import Finish, in_stretches, to_record_batches
 from weft.statistics import Statistics
 
 ROUND = 1 << 21  # events that lanes share out at a time
@@ -115,12 +115,11 @@ class LocalRun:
             batch = self._guard.events(batch, matcher)
             self._kept.add(batch)
             keys.add(batch)
-            for fresh, time in self._watch.around("match", self._pieces(matcher, replace(batch, rows=None))):
-                ready, held = settle([*held, *fresh], time)
-                made = to_record_batches(ready, self._order, keys.words, threads, finish)
-                for rows in self._watch.around("order", made):
-                    found += len(rows)
-                    yield rows
+            ready = self._ready(matcher, replace(batch, rows=None), held)
+            made = in_stretches(ready, tuple(self._order), keys.words, threads, finish)
+            for rows in self._watch.around("order", made):
+                found += len(rows)
+                yield rows
             self._guard.done(matcher)
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
@@ -174,6 +173,12 @@ class LocalRun:
             if self._adapting is not None:
                 self._adapting.look(batch)
             yield batch
+
+    def _ready(self, matcher: Matcher | Crew, batch: EventBatch, held: list[MatchBatch]) -> Iterator[list[MatchBatch]]:
+        """The matches of a batch, stretch by stretch of time, with those that were `held` back; it has who waits on."""
+        for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
+            ready, held[:] = settle([*held, *fresh], time)
+            yield ready
 
     def _pieces(self, matcher: Matcher | Crew, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """New matches, and a time: those that end before it are complete with them.

@@ -34,7 +34,7 @@ class Threads:
         begun: deque[Future[Out]] = deque()
         for piece in given:
             begun.append(self._pool.submit(work, piece))
-            if len(begun) > self.count:
+            while begun and (len(begun) > self.count or begun[0].done()):
                 yield begun.popleft().result()
         while begun:
             yield begun.popleft().result()

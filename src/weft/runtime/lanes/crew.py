@@ -86,10 +86,11 @@ class Crew:
         while True:
             at_work()
             bound = min((flow.end for flow in flows if not flow.is_done), default=time)
-            found, safe = [match for flow in flows for match in flow.taken(bound)], self.safe
+            found = [match for flow in flows for match in flow.taken(bound)]
+            safe = min((flow.safe for flow in flows if flow.safe is not None), default=bound)
             left = [flow for flow in flows if not flow.is_done]
             at_work = self._begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
-            yield found, bound if safe is None else min(bound, safe)
+            yield found, min(bound, safe)
             if not left:
                 return
 
@@ -190,6 +191,8 @@ class Flow:
     def __init__(self, member: Matcher, route: Route, time: int, look: Look) -> None:
         self.is_done = False
         self.end = EARLIEST  # further ones end then or later, while there may be some
+        self.safe: int | None = None  # and so do those of further events; None: not before the last event
+        self._member = member
         self._found = self._all(member, route, time, look)
         self._fresh: list[MatchBatch] = []
         self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
@@ -218,6 +221,10 @@ class Flow:
 
     def pull(self) -> None:
         """Find some more."""
+        self.is_done = not self._has_more()
+        self.safe = self._member.safe  # asked here: while others work, and nobody changes it
+
+    def _has_more(self) -> bool:
         left = WAVE
         for batches, end in self._found:
             self._fresh += batches
@@ -225,8 +232,8 @@ class Flow:
             if end is not None:
                 self.end = max(self.end, end)
                 if left <= 0:
-                    return
-        self.is_done = True
+                    return True
+        return False
 
     def taken(self, bound: int) -> list[MatchBatch]:
         """What was found since it was asked last; those that end before the bound may go out."""

@@ -30,8 +30,8 @@ Finish = Callable[[pa.RecordBatch], pa.RecordBatch]
 KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key of the event at each position
 
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
-# Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and small enough to stream.
-ROWS = 1 << 17
+# Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and few enough for the cache.
+ROWS = 1 << 16
 SAMPLED = 1 << 10  # a match in so many says when matches end
 
 
@@ -54,13 +54,26 @@ def to_record_batches(
     threads: Threads = ALONE,
     finish: Finish | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions.
-
-    `finish` makes of rows what is wanted. Each thread has matches of its own time, so that nothing is to be merged.
-    """
+    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions."""
     present = [batch for batch in batches if len(batch)]
     names = tuple(query_order or dict.fromkeys(name for batch in present for name in batch.query_names))
-    for together, parts in groupby(_parts(present), lambda part: sum(map(len, part)) > 2 * ROWS):
+    yield from in_stretches([present], names, keys, threads, finish)
+
+
+def in_stretches(
+    stretches: Iterable[Sequence[MatchBatch]],
+    names: tuple[str, ...],
+    keys: KeyWords | None,
+    threads: Threads = ALONE,
+    finish: Finish | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of matches that come stretch by stretch of time, in match order; of the queries with these names.
+
+    `finish` makes of rows what is wanted. Each thread has matches of its own time, so that nothing is to be merged,
+    and goes on with those of the next stretch while others are at the one before.
+    """
+    every = (part for stretch in stretches if stretch for part in _parts(stretch))
+    for together, parts in groupby(every, lambda part: sum(map(len, part)) > 2 * ROWS):
         if together:  # so many end at once: threads share them out otherwise
             for part in parts:
                 yield from _ordered(part, names, keys, threads, finish)
