@@ -133,7 +133,7 @@ def _threads(scale: float, threads: int) -> list[Row]:
     rows: list[Row] = []
     scenarios = (("fire", workloads.fires), ("default", workloads.chains))
     for (name, text), pick in product(scenarios, ("last", "each")):
-        rate, seconds = (2000, 100) if pick == "last" else (100, 40)
+        rate, seconds = (2000, 400) if pick == "last" else (100, 400)
         table = workloads.chain_events(_seconds(scale, seconds), rate)
         if name == "fire":
             table = workloads.pair_events("Smoke", "Temp", 0.5, _seconds(scale, seconds), rate)

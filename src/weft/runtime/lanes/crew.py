@@ -28,7 +28,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
 
 PUSHED = 65536  # events given to the kernels at a time
-FEWEST = 512  # where several queries find many matches in them
+FEWEST = 64  # where several queries find many matches in them
 WAVE = 1 << 18  # matches of a lane that are found before others are waited for: they stay in the cache
 AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 
