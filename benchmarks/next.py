@@ -177,7 +177,11 @@ def _by_size(stream: Sequence[EventBatch], queries: int) -> list[Row]:
 
 
 def _many_queries(stream: Sequence[EventBatch], queries: int) -> list[Row]:
-    """Figure 10: several queries of five operators together, which share what they have in common."""
+    """Figure 10: several queries of five operators together, which share what they have in common.
+
+    Measured is far below the model where that counts looks: of 16 queries of next four make five sixths of its sum, as
+    all left ones that wait look at each burst of right ones. Here a left one is joined once, which the prices know.
+    """
     rows: list[Row] = []
     for workload in WORKLOADS:
         dice = random.Random(10)
