@@ -18,6 +18,7 @@ from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.lanes.routing import placed
 from weft.runtime.layers import LayerRun
 from weft.runtime.matches import MatchBatch
+from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
 from weft.runtime.state.pages import FOREIGN, FORMAT, Paging
@@ -180,7 +181,10 @@ class Matcher:
 
     @property
     def tells_several(self) -> bool:
-        """Whether there are matches of more than one query, which come one query after the other."""
+        """Whether there are matches of more than one query that come one query after the other, not all by end."""
+        runs = list(self.runs)
+        if len(runs) == 1 and isinstance(runs[0], RuleRun):
+            return not runs[0].fires_in_order
         return sum(len(layer.told) for layer in self.layers) > 1
 
     @property

@@ -9,7 +9,10 @@ from weft import engines
 from weft.algebra.analysis.feeding import feeders
 from weft.optimizer.cost import Costs
 from weft.plan.partitioning.here import gain_of, may_gain
+from weft.plan.planner import plan
 from weft.runtime import local
+from weft.runtime.lanes import crew
+from weft.runtime.matcher import Matcher
 from weft.statistics import Statistics
 
 
@@ -79,3 +82,22 @@ def test_one_thread_shares_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(run.rows()) == []
     assert isinstance(run, local.LocalRun)
     assert run._lanes == ()
+
+
+@pytest.mark.parametrize("fields", [("x: int", "x: int"), ("x: int", "y: int")])
+def test_rules_of_lanes_tell_their_firings_as_they_come(
+    fields: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = [
+        f"define F{pair}({field}) from A{pair}() as a and each B{pair}(v > {limit}) as b within 50 from a "
+        f"where {field[0]} = b.v;"
+        for pair, field in enumerate(fields)
+        for limit in range(5)
+    ]
+    program = weft.compile("\n".join(rules), language="tesla")
+    monkeypatch.setattr(crew, "WAVE", 50)
+    events = [{"type": f"{'AB'[n % 3 > 0]}{n % 2}", "ts": n, "v": n % 7} for n in range(400)]
+    found = list(weft.detect(events, program, strategy="query", lanes=2, threads=2))
+    assert found == list(weft.detect(events, program, engine="meaning")) != []
+    # By end, whatever rule: unless fields differ, when those with the same come together.
+    assert Matcher(plan(program)).tells_several == (len(set(fields)) > 1)

@@ -29,7 +29,8 @@ from weft.runtime.running import EARLIEST
 
 PUSHED = 65536  # events given to the kernels at a time
 FEWEST = 64  # where several queries find many matches in them
-WAVE = 1 << 18  # matches of a lane that are found before others are waited for: they stay in the cache
+WAVE = 1 << 16  # matches of a lane that are found before others are waited for: they stay in the cache
+MANY = 1 << 18  # of several queries, where more events at a time cost less each
 AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 
 Look = Callable[[EventBatch], None]
@@ -215,7 +216,7 @@ class Flow:
             yield [], int(piece.ends[-1])
             at += len(piece)
             if member.tells_several:
-                size = max(FEWEST, size // 2) if told > WAVE else min(PUSHED, 2 * size) if told < WAVE // 4 else size
+                size = max(FEWEST, size // 2) if told > MANY else min(PUSHED, 2 * size) if told < MANY // 4 else size
         for batch in member.advance(time):  # a lane that sees no event knows how far time has come, too
             yield [batch], None
 

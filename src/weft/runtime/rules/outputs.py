@@ -59,6 +59,11 @@ class Outputs:
         self._form_of.append(self._forms.setdefault(form, len(self._forms)))
         return self.labels(rule)
 
+    @property
+    def has_one_form(self) -> bool:
+        """Whether all rules have the same fields."""
+        return len(self._forms) == 1
+
     def labels(self, rule: Rule) -> int:
         """The code of none of a rule's variables."""
         base = self._bases.setdefault(rule.variables, self._codes)
@@ -97,7 +102,7 @@ class Outputs:
         else:
             copies: list[Any] = [part.copy() for part in _used(full, count)]
             found = t.Output(*copies)
-        if count and len(self._forms) == 1:
+        if count and self.has_one_form:
             yield self._batch(found, self._fields(0, found.kinds, found.words, texts))
         elif count:
             yield from self._by_form(found, texts)

@@ -239,6 +239,11 @@ class RuleRun(Run):
         return tuple(self.rules)
 
     @property
+    def fires_in_order(self) -> bool:
+        """Whether the firings of all rules come by end, one after the other: if all have the same fields."""
+        return self._outputs.has_one_form
+
+    @property
     def safe(self) -> int | None:
         """Rules fire at the event that is there: nobody has to ask each of thousands."""
         return None
