@@ -139,6 +139,13 @@ def patterns(
     context = draw(optional(st.sampled_from(CONTEXTS)))
     if context is not None and set(types) & set(derived):
         context = epn.Context(context.interval) if context.interval is not None else None
+    if (
+        kind == "absence"
+        and context is not None
+        and context.by
+        and isinstance(context.interval, epn.Fixed | epn.Sliding)
+    ):
+        context = epn.Context(context.interval, context.by, draw(optional(st.sampled_from(DURATIONS))))
     everything = [field for own in fields.values() for field in own]
     clauses = [
         draw(optional(conditions(everything).map(epn.Where))),

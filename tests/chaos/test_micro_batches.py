@@ -46,6 +46,7 @@ PROGRAMS = {
     ),
     "epn": ("epn", "pattern p sequence(A a, B b) where a.k = b.k context sliding 9 every 3"),
     "epn absence": ("epn", "pattern p absence(A a) context fixed 4 by k"),
+    "epn forgetting": ("epn", "pattern p absence(A a) context fixed 3 by k forget 2"),
     "epn deferred": (
         "epn",
         "pattern p all(A a, C c) where a.x < c.x context from B for 6 policies evaluation deferred",

@@ -59,6 +59,21 @@ class Windows(Context):
 
 
 @dataclass(frozen=True)
+class Forgetting(Windows):
+    """Windows of which those without events count as long as their values are known.
+
+    Values are known from the start of their first event to `forget` ticks after the last end of their events so far.
+    An event that starts when all windows that meet this time have ended begins a new such time.
+    """
+
+    forget: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self.forget)
+
+
+@dataclass(frozen=True)
 class FromUntil(Context):
     """A partition for each event of the type `opener`: from it to the first `closer` after it, both included.
 

@@ -94,6 +94,7 @@ EPN = {
     "any": "any(A a, B b) where a.x > 3 context fixed 40 by k",
     "until": "sequence(A a, B b) where a.k = b.k context from C until D",
     "absence": "absence(A a) context sliding 40 every 10",
+    "absence by a key that is forgotten": "absence(A a) context sliding 40 every 10 by k forget 50 derive k = k",
     "absence of an opener": "absence(A a) context from B for 30 by k",
     "patterns of patterns": "sequence(A a, B b) where a.k = b.k context sliding 40 every 10 derive k = a.k, s = a.s\n"
     "pattern Q sequence(P p, C c) where p.s = c.s context sliding 40 every 10",

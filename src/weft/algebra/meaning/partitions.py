@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import Context, Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Value, attribute_of, family
 
@@ -53,6 +53,9 @@ def _of_key(context: Context, key: Key, events: Sequence[Happening], last: int) 
     match context:
         case Whole():
             yield Partition(events[0].start, last, key, _position(events[0]), tuple(events))
+        case Forgetting():
+            for own, until in _known(context, events):
+                yield from _windows(context, key, own, min(last, until))
         case Windows():
             yield from _windows(context, key, events, last)
         case FromUntil(opener=opener, closer=closer):
@@ -78,6 +81,19 @@ def _windows(context: Windows, key: Key, events: Sequence[Happening], last: int)
     for number in _numbers(context, events[0].start, last):
         start = number * context.step
         yield Partition(start, start + context.length, key, _position(events[0]), tuple(inside[number]))
+
+
+def _known(context: Forgetting, events: Sequence[Happening]) -> list[tuple[list[Happening], int]]:
+    """The events of each time for which their values are known, and when it ends."""
+    found: list[tuple[list[Happening], int]] = []
+    for event in events:
+        until = event.end + context.forget
+        if found and event.start < found[-1][1] // context.step * context.step + context.length:
+            own, before = found.pop()
+            found.append(([*own, event], max(before, until)))
+        else:
+            found.append(([event], until))
+    return found
 
 
 def _numbers(context: Windows, above: int, low: int) -> range:

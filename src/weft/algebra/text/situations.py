@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import Context, Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.situations import Participant, Situation, SituationQuery
 from weft.tree import Node
 
@@ -43,6 +43,8 @@ def context_text(context: Context) -> str:
     match context:
         case Whole():
             return f"whole stream{by}"
+        case Forgetting(length=length, step=step, forget=forget):
+            return f"of {length} ticks every {step}{by}, forgotten after {forget}"
         case Windows(length=length, step=step):
             return f"of {length} ticks every {step}{by}"
         case FromUntil(opener=opener, closer=closer):

@@ -36,6 +36,7 @@ from weft.kernels.situations.participants import (
     KEY_COUNT,
     KEYS,
     KIND,
+    KNOWN,
     LATER,
     LEAST_END,
     LEFT,
@@ -85,6 +86,7 @@ WHOLE, WINDOWS, UNTIL, LASTING = range(4)  # contexts
 # What an event is besides a participant, as bits. FINISH: it is none, and closes all that ends with the input.
 OPENS, CLOSES, FINISH = 1, 2, 4
 SELECT, CLOSE = 1, 2  # work, as bits
+FORGETS = 2  # of COUNTS_EMPTY: windows without events count for as long as their key is known
 # Fields of an arriving event: which slots it is for (-1: no event but time that has passed), its number among the
 # events that are kept, its place in what the situation sees, the first position it is made of.
 OF_CLASS, OF_KEY, STARTS, ENDS, OF_KIND, NUMBERED, PLACED, FROM = range(8)
@@ -208,15 +210,31 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
 
 
 @bare
+def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origin: Number) -> None:
+    """Windows of a key count from now on, also those without events; if keys are forgotten, for some time."""
+    is_new = m[own + NEXT_NUMBER] == NEVER
+    if m[COUNTS_EMPTY] == FORGETS:
+        known = m[KNOWN] + 1 + key
+        until = end + m[m[KNOWN]]
+        if not is_new and start - m[LENGTH] < m[known] // m[STEP] * m[STEP]:
+            until = max(until, m[known])
+        else:
+            is_new = True
+        m[known] = until
+    if is_new:
+        m[own + NEXT_NUMBER], m[own + KEY_ORIGIN] = (start - m[LENGTH]) // m[STEP] + 1, origin
+    if m[own + NEXT_NUMBER] <= m[LIMIT]:
+        m[LIMIT] = NEVER  # some of its windows have closed
+
+
+@bare
 def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """The windows that an event lies wholly in: those not open yet are later than all that are."""
     length, step, key = m[LENGTH], m[STEP], arriving[at + OF_KEY]
     own, start, origin = m[KEYS] + key * KEYED, arriving[at + STARTS], arriving[at + FROM]
     low, high = (arriving[at + ENDS] - length) // step + 1, start // step
     if m[COUNTS_EMPTY] != 0:
-        if m[own + NEXT_NUMBER] == NEVER:
-            m[own + NEXT_NUMBER], m[own + KEY_ORIGIN] = (start - length) // step + 1, origin
-            m[LIMIT] = NEVER  # some of its windows may have closed
+        _know(m, own, key, start, arriving[at + ENDS], origin)
         origin = m[own + KEY_ORIGIN]
     last = m[own + LAST_PART]
     for number in range(low if last == 0 else max(low, m[last + NUMBER] + 1), high + 1):

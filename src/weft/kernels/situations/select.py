@@ -35,6 +35,7 @@ from weft.kernels.situations.participants import (
     KEY_COUNT,
     KEYS,
     KIND,
+    KNOWN,
     LAST,
     LAST_NUMBER,
     LENGTH,
@@ -79,6 +80,7 @@ from weft.kernels.situations.partitions import (
     ENDS,
     FINISH,
     FIRST_PART,
+    FORGETS,
     KEY_ORIGIN,
     KEYED,
     NEXT_NUMBER,
@@ -237,7 +239,10 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Numb
     """Close the windows up to a number, of all keys, those without events too."""
     while m[SWEPT] < m[KEY_COUNT]:
         own = m[KEYS] + m[SWEPT] * KEYED
-        while m[own + NEXT_NUMBER] <= last:
+        bound = last
+        if m[COUNTS_EMPTY] == FORGETS:
+            bound = min(last, m[m[KNOWN] + 1 + m[SWEPT]] // m[STEP])
+        while m[own + NEXT_NUMBER] <= bound:
             number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
             known = part != 0 and m[part + NUMBER] == number
             if not known or m[part + TAKEN] == 0:

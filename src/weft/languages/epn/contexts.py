@@ -21,10 +21,21 @@ class ContextLowering:
         self._time_unit = time_unit
         self._findings = findings
 
-    def lower(self, clause: syntax.Context | None) -> contexts.Context:
-        """The context in the algebra; without a clause it is the whole stream."""
+    def lower(self, clause: syntax.Context | None, kind: str) -> contexts.Context:
+        """The context of a kind of pattern in the algebra; without a clause it is the whole stream."""
         if clause is None:
             return contexts.WHOLE
+        found = self._divided(clause)
+        if clause.forget is None:
+            return found
+        forget = min(self._ticks(clause.forget), LONGEST - 1)  # a time of 64 bits can still be added to it
+        if kind != "absence" or not found.by or not isinstance(found, contexts.Windows):
+            message = "only an absence in fixed or sliding contexts by attributes remembers their values"
+            self._findings.error("nothing-to-forget", message, clause.forget.span, "remove forget")
+            return found
+        return contexts.Forgetting(found.length, found.step, forget, by=found.by)
+
+    def _divided(self, clause: syntax.Context) -> contexts.Context:
         by = self._attributes(clause)
         match clause.interval:
             case None:

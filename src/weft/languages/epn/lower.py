@@ -81,7 +81,7 @@ class _PatternLowering:
         kind = self._kind()
         where = self._clause(syntax.Where)
         assertion = EpnConditions(self._scope, self._findings).conditions(where.condition if where else None)
-        context = ContextLowering(self._scope, self._time_unit, self._findings).lower(self._context)
+        context = ContextLowering(self._scope, self._time_unit, self._findings).lower(self._context, kind)
         settings = lower_policies(self._clause(syntax.Policies), self._scope.participants, self._findings)
         participants = self._participants(settings)
         fields = self._fields(kind == "absence")

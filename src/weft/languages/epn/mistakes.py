@@ -12,7 +12,7 @@ from weft.languages.stops import PHRASES, Dialect, Explained, Stop, bracketed_at
 KEYWORDS = frozenset(
     {
         *("PATTERN", "WHERE", "POLICIES", "CONTEXT", "DERIVE"),
-        *("FIXED", "SLIDING", "EVERY", "FROM", "UNTIL", "FOR", "BY"),
+        *("FIXED", "SLIDING", "EVERY", "FROM", "UNTIL", "FOR", "BY", "FORGET"),
         *("AND", "OR", "NOT", "TRUE", "FALSE"),
     }
 )

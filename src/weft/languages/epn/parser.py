@@ -69,9 +69,14 @@ class _Nodes(ExpressionRules):
     # contexts
 
     def context(self, children: list[Child]) -> syntax.Context:
-        word, interval, attributes = children
+        word, interval, attributes, forget = children
         by = tuple(self.name_of(name) for name in attributes or ())
-        return syntax.Context(interval, by, span=from_to(word, (interval, *by)[-1]))
+        last = (interval, *by)[-1] if forget is None else forget
+        return syntax.Context(interval, by, forget, span=from_to(word, last))
+
+    def forget(self, children: list[Child]) -> syntax.Duration:
+        duration: syntax.Duration = children[0]
+        return duration
 
     def keyed(self, children: list[Child]) -> syntax.Context:
         word, attributes = children

@@ -34,9 +34,9 @@ def clause_text(node: syntax.Clause) -> str:
             return f"where {expression_text(condition)}"
         case syntax.Policies(groups):
             return f"policies {'; '.join(map(_group, groups))}"
-        case syntax.Context(interval, by):
+        case syntax.Context(interval, by, forget):
             parts = [*([_interval(interval)] if interval else []), *([f"by {_names(by)}"] if by else [])]
-            return f"context {' '.join(parts)}"
+            return f"context {' '.join([*parts, *([f'forget {_duration(forget)}'] if forget else [])])}"
         case syntax.Derive(fields):
             return "derive " + ", ".join(f"{_name(field.name)} = {expression_text(field.value)}" for field in fields)
     raise AssertionError(f"not a clause: {node!r}")

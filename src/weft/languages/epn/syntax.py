@@ -107,10 +107,11 @@ class Lasting(Interval):
 
 @dataclass(frozen=True)
 class Context(Clause):
-    """`context interval by attributes`; one of the two may be left out."""
+    """`context interval by attributes forget duration`; of the first two one may be left out."""
 
     interval: Interval | None
     by: tuple[Name, ...] = ()
+    forget: Duration | None = None
 
 
 # ---------------------------------------------------------------- patterns

@@ -28,6 +28,9 @@ class Memory:
         self.place_blocks(tables.blocks)
         self.m[p.TABLE], self.m[p.TABLE_SIZE] = self._block(LEAST_TABLE), LEAST_TABLE
         self.m[p.KEYS] = self._block(0)
+        if tables.forget is not None:
+            self.m[p.KNOWN] = self._block(1)
+            self.m[int(self.m[p.KNOWN])] = tables.forget
         self.reserve_keys(1)
         if tables.numbers[p.OVERLAPS]:
             self.grow_seen(0)
@@ -60,11 +63,23 @@ class Memory:
             self.m[block : block + have] = self.m[old : old + have]
             self.m[block + have + NEXT_NUMBER : block + room : KEYED] = p.NEVER
             self.m[p.KEYS] = block
+            if self.m[p.COUNTS_EMPTY] == partitions.FORGETS:
+                known, block = self._known(), self._block(1 + room // KEYED)
+                self.m[block : block + len(known)] = known
+                self.m[p.KNOWN] = block
 
     def keys(self) -> Int64s:
         """The keys as rows of a table."""
         begin = int(self.m[p.KEYS])
         return self.m[begin : begin + self._size(p.KEYS)].reshape(-1, KEYED)
+
+    def _known(self) -> Int64s:
+        begin = int(self.m[p.KNOWN])
+        return self.m[begin : begin + self._size(p.KNOWN)].copy()
+
+    def known_until(self) -> Int64s:
+        """For each key the time up to which windows may begin that count without events."""
+        return self._known()[1:]
 
     def grow_seen(self, oldest: int) -> None:
         """Make room for sets that were selected, and forget those with an event before a place."""

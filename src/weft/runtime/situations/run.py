@@ -84,6 +84,7 @@ class SituationRun(Run):
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer."""
         self._longest, self._finite = longest, True
+        self._tell_longest()
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -168,6 +169,11 @@ class SituationRun(Run):
     def _see(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:
             self._longest = max(self._longest, int((batch.ends - batch.starts).max()))
+            self._tell_longest()
+
+    def _tell_longest(self) -> None:
+        for stage, _ in self._stages:
+            stage.longest = self._longest
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -188,6 +194,7 @@ class SituationRun(Run):
         """Go on from the pages of snapshots."""
         self._paging.load(pages)
         self._longest = json.loads(pages["longest"])
+        self._tell_longest()
         ready = json.loads(pages.get("ready", "[]")) or [None] * len(self._beginnings)
         for first, time in zip(self._beginnings.values(), ready, strict=True):
             first.ready = time

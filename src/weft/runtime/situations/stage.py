@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Evaluation, Repeated
 from weft.algebra.predicates import Predicate
 from weft.algebra.situations import SituationQuery
@@ -60,6 +60,7 @@ class Stage:
         self._remembers_keys = self.is_absence and isinstance(situation.context, Windows)
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # all further events end then or later
+        self.longest = 0  # ticks of the longest event, as far as it is known
         self.memory = Memory(self.tables, self.members.arena.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
@@ -213,14 +214,24 @@ class Stage:
 
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
         """See `KeyUser`."""
-        if self._remembers_keys:
+        keys = self.memory.keys()[:capacity]
+        live: npt.NDArray[np.bool_] = keys[:, partitions.OPEN_PARTS] > 0
+        context = self.query.situation.context
+        if isinstance(context, Forgetting) and self.time is not None:
+            # Until no event can come that goes on with what is known.
+            last = self.memory.known_until()[: len(keys)] // context.step * context.step  # start of a window
+            known = last >= self.time - context.length - self.longest
+            live |= (keys[:, partitions.NEXT_NUMBER] != participants.NEVER) & known
+        elif self._remembers_keys:
             return np.ones(capacity, bool)
-        live: npt.NDArray[np.bool_] = self.memory.keys()[:capacity, partitions.OPEN_PARTS] > 0
         return np.append(live, np.zeros(capacity - len(live), bool))
 
     def clear_slots(self, slots: npt.NDArray[np.int32]) -> None:
         """See `KeyUser`."""
         self._key_members[slots[slots < len(self._key_members)]] = -1
+        if isinstance(self.query.situation.context, Forgetting):
+            keys = self.memory.keys()
+            keys[slots[slots < len(keys)], partitions.NEXT_NUMBER] = participants.NEVER
 
     def drop_oldest(self, limit: int) -> int:
         """Drop the older half of the events from partitions if they take more than half so many bytes; how many."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.algebra.contexts import Context, FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import Context, Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, Comparison, Expression, Predicate
 from weft.algebra.situations import Situation
@@ -64,6 +64,8 @@ class SituationTables:
     def __init__(self, situation: Situation, search: Search, columns: Columns) -> None:
         self.situation = situation  # as it was at first: see `slots`
         self.count = len(situation.participants)
+        context = situation.context
+        self.forget = context.forget if isinstance(context, Forgetting) else None  # ticks
         self._search = search
         self.code = Code()
         self._columns = columns
@@ -183,6 +185,8 @@ def _shape(situation: Situation) -> dict[int, int]:
     windows = isinstance(context, Windows)
     # A set may be found twice: in several partitions, or as a reused event alone when others are consumed.
     overlaps = isinstance(context, FromUntil | FromFor) or (windows and step < length) or situation.kind == "any"
+    forgets = isinstance(context, Forgetting)
+    counts_empty = int(situation.kind == "absence" and windows)
     return {
         p.KIND: _KINDS[situation.kind],
         p.DEFERRED: int(situation.evaluation is Evaluation.DEFERRED),
@@ -190,8 +194,8 @@ def _shape(situation: Situation) -> dict[int, int]:
         p.CONTEXT: kind,
         p.LENGTH: length,
         p.STEP: step,
-        p.COUNTS_EMPTY: int(situation.kind == "absence" and windows),
-        p.OVERLAPS: int(overlaps),
+        p.COUNTS_EMPTY: partitions.FORGETS if forgets else counts_empty,
+        p.OVERLAPS: int(overlaps and not forgets),
     }
 
 

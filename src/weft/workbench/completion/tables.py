@@ -82,7 +82,7 @@ EPN = Table(
     roles={
         "PATTERN": "nothing", "WHERE": "variables", "DERIVE": "variables", "POLICIES": "policies", "CONTEXT": "nothing",
         "FROM": "types", "UNTIL": "types", "BY": "attributes", "FIXED": "units", "SLIDING": "units", "EVERY": "units",
-        "FOR": "units",
+        "FORGET": "units", "FOR": "units",
     },
     declares={},
     binds="beside",
