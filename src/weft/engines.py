@@ -54,6 +54,7 @@ TICKS = "\0ticks"
 
 
 ALONE = Sharing()
+KEPT_PLANS = 16
 GAIN = 1.2  # how many times as fast threads must be expected to be, to be used unasked
 
 
@@ -182,8 +183,20 @@ def measure(events: Any, program: Program, *, most: int | None, **names: Any) ->
 
 
 def _shared_out(program: Program, strategy: str | None, choices: Choices, lanes: int) -> Plan:
-    """The plan for so many lanes."""
-    return plan(choices.applied(program), strategy=strategy, lanes=lanes, statistics=choices.statistics)
+    """The plan for so many lanes. For few events planning takes longest: who asks again for a program gets its plan."""
+    asked = (id(program), strategy, choices.optimize, choices.grows, lanes)
+    kept = _PLANS.get(asked) if choices.statistics is None else None
+    if kept is not None:
+        return kept[1]
+    made = plan(choices.applied(program), strategy=strategy, lanes=lanes, statistics=choices.statistics)
+    if choices.statistics is None:
+        if len(_PLANS) >= KEPT_PLANS:
+            _PLANS.clear()
+        _PLANS[asked] = program, made
+    return made
+
+
+_PLANS: dict[tuple[object, ...], tuple[Program, Plan]] = {}  # a program that is kept keeps its id
 
 
 def events_here(events: Any, program: Program, **names: Any) -> Events | None:

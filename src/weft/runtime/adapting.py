@@ -76,7 +76,9 @@ class Adapting:
         self._written: Forms = {}
         self._unit = "ms"
         self._made: frozenset[str] = frozenset()  # types of which there are no events in the input
-        self._against: dict[int, str] = {}  # why queries stay as they are
+        self._read: frozenset[str] = frozenset()  # types that queries see
+        self._reason: str | None = None  # why all queries stay as they are
+        self._against: dict[int, str] | None = None  # why some do; None: nobody has asked yet
         self._by = Chosen(NOTHING_KNOWN, NOTHING_KNOWN)
         self._inequalities: dict[int, tuple[Inequality, ...]] | None = None  # None: nobody has asked yet
         self._leaving: Leaving | None = None
@@ -109,22 +111,17 @@ class Adapting:
         if not self._choices.optimize or not any(map(has_choice, program.queries)):
             return
         everything = (*program.queries, *others)
-        read = {type_ for query in everything for type_ in query.reads}
+        self._read = frozenset(type_ for query in everything for type_ in query.reads)
         self._made = frozenset(query.defines for query in everything)
         self._written, self._unit = dict(zip(numbers, program.queries, strict=True)), program.time_unit
-        reasons = {
-            number: against or (_against(query, read, self._made) if isinstance(query, CompositeQuery) else None)
-            for number, query in self._written.items()
-        }
-        self._against = {number: reason for number, reason in reasons.items() if reason is not None}
+        self._reason, self._against = against, None
         self._next_look = FIRST_LOOK * max(1, len(self._written) // FEW)
         known = known_of(program, self._choices.statistics)
         self._by, self._measure, self._inequalities = Chosen(known, known), None, None
 
     def let_see(self, types: Collection[str]) -> None:
         """Others see events of these types from now on: those who define them stay in their place."""
-        seen = {number for number in self._composite if self._written[number].defines in types}
-        self._against |= dict.fromkeys(seen, SEEN)
+        self._read, self._against = self._read.union(types), None
 
     def stop(self) -> None:
         """Keep the forms that run now."""
@@ -162,7 +159,6 @@ class Adapting:
         """Watch these queries no more; the numbers of their old forms that are still there."""
         before = {self._before[number] for number in numbers if number in self._before}
         self._written = {number: query for number, query in self._written.items() if number not in numbers}
-        self._against = {number: reason for number, reason in self._against.items() if number not in numbers}
         self._measure, self._measured, self._inequalities = None, 0, None
         if self._leaving is None:
             return set()
@@ -221,11 +217,11 @@ class Adapting:
         if not broken:
             return
         forms = dict(zip(self._written, self._traced(known).program.queries, strict=True))
-        composite = self._composite
-        for number in sorted(self._against.keys() & set(broken)):
-            self._refuse(number, self._against[number])
+        composite, staying = self._composite, self._staying
+        for number in sorted(staying.keys() & set(broken)):
+            self._refuse(number, staying[number])
         if not composite.issuperset(broken):
-            fixed = composite | self._against.keys()
+            fixed = composite | staying.keys()
             self._turn({number: form for number, form in forms.items() if number not in fixed})
             self._by, self._inequalities = self._by._replace(other=known), None
         if not composite.isdisjoint(broken) and self._exchange(forms, costs, known):
@@ -234,6 +230,18 @@ class Adapting:
     @property
     def _composite(self) -> frozenset[int]:
         return frozenset(number for number, query in self._written.items() if isinstance(query, CompositeQuery))
+
+    @property
+    def _staying(self) -> dict[int, str]:
+        """Why queries stay as they are, by number: asked for when another form would be cheaper."""
+        if self._against is None:
+            reasons = {
+                number: self._reason
+                or (_against(query, self._read, self._made) if isinstance(query, CompositeQuery) else None)
+                for number, query in self._written.items()
+            }
+            self._against = {number: reason for number, reason in reasons.items() if reason is not None}
+        return self._against
 
     def _rests_on(self) -> dict[int, tuple[Inequality, ...]]:
         """What the forms that run rest on, by number of the query."""
@@ -275,7 +283,7 @@ class Adapting:
 
     def _exchange(self, forms: Mapping[int, AnyQuery], costs: Costs, known: Statistics) -> bool:
         """Let composite queries go over to other forms together, since they share operators, if all cost less then."""
-        numbers = sorted(self._composite - self._against.keys())
+        numbers = sorted(self._composite - self._staying.keys())
         running = list(self._matcher.queries(numbers).values())
         planned = [as_run(forms[number], lambda: costs) for number in numbers]
         if all(work(running, costs) <= GAIN * work(planned, costs) for work in (_total, _taken)):

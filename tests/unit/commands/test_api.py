@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 import weft
+from weft import engines
+from weft.plan.planner import plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FIRE = EXAMPLES / "fire" / "fire.ceql"
@@ -207,3 +209,18 @@ def test_a_text_is_never_opened_as_a_file_unless_it_ends_like_a_program(tmp_path
     with pytest.raises(weft.ProgramError) as error:
         weft.compile(str(secret))
     assert "x:0:0" not in str(error.value)
+
+
+def test_a_program_is_planned_once_for_all_that_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[object] = []
+    monkeypatch.setattr(engines, "_PLANS", {})
+    monkeypatch.setattr(engines, "plan", lambda program, **how: planned.append(how) or plan(program, **how))
+    events = [{"type": name, "ts": at, "x": at} for at, name in enumerate("ABAB")]
+    programs = [weft.compile(f"SELECT * FROM S WHERE A ; B FILTER A[x > {least}] WITHIN 9 EVENTS") for least in (-1, 0)]
+    for _ in range(2):
+        assert [weft.count(events, program)["q"] for program in programs] == [3, 1]
+    assert len(planned) == 2
+    weft.count(events, programs[0], statistics=weft.Statistics({"A": 2.0}))
+    weft.count(events, programs[0], optimize=False)
+    weft.count(events, programs[0], strategy="one", lanes=2)
+    assert len(planned) == 5
