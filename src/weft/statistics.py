@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
@@ -21,6 +22,7 @@ Numbers = Mapping[str, float]
 DEFAULT_RATE = 1.0
 TICKS_PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60, "h": 1 / 3600, "d": 1 / 86400}
 LEAST_RATE = 1e-9  # of a type of which no event comes: so rare that nothing waits for it, and nothing divides by zero
+MOST_TEXTS = 1 << 12  # of conditions whose spelling is remembered
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+|<=|>=|<>|!=|==|\S""")
 _SPELLED = {"!=": "<>", "==": "="}
 
@@ -159,6 +161,11 @@ def written(text: str) -> str:
     """A condition's text in one spelling: `b.acc=a.acc` is `a.acc = b.acc`, and `a[x]` is `a.x`."""
     if not isinstance(text, str):
         raise UsageError(f"a name is a text, not {text!r}")
+    return _written(text)
+
+
+@lru_cache(MOST_TEXTS)
+def _written(text: str) -> str:
     tokens = _TOKEN.findall(re.sub(r"(\w+)\[(\w+)\]", r"\1.\2", text))
     spelled = [_SPELLED.get(token, token) for token in tokens]
     if len(spelled) == 3 and spelled[1] in ("=", "<>") and spelled[0] > spelled[2] and _is_attribute(spelled[2]):

@@ -159,8 +159,12 @@ class _Choosing:
 
     def _compared(self, rule: str, now: Composite, best: Callable[[Costs], Composite]) -> Composite:
         """Note that a part, as it is now, costs no more than the best that a rule can make of it."""
-        least = Inequality(rule, lambda costs: costs.total(now), lambda costs: costs.total(best(costs)))
-        self.inequalities.append(least)
+
+        def least(costs: Costs) -> float:
+            found = best(costs)
+            return costs.total(now if found == now else found)  # `now` has been counted already
+
+        self.inequalities.append(Inequality(rule, lambda costs: costs.total(now), least))
         return now
 
 

@@ -16,6 +16,13 @@ NO_BYTES: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 NO_BYTES.setflags(write=False)
 
 
+def lengthened(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
+    """A copy with zeros at its end; memory for these is taken only where they are written to."""
+    longer = np.zeros(length, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
 def values_of(array: pa.Array) -> npt.NDArray[Any]:
     """The values of an array of numbers; arbitrary where it is null."""
     dtype = np.dtype(array.type.to_pandas_dtype())

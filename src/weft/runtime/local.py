@@ -159,7 +159,8 @@ class LocalRun:
         return chain(first, events)
 
     def _measured(self, batches: Iterable[EventBatch]) -> Statistics:
-        measure, left = Measure(self._plan.program), ENOUGH
+        program = self._plan.program  # it is rewritten already
+        measure, left = Measure(program, rewritten=program), ENOUGH
         for batch in batches:
             if left > 0:
                 measure.look(blocks.slice(batch, 0, min(left, len(batch))))

@@ -19,7 +19,7 @@ import pyarrow as pa
 from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing
 from weft.runtime import blocks
-from weft.runtime.buffers import bits_of, fixed, text_buffers, validity_of, values_of
+from weft.runtime.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
 
@@ -101,12 +101,9 @@ class KeyCoder:
 
     def _room(self, slots: int) -> None:
         """Make room for that many slots, in a table at most a quarter full, so that probes rarely meet."""
-        more = slots - len(self._first)
-        self._first = np.concatenate([self._first, np.zeros(more, np.uint64)])
-        self._second = np.concatenate([self._second, np.zeros(more, np.uint64)])
-        self._live = np.concatenate([self._live, np.zeros(more, np.uint8)])
-        self._free = np.concatenate([self._free, np.zeros(more, np.int32)])
-        self._changed = np.concatenate([self._changed, np.zeros(more // PAGE, np.uint8)])
+        self._first, self._second = lengthened(self._first, slots), lengthened(self._second, slots)
+        self._live, self._free = lengthened(self._live, slots), lengthened(self._free, slots)
+        self._changed = lengthened(self._changed, slots // PAGE)
         self._state[2] = slots
         self._table = np.zeros(2 * 4 * slots, np.uint64)
         hashing.place_keys(self._first, self._second, self._live, self.capacity, self._table)

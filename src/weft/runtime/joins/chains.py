@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from weft.algebra.analysis.spans import least
 from weft.kernels.joins import chain, joining
-from weft.runtime.buffers import fixed
+from weft.runtime.buffers import fixed, lengthened
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.events import EventBatch, Int64s
@@ -66,8 +66,7 @@ class ChainOperator(Operator):
             self._of_letters = np.append(self._of_letters, self._known_of(self._classifier.truths(0, letter)))
         slots = self._keys.code_equal(batch)
         if len(self.heads) < self._keys.capacity * self.waits:
-            more = 2 * self._keys.capacity * self.waits - len(self.heads)
-            self.heads = np.append(self.heads, np.zeros(more, np.int64))
+            self.heads = lengthened(self.heads, 2 * self._keys.capacity * self.waits)
         return letters, slots
 
     def _known_of(self, truths: Sequence[bool]) -> Int64s:
