@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pyspark")
+from py4j.protocol import Py4JError
+
 from weft.errors import InputError, UsageError
+from weft.runtime.spark.detect import failing_in_words
 from weft.runtime.spark.runs.agreement import agreed
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, reason_in, told
@@ -97,6 +100,24 @@ def test_an_entry_that_was_never_finished_does_not_keep_a_run_from_beginning(tmp
     remove_unfinished(str(tmp_path))
     assert not left.exists()
     assert (tmp_path / "spark" / "metadata").exists()
+
+
+def test_who_waits_for_matches_is_told_why_they_do_not_come() -> None:
+    def fail(during: BaseException, then: Exception) -> None:
+        with failing_in_words():
+            try:
+                raise during
+            finally:
+                raise then
+
+    lost = Py4JError("An error occurred while calling o225.getResult")
+    with pytest.raises(KeyboardInterrupt):
+        fail(KeyboardInterrupt(), lost)
+    for gone in (lost, ConnectionRefusedError("Connection refused")):
+        with pytest.raises(UsageError, match=r"Java process has ended.*give it more.*`weft run`"):
+            fail(OSError("nothing came"), gone)
+    with pytest.raises(FileNotFoundError):
+        fail(OSError("nothing came"), FileNotFoundError("a.jsonl"))
 
 
 def test_failures_are_told_in_one_sentence() -> None:

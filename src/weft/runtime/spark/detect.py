@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -30,7 +31,7 @@ from weft.runtime.spark.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.packing import Place, pack_chunk
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
-from weft.runtime.spark.runs.failures import own_error
+from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.watching.census import doubts_of, is_census, tied_doubt
@@ -109,12 +110,9 @@ class SparkRun:
 
     def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
         session = self._session()
-        job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
-        try:
-            with _interrupted_as_usual():
-                output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
-        except PythonException as error:
-            raise own_error(error) from None
+        with failing_in_words():
+            job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
+            output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
         output = output.cast(output_schema(shape))
         self._note(output, "event" if shape is None else "rejected")
         return job, output
@@ -168,8 +166,8 @@ class SparkRun:
 
 
 @contextmanager
-def _interrupted_as_usual() -> Iterator[None]:
-    """Ctrl-C while rows are awaited is told by Spark as a job that was cancelled."""
+def failing_in_words() -> Iterator[None]:
+    """Say why Spark fails: Ctrl-C (it tells of a job that was cancelled), a user's mistake, or a Java that is gone."""
     try:
         yield
     except Exception as failure:
@@ -178,6 +176,13 @@ def _interrupted_as_usual() -> Iterator[None]:
             cause = cause.__context__
         if cause is not None:
             raise KeyboardInterrupt from None
+        if isinstance(failure, PythonException):
+            raise own_error(failure) from None
+        if isinstance(failure, Py4JError | ConnectionError) and not isinstance(failure, Py4JJavaError):
+            raise UsageError(
+                f"{JAVA_GONE}: {MORE_MEMORY}, or ask for less (LIMIT, a count); `weft run` writes matches while they "
+                "are found, however many"
+            ) from None
         raise
 
 

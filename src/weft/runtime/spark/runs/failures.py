@@ -8,6 +8,8 @@ from weft.errors import InputError, UsageError, WeftError
 from weft.runtime.spark.runs.checkpoint_files import damaged
 from weft.runtime.spark.shipping import MISSING
 
+JAVA_GONE = "Spark's Java process has ended, most likely for want of memory"
+MORE_MEMORY = "give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell')"
 # What Spark says when a process that worked for it is gone; the work can be done again.
 _DIED = (
     "Python worker exited unexpectedly",

@@ -36,7 +36,7 @@ from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of, limited, successive_job
 from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
-from weft.runtime.spark.runs.failures import is_passing, own_error, reason_in, told
+from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing, own_error, reason_in, told
 from weft.runtime.spark.runs.folders import folders_of
 from weft.runtime.spark.runs.generations import (
     Generation,
@@ -64,11 +64,6 @@ from weft.stored import canonical_text
 _FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"
 TRIES, FIRST_PAUSE, LONGEST_PAUSE = 8, 1.0, 60.0  # without a trigger between them; seconds
 LOG = logging.getLogger("weft.run")
-JAVA_GONE = (
-    "Spark's Java process has ended, most likely for want of memory: the run goes on from its checkpoint when it is "
-    "started again; give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'), or take less at once "
-    "(--bytes-per-trigger)"
-)
 
 
 class ContinuousRun:
@@ -226,7 +221,10 @@ class ContinuousRun:
             except StreamingQueryException as failure:
                 self._failed(failure)
             except (Py4JError, OSError) as failure:
-                raise UsageError(JAVA_GONE) from failure
+                raise UsageError(
+                    f"{JAVA_GONE}: the run goes on from its checkpoint when it is started again; {MORE_MEMORY}, or "
+                    "take less at once (--bytes-per-trigger)"
+                ) from failure
             if limit is not None and time.monotonic() >= limit:
                 return False
 
