@@ -81,3 +81,20 @@ def test_times_at_the_ends_are_no_exception(length: str) -> None:
     )
     events = [{"type": "B", "ts": 2**62 - gap, "k": k} for k, gap in enumerate((25, 12, 1))]
     assert keys(weft.detect(events, program)) == keys(matches(program, events)) != []
+
+
+@pytest.mark.parametrize("context", ["fixed 3 by k forget 1", "from B for 3 by k"])
+def test_values_that_take_the_places_of_others_are_shown(context: str) -> None:
+    """The slots of values that were forgotten go to others in any order."""
+    program, _ = compile_text(f"pattern P absence(C c) context {context} derive k = k", language="epn")
+    first = [{"type": "B", "k": k, "ts": 0} for k in range(6)]
+    events = [
+        *first,
+        {"type": "B", "k": 0, "ts": 11},
+        *({"type": type_, "k": 10 + k, "ts": 20} for k, type_ in enumerate("BBC")),
+    ]
+    chosen = plan(program)
+    matcher = Matcher(chosen)
+    found = [part for batch in event_batches([events[:7], events[7:]], chosen) for part in matcher.push(batch)]
+    found += matcher.finish()
+    assert keys(match for part in found for match in to_matches([part])) == keys(matches(program, events))

@@ -207,6 +207,8 @@ class Stage:
         if len(keys) and self._key_members[keys].min() < 0:
             new, rows = np.unique(keys, return_index=True)
             rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
+            order = np.argsort(rows)  # members stand as events came, and keys that took the place of others may not
+            rows, new = rows[order], new[order]
             first = self.members.add(batch, chosen[rows])
             self._key_members[new] = np.arange(first, first + len(rows))
 
