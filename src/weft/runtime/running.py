@@ -17,6 +17,7 @@ AnyPage = TypeVar("AnyPage", bytes, bytes | None)
 Item = TypeVar("Item")
 EARLIEST = -(1 << 63)
 FEW = 3  # queries that are named where there are many
+TOGETHER = ""  # stands for all queries of a run, where they go as one
 
 
 class Run(ABC):
@@ -84,7 +85,7 @@ class Run(ABC):
         """The seconds that were taken for one query alone since this was asked first; for all, where they go as one."""
         if self.watch is None:
             self.watch = Stopwatch()
-        return self.watch.seconds[name]
+        return self.watch.seconds[name] + self.watch.seconds[TOGETHER]
 
     def timed(self, name: str, found: Iterator[Item]) -> Iterator[Item]:
         """What is found, while the time to find it counts for a query, if somebody asks."""

@@ -36,7 +36,7 @@ from weft.runtime.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.kept import Kept
 from weft.runtime.machine.code import Code
 from weft.runtime.matches import Int32s, MatchBatch
-from weft.runtime.running import Run
+from weft.runtime.running import TOGETHER, Run
 from weft.runtime.state.pages import Paging
 from weft.runtime.state.size import bytes_of
 from weft.runtime.watching.triggers import OperatorStanding
@@ -105,7 +105,7 @@ class GraphRun(Run):
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that are certain once these events are known."""
-        return self.timed(self.outputs[0].query.name, self._found(batch))
+        return self.timed(TOGETHER, self._found(batch))
 
     def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
         for _ in self._steps(batch):
@@ -115,7 +115,7 @@ class GraphRun(Run):
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query become certain."""
         totals: Counter[str] = Counter()
-        for _ in self.timed(self.outputs[0].query.name, self._steps(batch)):
+        for _ in self.timed(TOGETHER, self._steps(batch)):
             for output in self.outputs:
                 if output.reported is None and output.before is None:
                     totals[output.query.name] += len(self._ready(output))

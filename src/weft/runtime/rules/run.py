@@ -24,7 +24,7 @@ from weft.runtime.rules.memory import Memory
 from weft.runtime.rules.outputs import Outputs
 from weft.runtime.rules.state import load_memory, memory_pages
 from weft.runtime.rules.summaries import Summaries
-from weft.runtime.running import Run, named
+from weft.runtime.running import TOGETHER, Run, named
 from weft.runtime.state.pages import Paging
 
 PATIENCE = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
@@ -219,7 +219,7 @@ class RuleRun(Run):
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that end in a batch, in pieces, by end."""
-        return self.timed(self._all[0].name, self._found(batch))
+        return self.timed(TOGETHER, self._found(batch))
 
     def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
         for _ in self._run(batch, counting=False):
@@ -229,7 +229,7 @@ class RuleRun(Run):
         """How many matches of each query end in a batch."""
         self._require_laid()
         self._work.counts[:] = 0
-        for _ in self.timed(self._all[0].name, self._run(batch, counting=True)):
+        for _ in self.timed(TOGETHER, self._run(batch, counting=True)):
             list(self._outputs.take(self.memory.control, self.memory.texts))
         return self._outputs.counts(self._work.counts)
 
