@@ -5,6 +5,8 @@ Every call gives a new pattern, so that parts can be shared. A pattern is a prog
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -13,12 +15,14 @@ from weft.algebra.chains import Chain, Contiguity, Fits, Link, Skip, SkipTo
 from weft.algebra.predicates import Always, And, Or, Predicate
 from weft.algebra.query import Program, Query, Window
 from weft.errors import UsageError
-from weft.languages.durations import TICKS, UNITS
+from weft.languages.durations import LONGEST, TICKS, UNITS
 from weft.pattern.expressions import Condition, condition_of, joined
 from weft.pattern.gathered import comparisons_of, variables_of
+from weft.pattern.limits import require_steps, require_text
 from weft.pattern.text import chain_text
 
 Duration = int | str | timedelta
+_AMOUNT = re.compile(r"[0-9]{1,100}")
 BUILT = "pattern"  # the language of programs that were built in Python
 
 
@@ -104,12 +108,13 @@ class Pattern:
             shorter = [d for d in (self.duration, step.duration) if d is not None]
             pattern = replace(self, links=(*self.links, link), duration=min(shorter, key=_nanoseconds, default=None))
         elif isinstance(step, str) and step:
-            pattern = replace(self, links=(*self.links, Link(step, contiguity=contiguity, negated=negated)))
+            link = Link(require_text(step, "the name of a step"), contiguity=contiguity, negated=negated)
+            pattern = replace(self, links=(*self.links, link))
         else:
             raise UsageError(f"a step is the name of its events, or a pattern, not {step!r}")
-        twice = [name for name in pattern._names() if pattern._names().count(name) > 1]
-        if twice:
-            raise UsageError(f"two steps are called {twice[0]!r}: give each a name of its own")
+        twice = next((name for name, number in Counter(pattern._names()).items() if number > 1), None)
+        if twice is not None:
+            raise UsageError(f"two steps are called {twice!r}: give each a name of its own")
         return pattern
 
     # -- what fits -----------------------------------------------------------------------------
@@ -117,6 +122,8 @@ class Pattern:
     def subtype(self, *types: str) -> Pattern:
         """Only events of one of these types fit the step."""
         link = self._last("subtype", group=False)
+        for name in types:
+            require_text(name, "an event type")
         return self._with(fits=replace(link.fits, types=types))
 
     def where(self, condition: Condition | str) -> Pattern:
@@ -144,6 +151,7 @@ class Pattern:
     def times(self, least: int, most: int | None = None) -> Pattern:
         """So many events, or at least and at most so many."""
         highest = least if most is None else most
+        _require_counts(least, highest)
         if not 0 <= least <= highest or highest < 1:
             raise UsageError(f"times({least}, {highest}) is no number of events: write times(n), or times(least, most)")
         if least == 0:
@@ -152,6 +160,7 @@ class Pattern:
 
     def times_or_more(self, least: int) -> Pattern:
         """At least so many events."""
+        _require_counts(least)
         if least < 1:
             raise UsageError("times_or_more takes a number from 1 on; for none or more write one_or_more().optional()")
         return self._repeated(least, None)
@@ -214,6 +223,8 @@ class Pattern:
 
     def by(self, *attributes: str) -> Pattern:
         """Events that agree in these attributes are a stream of their own; those that lack one take no part."""
+        for name in attributes:
+            require_text(name, "the name of an attribute")
         return replace(self, keys=attributes)
 
     def after_match(self, skip: Skip | None) -> Pattern:
@@ -223,6 +234,7 @@ class Pattern:
     def program(self, name: str = "q", *, time_unit: str = "ms") -> Program:
         """The program that finds the pattern; its matches are called `name`."""
         closed = self._closed()
+        require_steps(closed.links)
         links, unless = closed.links, None
         if _ends_open(links):
             if self.duration is None:
@@ -301,6 +313,12 @@ def _all(one: Predicate, other: Predicate) -> Predicate:
     return other if one == Always() else joined(And, one, other)
 
 
+def _require_counts(*counts: object) -> None:
+    for count in counts:
+        if not isinstance(count, int) or isinstance(count, bool):
+            raise UsageError(f"a number of events is an integer, not {count!r}")
+
+
 def _nanoseconds(duration: Duration) -> int:
     """How long a duration is; ticks count as milliseconds when durations are compared."""
     return _ticks(duration, "ms" if isinstance(duration, int) else "ns") * (
@@ -314,15 +332,15 @@ def _ticks(duration: Duration, time_unit: str) -> int:
     if isinstance(duration, bool) or not isinstance(duration, int | str | timedelta):
         raise UsageError(f"a time is a number of ticks, a text like '10 minutes', or a timedelta, not {duration!r}")
     if isinstance(duration, int):
-        return duration
+        return min(duration, LONGEST)
     if isinstance(duration, timedelta):
         nanoseconds = (duration.days * 86400 + duration.seconds) * TICKS["s"] + duration.microseconds * TICKS["us"]
     else:
         amount, _, unit = duration.strip().partition(" ")
-        if not amount.isdigit() or unit.strip().lower() not in UNITS:
-            raise UsageError(f"{duration!r} is no time: write a number and a unit, as in '10 minutes'")
+        if not _AMOUNT.fullmatch(amount) or unit.strip().lower() not in UNITS:
+            raise UsageError(f"{duration[:50]!r} is no time: write a number and a unit, as in '10 minutes'")
         nanoseconds = int(amount) * UNITS[unit.strip().lower()]
     ticks, rest = divmod(nanoseconds, TICKS[time_unit])
     if rest:
         raise UsageError(f"{duration} is not a whole number of ticks, which are in {time_unit}")
-    return ticks
+    return min(ticks, LONGEST)

@@ -14,6 +14,7 @@ from weft.algebra.numbers import real
 from weft.algebra.text.program import to_text
 from weft.errors import UsageError
 from weft.languages.content.lower import compile_filter
+from weft.pattern.limits import require_number, require_pattern, require_text
 
 Constant = algebra.Value
 Operand = "Value | Constant"
@@ -118,11 +119,13 @@ class Value:
 
     def like(self, pattern: str) -> Condition:
         """SQL's LIKE: `%` is any text, `_` any one character."""
-        return Condition(algebra.Like(self.expression, pattern))
+        return Condition(algebra.Like(self.expression, require_pattern(pattern, "the text of like")))
 
     def matches(self, pattern: str) -> Condition:
         """A regular expression is found in it."""
-        return Condition(algebra.Matches(self.expression, pattern))
+        return Condition(
+            algebra.Matches(self.expression, require_pattern(pattern, "the pattern of matches", regex=True))
+        )
 
     def lower(self) -> Value:
         """The text in small letters."""
@@ -162,7 +165,7 @@ class _Event:
         return Value(algebra.Attribute(name))
 
     def __getitem__(self, name: str) -> Value:
-        return Value(algebra.Attribute(name))
+        return Value(algebra.Attribute(require_text(name, "the name of an attribute")))
 
 
 e = _Event()
@@ -202,7 +205,10 @@ def _expression(value: object) -> algebra.Expression:
 
 
 def _constant(value: object) -> Constant:
-    if isinstance(value, int | float | str | bool):
+    if isinstance(value, str):
+        return require_text(value, "a constant")
+    if isinstance(value, int | float):
+        require_number(value)
         return value
     if isinstance(value, Decimal) and value.is_finite():
         return real(f"{value:f}")

@@ -6,6 +6,7 @@ from weft.algebra import predicates as algebra
 from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, Predicate
 from weft.errors import UsageError
 from weft.pattern.expressions import Condition, Value
+from weft.pattern.limits import require_depth
 from weft.pattern.text import condition_text
 from weft.tree import Node
 
@@ -78,6 +79,7 @@ def comparisons_of(given: object) -> tuple[Predicate, ...]:
     """The parts of a condition on whole matches, each a comparison between steps or with a value of a whole step."""
     if not isinstance(given, Condition):
         raise UsageError(f"a condition on matches is like step('a').price.sum() < 3, not a {type(given).__name__}")
+    require_depth(given.predicate)
     parts = given.predicate.operands if isinstance(given.predicate, And) else (given.predicate,)
     for part in parts:
         steps = variables_of(part)

@@ -20,8 +20,9 @@ from weft.runtime.events import Column, number_of_digits
 
 Mask = npt.NDArray[np.bool_]
 MOST_DIGITS = 76  # that Arrow's decimals have
-_WHOLE = r"^-?(0|[1-9][0-9]*)$"
-_PLAIN = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+# Larger numbers are floats, whatever they come in: Python itself refuses to read integers of thousands of digits.
+_WHOLE = rf"^-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})$"
+_PLAIN = rf"^-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(\.[0-9]+)?$"
 
 
 def exact_column(digits: pa.Array) -> Column:

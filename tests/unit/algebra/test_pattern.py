@@ -73,3 +73,57 @@ def test_matches_are_chosen_by_the_events_of_their_steps(engine: str) -> None:
 
 def test_a_program_prints_shortly() -> None:
     assert repr(Pattern.begin("a").program("alarm")) == "<pattern program: alarm>"
+
+
+def _chain(steps: int) -> Pattern:
+    pattern = Pattern.begin("s0")
+    for at in range(1, steps):
+        pattern = pattern.followed_by(f"s{at}")
+    return pattern
+
+
+def _nested(groups: int) -> Pattern:
+    pattern = Pattern.begin("s0")
+    for at in range(1, groups):
+        pattern = Pattern.begin(pattern).followed_by(f"s{at}")
+    return pattern
+
+
+def _added(terms: int) -> Any:
+    value = e.x
+    for _ in range(terms):
+        value = value + 1
+    return value
+
+
+BOMBS: dict[str, tuple[Callable[[], Any], str]] = {
+    "steps": (lambda: _chain(1_001), "1,001 steps; 1,000 is the limit"),
+    "groups": (lambda: _nested(1_000), "more than 200 steps or operators are nested"),
+    "terms": (lambda: Pattern.begin("a").where(_added(1_000) > 3), "more than 200 steps or operators are nested"),
+    "having": (lambda: Pattern.begin("a").having(_added(1_000) > 3), "more than 200 steps or operators are nested"),
+    "count": (lambda: Pattern.begin("a").times(10**9), "more than 10,000 events one by one"),
+    "counts": (lambda: Pattern.begin(_chain(2).times(200)).times(200), "more than 10,000 events one by one"),
+    "part of an event": (lambda: Pattern.begin("a").times(1.5), "an integer, not 1.5"),  # type: ignore[arg-type]
+    "digits": (lambda: Pattern.begin("a").where(e.x > 10**5_000), "at most 1,000 digits"),
+    "no number": (lambda: Pattern.begin("a").where(e.x > float("nan")), "nothing compares with NaN"),
+    "half a character": (lambda: Pattern.begin("a").where(e.x == "\ud800"), "not Unicode"),
+    "name": (lambda: Pattern.begin("\ud800"), "not Unicode"),
+    "type": (lambda: Pattern.begin("a").subtype(5), "an event type is a text"),  # type: ignore[arg-type]
+    "regular expression": (lambda: Pattern.begin("a").where(e.x.matches("(")), "cannot be read: missing"),
+    "days": (lambda: Pattern.begin("a").within("9" * 5_000 + " days"), "is no time"),
+    "digit": (lambda: Pattern.begin("a").within("² days"), "is no time"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_pattern_that_is_too_large_is_refused(name: str) -> None:
+    build, said = BOMBS[name]
+    with pytest.raises(UsageError, match=said):
+        build().program()
+
+
+@pytest.mark.parametrize("duration", [2**63, 10**30, "9999999999999999 days"])
+def test_a_window_beyond_64_bits_is_the_longest(duration: Any) -> None:
+    events = [{"type": "A", "ts": -(2**61)}, {"type": "B", "ts": 2**61 - 2}]
+    pattern = Pattern.begin("a").subtype("A").followed_by("b").subtype("B").within(duration)
+    assert len(list(weft.detect(events, pattern))) == 1

@@ -208,3 +208,15 @@ def test_a_rejected_row_of_parquet_shows_what_can_be_read_of_it(
     assert {frozenset(one.event or ()) for one in rejects} == {frozenset({"type", "ts", "n"})}
     assert len(rejects) == size - 1
     assert len(read) < 20
+
+
+@pytest.mark.parametrize("engine", ["local", "meaning"])
+def test_thousands_of_digits_in_csv_are_a_float_and_no_time(tmp_path: Path, engine: str) -> None:
+    nines = "9" * 5_000
+    path = tmp_path / "events.csv"
+    path.write_text(f"type,ts,k\nA,1,{nines}\nB,2,{nines}\nA,{nines},1\nA,3,-{nines}.5\nB,4,1\n")
+    rejects: list[weft.Rejected] = []
+    query = "SELECT * WHERE A AS a ; B AS b FILTER a[k] = b[k] WITHIN 10 EVENTS"
+    found = [match.positions for match in weft.detect(path, query, engine=engine, rejects=rejects)]
+    assert found == [(0, 1)]
+    assert [reject.reason for reject in rejects] == ["'ts' is not a time: inf"]
