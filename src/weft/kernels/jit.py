@@ -14,8 +14,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 KERNELS: list[Any] = []  # Numba's dispatcher of each kernel of the modules that are imported
 _OPTIONS: dict[str, bool] = {"nogil": True, "boundscheck": False, "no_cfunc_wrapper": True}
-# A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it.
-_PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True}
+# A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it. Whether
+# it is written into its caller is said of each, or Numba has it do as the caller does.
+_PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": False}
+_SPLICED: dict[str, bool] = {**_PART, "forceinline": True}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -50,5 +52,5 @@ def bare(function: Callable[P, R]) -> Callable[P, R]:
 
 def spliced(function: Callable[P, R]) -> Callable[P, R]:
     """A small part of a kernel, written into it wherever it is called; it makes no arrays."""
-    compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, forceinline=True, **_PART)
+    compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, **_SPLICED)
     return compiled
