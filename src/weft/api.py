@@ -6,7 +6,7 @@ The whole way of a query is one line each in `detect`: text, algebra, plan, run,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -322,7 +322,7 @@ def compile_each(
     programs: Programs, compiled: Compile = compile_with_findings
 ) -> tuple[list[Program], tuple[Diagnostic, ...]]:
     """The programs one by one, texts and files compiled, and the warnings; all errors of all are raised together."""
-    asked = [programs] if isinstance(programs, Program | Pattern | str | Path) else list(programs)
+    asked = [programs] if isinstance(programs, Program | Pattern | str | Path) else _several(programs)
     given = [part.program() if isinstance(part, Pattern) else part for part in asked]
     texts = [part for part in given if isinstance(part, str | Path)]
     beside = [part for part in given if isinstance(part, Program)]
@@ -336,6 +336,17 @@ def compile_each(
     if None in parts:
         raise ProgramError([finding for finding in findings if finding.severity == "error"])
     return parts, tuple(findings)
+
+
+def _several(programs: object) -> list[Any]:
+    """What is given as several programs; bytes are none, though they are a sequence."""
+    if not isinstance(programs, Iterable) or isinstance(programs, bytes):
+        raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(programs).__name__}")
+    asked = list(programs)
+    strange = next((part for part in asked if not isinstance(part, Program | Pattern | str | Path)), None)
+    if strange is not None or None in asked:
+        raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(strange).__name__}")
+    return asked
 
 
 def compile_beside(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
@@ -378,6 +389,8 @@ def _as_path(text_or_path: str | Path) -> Path | None:
     """The path that is meant, None for text."""
     if isinstance(text_or_path, Path):
         return text_or_path
+    if not isinstance(text_or_path, str):
+        raise UsageError(f"a program is a text or the path of a file, not a {type(text_or_path).__name__}")
     if "\n" in text_or_path:
         return None
     path = Path(text_or_path)

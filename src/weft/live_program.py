@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class LiveProgram(LiveState):
         queue: int | None = None,
         when_full: WhenFull = "wait",
     ) -> None:
+        if queue is None and when_full != "wait":
+            raise UsageError(
+                f"when_full={when_full!r} is about a queue: give the number of events that may wait, queue="
+            )
         if queue is not None and when_full == "drop" and limits.shed is None:
             limits = replace(limits, shed=SHEDS)
         super().__init__(time, type, rejects, choices, order, key, limits)
@@ -139,6 +143,8 @@ class LiveProgram(LiveState):
 
     def advance(self, time: int) -> Matches:
         """No event that ends before `time` will come (it would be late): give the matches that waited to know."""
+        if not isinstance(time, SupportsIndex) or not -(2**63) <= time.__index__() < 2**63:
+            raise UsageError(f"a time is a number of ticks, an integer of 64 bits, not {time!r}")
         with self._at_work():
             if self._since is None or time > self._since[0]:
                 self._since = (time, -(2**63))

@@ -172,7 +172,7 @@ class LiveState:
             running.events, running.rejected = about["events"], about["rejected"]
             running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
             running._is_finished, running._pages = about["finished"], pages
-        except (LookupError, ValueError, TypeError, AttributeError):
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, StopIteration):
             raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
         if program is not None:
             running.change(program)

@@ -119,6 +119,7 @@ def compile_text(
     """
     chosen = language_of(text, language=language, name=name)
     source = SourceText(text, name, stem)
+    _require_unicode(source)
     context = {"running": running.queries} if running is not None and chosen.joins else {}
     try:
         with growing(), deep:
@@ -136,6 +137,16 @@ def compile_text(
     except RecursionError:
         hint = "split it into several queries, or write fewer operators in one formula"
         raise TooLarge("this program is nested too deeply", Span(0, 0), hint).in_text(source) from None
+
+
+def _require_unicode(source: SourceText) -> None:
+    """Refuse halves of surrogates: bytes of a command line that are not UTF-8 become these, and no event has them."""
+    try:
+        source.text.encode()
+    except UnicodeEncodeError as found:
+        place = Span(found.start, found.start + 1)
+        message = "this is not Unicode: half of a pair of surrogates, or a byte that is not UTF-8"
+        raise ProgramError([Diagnostic("syntax", message, source, place)]) from None
 
 
 def _lowered(lower: Lower, known: Defined, source: SourceText) -> tuple[Program, tuple[Diagnostic, ...]]:
