@@ -41,6 +41,8 @@ def csv_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     if not data.strip():
         yield bad_rows(path, [(1, problem) for problem in damage])
         return
+    if b"\n" not in data and b"\r" not in data:
+        data += b"\n"  # Arrow takes a header without an end for no file
     bad: list[tuple[int, str]] = []
     table = _read(data, path, bad)
     if bad or damage:

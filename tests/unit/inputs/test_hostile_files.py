@@ -220,3 +220,12 @@ def test_thousands_of_digits_in_csv_are_a_float_and_no_time(tmp_path: Path, engi
     found = [match.positions for match in weft.detect(path, query, engine=engine, rejects=rejects)]
     assert found == [(0, 1)]
     assert [reject.reason for reject in rejects] == ["'ts' is not a time: inf"]
+
+
+@pytest.mark.parametrize("header", ["type,ts,k\n", "type,ts,k", "type,ts,k\r"])
+def test_a_header_alone_is_a_file_without_events(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text(header, newline="")
+    rejects: list[weft.Rejected] = []
+    assert list(weft.detect(path, "SELECT * WHERE A AS a FILTER a[k > 1] WITHIN 1 EVENT", rejects=rejects)) == []
+    assert rejects == []
