@@ -28,7 +28,7 @@ class Joins:
         return replace(self, operands=operands)
 
     def bracketed(self, shape: Shape) -> Composite:
-        """The joins with other brackets; every condition is at the lowest operator that binds its variables."""
+        """The joins with other brackets; every condition is at the lowest join that binds its variables."""
         return self._built(shape, self.where, self.whole)
 
     def stretch(self, shape: Shape) -> Composite:
@@ -38,8 +38,9 @@ class Joins:
     def _built(self, shape: Shape, where: Sequence[Predicate], whole: tuple[Predicate, ...] = ()) -> Composite:
         if isinstance(shape, int):
             return self.operands[shape]
-        left, right = (self._variables(part) for part in shape)
-        inside = [[test for test in where if mentioned(test) <= names] for names in (left, right)]
+        # An operand has no place for conditions: those of one operand alone are at the join above it.
+        bound = [frozenset() if isinstance(part, int) else self._variables(part) for part in shape]
+        inside = [[test for test in where if mentioned(test) and mentioned(test) <= names] for names in bound]
         own = [test for test in where if test not in inside[0] and test not in inside[1]]
         below = [self._built(part, tests) for part, tests in zip(shape, inside, strict=True)]
         return Follow(below[0], below[1], "each", (*own, *whole))

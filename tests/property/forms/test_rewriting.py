@@ -105,19 +105,23 @@ def test_any_program(text: str, rates: dict[str, float], events: list[dict[str, 
 
 JOINS = st.tuples(
     st.sampled_from(
-        ["({0} ;? {1}) ;? {2}", "{0} ;? ({1} ;? {2})", "({0} , {1}) , {2}", "{0} , ({1} ;? {2})", "{0} , {1}"]
+        [
+            *("({0} ;? {1}) ;?{3} {2}", "{0} ;?{3} ({1} ;? {2})", "({0} , {1}) ;?{3} {2}", "{0} ;?{3} ({1} , {2})"),
+            *("({0} , {1}) , {2}", "{0} , ({1} ;? {2})", "{0} , {1}"),
+        ]
     ),
     st.permutations([f"{type_}/{type_.lower()}" for type_ in "ABC"]),
+    st.sampled_from(["", "[a.v <= 1]", "[b.v >= 1 && dur > 1]", "[c.v < 2 && a.k = b.k]", "[b.v <= c.v]"]),
 )
 
 
-@some(40)
-@given(JOINS, RATES, rule_streams(max_size=9))
-def test_joins(joins: tuple[str, list[str]], rates: dict[str, float], events: list[dict[str, object]]) -> None:
+@some(80)
+@given(JOINS, RATES, rule_streams(max_size=16))
+def test_joins(joins: tuple[str, list[str], str], rates: dict[str, float], events: list[dict[str, object]]) -> None:
     RAN.add("joins")
-    shape, operands = joins
-    externals = "".join(f'external {type_}(x: int) < "{type_}.jsonl" [1.0]\n' for type_ in "ABC")
-    program = compiled(f'topology "T"\n{externals}Q(*): {shape.format(*operands)}', "step")
+    shape, operands, condition = joins
+    externals = "".join(f'external {type_}(v: int, k: int) < "{type_}.jsonl" [1.0]\n' for type_ in "ABC")
+    program = compiled(f'topology "T"\n{externals}Q(*): {shape.format(*operands, condition)}', "step")
     assert program is not None
     check(program, rates, events)
 

@@ -200,3 +200,14 @@ def test_patterns_that_begin_alike_and_share_nothing_say_where() -> None:
     for query in shown["queries"]:
         (refusal,) = query["left_alone"]
         assert text[refusal["span"]["start"] : refusal["span"]["end"]] == "A a, B b"
+
+
+@pytest.mark.parametrize("pattern", ["A/a ;?[b.x <= 1] (B/b ;? C/c)", "A/a ;?[c.x <= 1 && dur > 1] (B/b ;? C/c)"])
+def test_a_condition_of_one_operand_stays_when_joins_are_bracketed(pattern: str) -> None:
+    externals = " ".join(f'external {type_}(x: int) < "{type_}" [1]' for type_ in "ABC")
+    program = weft.compile(f'topology "T" {externals} Q(*): {pattern}', language="step")
+    drawn = zip("AABBCC", (0, 1, 2, 1, 2, 1), strict=True)
+    events = [{"type": type_, "ts": time, "x": x} for time, (type_, x) in enumerate(drawn)]
+    meant = [match.id for match in weft.detect(events, program, engine="meaning")]
+    assert len(meant) == 4  # of eight
+    assert [match.id for match in weft.detect(events, program, engine="local")] == meant
