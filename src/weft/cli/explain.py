@@ -6,23 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.api import compile_with_findings
 from weft.api import explain as explain_program
 from weft.cli import options
 from weft.cli.console import say
-from weft.cli.render import sources_of
-from weft.errors import UsageError
+from weft.cli.render import compile_all
 from weft.source import printable_json
 from weft.stages import Format, Stage
 
 
 def explain(
-    program: Annotated[
-        str | None, typer.Argument(metavar="PROGRAM", show_default=False, help="A file with queries.")
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option("--query", "-q", metavar="TEXT", help="A query itself, in place of a file.")
-    ] = None,
+    programs: options.Programs = None,
+    queries: options.Queries = None,
     stage: Annotated[Stage, typer.Option(help="How far on its way to show the program.")] = "plan",
     output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
     language: options.Language = None,
@@ -38,7 +32,7 @@ def explain(
     nodes: Annotated[int | None, typer.Option(min=1, help="Place operators on so many nodes, as NEXT does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Show what becomes of a program.
+    """Show what becomes of a program; several files are one program, whose queries read what others define.
 
     `syntax` is the text as it was understood, `algebra` what it means, `optimized` the same after rewriting
     (with the rules that applied), `plan` the operators that run, `tables` what the kernels are driven by:
@@ -56,10 +50,7 @@ def explain(
 
         weft explain fraud.eql --stage optimized --statistics rates.json
     """
-    (text_or_path, stem), *more = sources_of(program and [program], query and [query])
-    if more:
-        raise UsageError("one program is explained at a time: give a file or --query, not both")
-    compiled, _ = compile_with_findings(text_or_path, language, time_unit=time_unit, stem=stem)
+    compiled = compile_all(programs, queries, language, time_unit, warns=False)
     form = "json" if as_json else output_format
     how: dict[str, Any] = {"optimize": optimize, "statistics": statistics, "strategy": strategy, "lanes": lanes}
     how |= {"rates": rates, "model": model, "nodes": nodes}

@@ -17,9 +17,14 @@ from weft.runtime.events import Rejected
 
 
 def compile_all(
-    paths: Sequence[str] | None, queries: Sequence[str] | None, language: str | None, time_unit: str
+    paths: Sequence[str] | None,
+    queries: Sequence[str] | None,
+    language: str | None,
+    time_unit: str,
+    *,
+    warns: bool = True,
 ) -> list[Program]:
-    """Compile files and texts; warnings go to stderr, and all errors of all of them are raised together."""
+    """Compile files and texts; warnings go to stderr if asked, all errors of all of them are raised together."""
     found = compile_beside(
         [
             partial(compile_with_findings, text_or_path, language, time_unit=time_unit, stem=stem)
@@ -27,7 +32,7 @@ def compile_all(
         ]
     )
     errors = [finding for program, findings in found if program is None for finding in findings]
-    for finding in (finding for program, findings in found if program is not None for finding in findings):
+    for finding in (finding for program, findings in found if program is not None and warns for finding in findings):
         say(finding.render(), err=True)
     if errors:
         raise ProgramError(errors)

@@ -168,6 +168,14 @@ class TestExplain:
     def test_shows_dot(self) -> None:
         assert weft("explain", FIRE, "--stage", "plan", "--format", "dot").stdout.startswith("digraph")
 
+    def test_several_texts_are_one_program(self) -> None:
+        warm = "define Warm(t: double) from Temp(value > 8) as r where t = r.value"
+        rising = "QUERY Rising AS SELECT a, b[t] WHERE Warm AS a ; Warm AS b FILTER a[t] < b[t] WITHIN 30 MINUTES"
+        result = weft("explain", "-q", rising, "-q", warm, "--stage", "optimized", "--json")
+        assert result.exit_code == 0
+        assert [query["name"] for query in json.loads(result.stdout)["queries"]] == ["Rising", "Warm"]
+        assert "over the input and what is defined by Warm" in weft("explain", "-q", rising, "-q", warm).stdout
+
     def test_an_unknown_stage_is_wrong_usage(self) -> None:
         assert weft("explain", FIRE, "--stage", "wishes").exit_code == 2
 
