@@ -24,7 +24,8 @@ TICKS_PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60, "h
 LEAST_RATE = 1e-9  # of a type of which no event comes: so rare that nothing waits for it, and nothing divides by zero
 MOST_TEXTS = 1 << 12  # of conditions whose spelling is remembered
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+|<=|>=|<>|!=|==|\S""")
-_SPELLED = {"!=": "<>", "==": "="}
+_SPELLED = {"!=": "<>", "==": "=", "PREV": "PREVIOUS", "prev": "PREVIOUS"}
+_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 class Figure(NamedTuple):
@@ -158,7 +159,7 @@ def from_json(found: object) -> Statistics:
 
 
 def written(text: str) -> str:
-    """A condition's text in one spelling: `b.acc=a.acc` is `a.acc = b.acc`, and `a[x]` is `a.x`."""
+    """A condition's text in one spelling: `b.acc>a.acc` is `a.acc < b.acc`, `3 < a.x` is `a.x > 3`, `a[x]` is `a.x`."""
     if not isinstance(text, str):
         raise UsageError(f"a name is a text, not {text!r}")
     return _written(text)
@@ -168,13 +169,15 @@ def written(text: str) -> str:
 def _written(text: str) -> str:
     tokens = _TOKEN.findall(re.sub(r"(\w+)\[(\w+)\]", r"\1.\2", text))
     spelled = [_SPELLED.get(token, token) for token in tokens]
-    if len(spelled) == 3 and spelled[1] in ("=", "<>") and spelled[0] > spelled[2] and _is_attribute(spelled[2]):
-        spelled.reverse()
+    if len(spelled) == 3 and spelled[1] in _TURNED:
+        left, operator, right = spelled
+        if _is_attribute(right) and (left > right or not _is_attribute(left)):
+            spelled = [right, _TURNED[operator], left]
     return " ".join(spelled)
 
 
 def _is_attribute(token: str) -> bool:
-    return "." in token and not token[0].isdigit()
+    return "." in token and (token[0].isalpha() or token[0] == "_")
 
 
 def _origins(statistics: Statistics) -> dict[str, Origin]:

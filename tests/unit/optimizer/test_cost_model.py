@@ -109,7 +109,11 @@ class TestStatistics:
     def test_spellings_of_one_condition(self) -> None:
         assert written("b.k==a.k") == written("a[k] = b[k]") == "a.k = b.k"
         assert written("a.s = 'x = y'") == "a.s = 'x = y'"
-        assert written("a.x>=3") == "a.x >= 3"
+        assert written("a.x>=3") == written("3 <= a.x") == "a.x >= 3"
+        assert written("3 = a.x") == "a.x = 3"
+        assert written("b.x>a.x") == written("a.x < b.x")
+        assert written("a.x > PREV(a.x)") == written("a[x] > prev(a.x)") == written("a[x] > PREVIOUS(a[x])")
+        assert written("'b.x' = a.s") == "a.s = 'b.x'"
 
     def test_goes_through_a_file(self, tmp_path: Path) -> None:
         known = Statistics({"A": 5}, {"A.x > 3": 0.25}, {"A": 120}, ticks_per_second=1.0).over(

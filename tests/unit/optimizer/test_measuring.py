@@ -120,7 +120,7 @@ FRACTIONS = {
     "A.k = B.k": of_pairs(lambda a, b: a["k"] == b["k"]),
     "A.x < B.x": of_pairs(lambda a, b: a["x"] < b["x"]),
     "A.x <> B.x": of_pairs(lambda a, b: a["x"] != b["x"]),
-    "B.x <= A.x": of_pairs(lambda a, b: b["x"] <= a["x"]),
+    "A.x >= B.x": of_pairs(lambda a, b: b["x"] <= a["x"]),
 }
 STEP = 'topology "T"\nexternal A(x: int) < "a" [1.0]\nexternal B(x: int) < "b" [1.0]\n'
 
@@ -133,7 +133,7 @@ STEP = 'topology "T"\nexternal A(x: int) < "a" [1.0]\nexternal B(x: int) < "b" [
         ("tesla", "define F() from B(x>1) and last A(k = B.k, x > 2) within 9 from B and not C(s='no') within 9 from B",
          ["B.x > 1", "A.x > 2", "A.k = B.k", "C.s = 'no'"]),
         ("epn", "pattern P sequence(A a, B b) where a.k = b.k and a.x > 2 and b.x <= a.x",
-         ["A.x > 2", "A.k = B.k", "B.x <= A.x"]),
+         ["A.x > 2", "A.k = B.k", "A.x >= B.x"]),
         ("step", f"{STEP}Q(*): A ;?[A.x > 2 && A.x != B.x] B", ["A.x > 2", "A.x <> B.x"]),
     ],
 )  # fmt: skip

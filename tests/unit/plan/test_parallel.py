@@ -62,6 +62,8 @@ def test_rates_of_the_fraud() -> None:
         ("A/a ; !C/c ; B/b", "exception", 13.0, 10.0),
         ("A/a ; B/b", "greedy next", 30.0, 10.0),
         ("A/a ;?[dur < 500] B/b", "any next", 30.0, 100.0),
+        ("A/a ;?[dur <= 500] B/b", "any next", 30.0, 100.0),
+        ("A/a ;?[500 >= dur && dur < 900] B/b", "any next", 30.0, 100.0),
         ("A/a ;? B/b", "any next", 30.0, 200.0),
         ("A/a +?[len < 9]", "any iteration", 10.0, 80.0),
         ("A/a +?", "any iteration", 10.0, 640.0),

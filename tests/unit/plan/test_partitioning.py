@@ -19,6 +19,7 @@ from weft.plan.planner import plan
 from weft.runtime.lanes.crew import Crew
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import to_arrow
+from weft.statistics import Statistics
 
 RATES = {"A": 64.0, "B": 64.0, "C": 1.0}
 EXTERNALS = " ".join(f'external {type_}(x: real) < "{type_}" [{rate}]' for type_, rate in RATES.items())
@@ -122,6 +123,21 @@ def test_the_leaf_that_is_shared_out(pattern: str, leaves: set[str], shared: tup
     assert isinstance(split, Replicated)
     assert split.leaves.own == leaves
     assert split.shared == shared
+
+
+@pytest.mark.parametrize(("often", "leaf"), [("A", "a"), ("B", "b"), ("C", "c")])
+def test_what_comes_most_often_is_shared_out(often: str, leaf: str) -> None:
+    rates = Statistics({"A": 1, "B": 1, "C": 1} | {often: 100})
+    split = plan(step("A/a ;? (B/b ;? C/c)"), strategy="replicate", statistics=rates).lanes[0].split
+    assert isinstance(split, Replicated)
+    assert split.leaves.own == {leaf}
+
+
+def test_a_union_of_many_branches_has_one_leaf_of_each() -> None:
+    pattern = " | ".join(f"(A/a{n} ;? B/b{n})" for n in range(40))  # in two to the power of forty ways
+    split = plan(step(pattern), strategy="replicate").lanes[0].split
+    assert isinstance(split, Replicated)
+    assert len(split.leaves.own) == 40
 
 
 def test_a_lane_is_not_sent_what_it_does_not_need() -> None:

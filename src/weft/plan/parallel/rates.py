@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from weft.algebra.analysis.spans import span_limit
+from weft.algebra.analysis.spans import span_of
 from weft.algebra.composites import (
     After,
     Composite,
@@ -22,9 +22,11 @@ from weft.algebra.composites import (
     Union,
     Without,
 )
+from weft.algebra.predicates import Comparison
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
+from weft.algebra.terms import conjuncts
 from weft.optimizer.cost import known_of
 from weft.plan.graph import Graph, build_graph
 from weft.statistics import Statistics
@@ -155,12 +157,13 @@ def _rate_out(pattern: Composite, rates: Sequence[float], known: Statistics) -> 
 
 
 def _window(pattern: Composite) -> int | None:
-    """The greatest duration as it is written after `dur <`."""
+    """The greatest duration as it is written after `dur <` or `dur <=`."""
     if not isinstance(pattern, Follow | Overlap):
         return None
     among = pattern.among if isinstance(pattern, Follow) else ()
-    span = span_limit((*pattern.where, *among), pattern)
-    return None if span is None else span + 1
+    tests = [test for test in conjuncts((*pattern.where, *among)) if isinstance(test, Comparison)]
+    spans = [(span_of(test, pattern), test.operator in ("<", ">")) for test in tests]
+    return min((most + is_below for most, is_below in spans if most is not None), default=None)
 
 
 def _replicated(kind: Kind, rates: Sequence[float]) -> set[int]:

@@ -27,7 +27,6 @@ from weft.plan.properties import seen_types
 SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "key": by_key,
     "slice": by_slice,
-    "replicate": replicated,
     "rank": by_rank,
     "match": by_match,
     "one": one,
@@ -60,7 +59,7 @@ def share_out(
             placed = by_query(families, costs())
             chosen = [(family, placed) for family in families]
         case _:
-            chosen = [(family, _as_asked(family, strategy)) for family in families]
+            chosen = [(family, _as_asked(family, strategy, costs)) for family in families]
     found: dict[tuple[Split, int], list[int]] = {}
     for family, split in joined(chosen):
         apart = any(isinstance(query, SituationQuery) for query in family.queries) and not isinstance(split, ByQuery)
@@ -92,8 +91,15 @@ class Way(NamedTuple):
 def ways(family: Family, costs: Costs, lanes: int) -> list[Way]:
     """The sound ways that are chosen unasked, in the order of the strategies: of equal ones the first is taken."""
     work = work_of(family, costs)
-    splits = [SPLITS[strategy](family) for strategy in CHOSEN]
+    splits = [split_of(strategy, family, lambda: costs) for strategy in CHOSEN]
     return [Way(split, load_of(split, family, work, lanes)) for split in splits if isinstance(split, Split)]
+
+
+def split_of(strategy: str, family: Family, costs: Callable[[], Costs]) -> Split | Refused:
+    """How a family is shared out by a strategy, or what stands against it."""
+    if strategy == "replicate":
+        return replicated(family, lambda type_: costs().rate(type_))
+    return SPLITS[strategy](family)
 
 
 def families_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]) -> list[Family]:
@@ -113,9 +119,9 @@ def _by_default(family: Family) -> Split:
     return One(f"one lane: {split.reason}") if isinstance(split, Refused) else split
 
 
-def _as_asked(family: Family, strategy: str) -> Split:
+def _as_asked(family: Family, strategy: str, costs: Callable[[], Costs]) -> Split:
     name, _, dealing = strategy.partition(":")
-    split = by_match(family, dealing) if dealing else SPLITS[name](family)
+    split = by_match(family, dealing) if dealing else split_of(name, family, costs)
     if isinstance(split, Refused):
         raise UsageError(f"the strategy {strategy!r} is not possible for {family.names}: {split.reason}")
     return split

@@ -10,7 +10,7 @@ from weft.algebra.query import Program
 from weft.optimizer.cost import Costs, known_of
 from weft.plan.operators import Lanes
 from weft.plan.partitioning.by_query import ByQuery, by_query
-from weft.plan.partitioning.choice import SPLITS, families_of, share_out
+from weft.plan.partitioning.choice import families_of, share_out, split_of
 from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.one import one
 from weft.plan.partitioning.splits import STRATEGIES, Family, Refused
@@ -97,7 +97,7 @@ def _load_text(strategy: str, family: Family, costs: Costs, lanes: int) -> str:
             return "(nothing to place apart)" if len(family.queries) < 2 else "(its queries all need each other)"
         loads = [total_of(part.work for part in own) for own in placed.placed(lanes)]
         return f"{max(loads) / total_of(part.work for part in placed.families):.2f}"
-    split, work = SPLITS[strategy](family), work_of(family, costs)
+    split, work = split_of(strategy, family, lambda: costs), work_of(family, costs)
     if isinstance(split, Refused):
         return f"({split.reason})"
     return f"{load_of(split, family, work, lanes) / load_of(one(family), family, work, 1):.2f}"
