@@ -52,6 +52,7 @@ from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.seeds import read_stand
 from weft.runtime.spark.runs.sink import FileSink
+from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.streaming import packed_run_stream
@@ -255,13 +256,9 @@ class ContinuousRun:
 
     def stop(self, patience: float = 30.0) -> None:
         """Finish the trigger at work, if that does not take too long, and stop."""
-        query, self._again = self._query, None
-        if query is None or not query.isActive:
-            return
-        limit = time.monotonic() + patience
-        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
-            time.sleep(0.02)
-        query.stop()
+        self._again = None
+        if self._query is not None:
+            stop_query(self._query, patience)
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with the lanes of all programs that the checkpoint has seen."""

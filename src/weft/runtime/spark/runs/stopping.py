@@ -1,0 +1,28 @@
+"""A query that is to stop: it finishes the trigger at work, and it does not matter if its Java has ended already."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+LOG = logging.getLogger("weft.run")
+
+
+def stop_query(query: StreamingQuery, patience: float) -> None:
+    """Let the trigger at work end, if that does not take too long, and stop.
+
+    Who stops a service sends the signal to all its processes, so that Java may end first: what was committed is in the
+    checkpoint, and the run goes on from there.
+    """
+    try:
+        limit = time.monotonic() + patience
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
+            time.sleep(0.02)
+        if query.isActive:
+            query.stop()
+    except (PySparkException, Py4JError, OSError):
+        LOG.warning("Spark's Java ended before the run could be stopped; the same command goes on from the checkpoint")
