@@ -39,6 +39,7 @@ def choose(pattern: Composite, costs: Costs) -> Choice:
     """The cheapest form of a pattern that can be reached by rules."""
     choosing = _Choosing(costs)
     best = choosing.best(pattern, ordered=False)
+    check_unchanged(pattern, best, "the optimiser")  # what is put together without a rule, too
     refusals = tuple(dict.fromkeys(choosing.refusals))
     return Choice(best, tuple(choosing.rewrites), refusals, tuple(choosing.inequalities))
 

@@ -1,4 +1,4 @@
-"""What no rewriting may change: of patterns the variables, events, bounds of time and picks, of queries all else."""
+"""What no rewriting may change: of patterns variables, events, conditions, bounds of time, picks; of queries all else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterator
 from dataclasses import fields, replace
 from typing import get_args
 
+from weft.algebra.analysis.normal_form import equality_of
 from weft.algebra.chains import Chain, Link
 from weft.algebra.composites import After, Composite, CompositeQuery, Follow, Overlap, Repeat, Source, Union, Without
 from weft.algebra.patterns import Bind, Event, Pattern
@@ -21,6 +22,7 @@ def check_unchanged(before: Composite, after: Composite, rule: str) -> None:
     """Raise AssertionError when a rule changed what must stay."""
     assert sorted(before.variables) == sorted(after.variables), f"{rule} changed the variables"
     assert Counter(_fixed(before)) == Counter(_fixed(after)), f"{rule} changed events, bounds of time or picks"
+    assert _asked(before) == _asked(after), f"{rule} changed conditions"
 
 
 def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
@@ -85,6 +87,12 @@ def _fixed(pattern: Composite) -> Iterator[Hashable]:
             for test in conjuncts(getattr(node, name, ())):
                 if _bounds_time(test):
                     yield name, repr(test)
+
+
+def _asked(pattern: Composite) -> frozenset[str]:
+    """The conditions of all operators, but for equalities of attributes: a key may tie other events that have it."""
+    lists = (getattr(node, name, ()) for node in pattern.walk(Composite) for name in ("where", "among"))
+    return frozenset(repr(test) for tests in lists for test in conjuncts(tests) if equality_of(test) is None)
 
 
 def _bounds_time(test: Node) -> bool:

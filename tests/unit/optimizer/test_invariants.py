@@ -1,0 +1,36 @@
+"""What no rewriting may change: a rule that does so by mistake is found out where it is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import weft
+from weft.algebra.composites import Composite, CompositeQuery, Follow
+from weft.optimizer.invariants import check_unchanged
+
+HEAD = 'topology "T" external A(x: int) < "A" [1.0] external B(x: int) < "B" [1.0] external C(x: int) < "C" [9.0] '
+
+
+def pattern_of(text: str, language: str = "step") -> Composite:
+    (query,) = weft.compile(text, language).queries
+    assert isinstance(query, CompositeQuery)
+    return query.pattern
+
+
+def test_a_condition_that_is_lost_is_noticed() -> None:
+    pattern = pattern_of(HEAD + "Q(*): A/a ;?[b.x <= 1] (B/b ;? C/c)")
+    assert isinstance(pattern, Follow)
+    check_unchanged(pattern, pattern, "nothing")
+    with pytest.raises(AssertionError, match="a rule changed conditions"):
+        check_unchanged(pattern, replace(pattern, where=()), "a rule")
+
+
+def test_a_key_may_tie_other_events() -> None:
+    star, chain = (
+        pattern_of(f"SELECT a.k FROM (A a ; B b) ; C c WHERE FILTER(a.k = b.k), FILTER({one}.k = c.k)", "eql")
+        for one in "ab"
+    )
+    assert star != chain
+    check_unchanged(star, chain, "spread_key")
