@@ -1,4 +1,4 @@
-"""What no rewriting may change: of patterns variables, events, conditions, bounds of time, picks; of queries all else."""
+"""What no rewriting may change: of patterns variables, events, conditions, bounds and picks, of queries all else."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from weft.runtime.watching.measuring import Measure
 from weft.statistics import NOTHING_KNOWN, Statistics, from_json
 from weft.stored import Plain
 
-FIRST_LOOK = 1 << 16  # events before rates are measured for the first time; later each time after twice as many
+FIRST_LOOK = 1 << 18  # events before rates are measured for the first time; later each time after twice as many
 FEW = 1 << 6  # queries; of more the first look is later, by as much as it takes longer
 ENOUGH = 1 << 13  # events that rates are measured in
 AT_ONCE = 1 << 12  # events of a batch that are measured at most
