@@ -12,6 +12,7 @@ from uuid import uuid4
 from weft.errors import UsageError
 
 OWNER = ".weft-run"  # in a sink, the id of the run that writes to it
+NEW_RUN = "a run that has not been started"
 
 
 def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
@@ -27,9 +28,23 @@ def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
     return kept if isinstance(kept, dict) else {}
 
 
-def read_note(checkpoint: str) -> dict[str, Any]:
-    """What the checkpoint says of its run, nothing if it is new."""
-    return agreed(checkpoint, {}) if _place(checkpoint).exists() else {}
+def read_note(checkpoint: str) -> dict[str, Any] | None:
+    """What the checkpoint says of its run; None: it is new."""
+    return agreed(checkpoint, {}) if _place(checkpoint).exists() else None
+
+
+def check_agreement(checkpoint: str, kept: Mapping[str, object], mine: Mapping[str, object]) -> None:
+    """Refuse a checkpoint of another version, or of a run that reads something else."""
+    if kept.get("format") != mine["format"] or not mine.keys() <= kept.keys():
+        raise UsageError(
+            f"the checkpoint {checkpoint} was made by another version of weft, whose state this one cannot read: "
+            "use another folder"
+        )
+    if kept["reading"] != mine["reading"]:
+        raise UsageError(
+            f"the checkpoint {checkpoint} belongs to a run with other columns or sources: use another folder for this "
+            "one"
+        )
 
 
 def note(checkpoint: str, kept: Mapping[str, object]) -> None:
@@ -51,22 +66,38 @@ def _place(checkpoint: str) -> Path:
 
 
 def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:
-    """Make a sink this run's, or refuse it: a run from the start on a sink with matches would write them once more."""
-    if run is None:  # its checkpoint is older than ids
+    """Make a sink this run's, or refuse it."""
+    if run is None or check_sink(sink, checkpoint, run):
         return
-    place = sink / OWNER
     try:
+        write_whole(sink / OWNER, run)
+    except OSError as error:
+        raise _unusable(sink, error) from None
+
+
+def check_sink(sink: Path, checkpoint: str, run: str | None) -> bool:
+    """Whether a sink is this run's already; refused if it is another's.
+
+    A run from the start on a sink with matches would write them once more. No run is called NEW_RUN. None: the run's
+    checkpoint is older than ids.
+    """
+    try:
+        place = sink / OWNER
         owner = place.read_text(encoding="utf-8").strip() if place.exists() else None
-        if owner == run:
-            return
+        if run is None or owner == run:
+            return True
         if owner is not None or any(sink.glob("matches-*")):
             raise UsageError(
                 f"the sink {sink} has matches of another run than the checkpoint {checkpoint}, "
                 "and all would be there twice: use the checkpoint they were made with, or another folder for these"
             )
-        write_whole(place, run)
+        return False
     except OSError as error:
-        raise UsageError(f"the sink {sink} cannot be used: {error.strerror}") from None
+        raise _unusable(sink, error) from None
+
+
+def _unusable(sink: Path, error: OSError) -> UsageError:
+    return UsageError(f"the sink {sink} cannot be used: {error.strerror}")
 
 
 def write_whole(place: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,17 +30,28 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.batches import Reader
-from weft.runtime.spark.files.log import Changes, FileLog, change_of
+from weft.runtime.spark.files.log import FileLog
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of, limited, successive_job
-from weft.runtime.spark.runs.agreement import agreed, claim_sink, has_begun, note, read_note
+from weft.runtime.spark.runs.agreement import (
+    NEW_RUN,
+    agreed,
+    check_agreement,
+    check_sink,
+    claim_sink,
+    has_begun,
+    note,
+    read_note,
+)
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
+from weft.runtime.spark.runs.executors import executors_of
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing, own_error, reason_in, told
 from weft.runtime.spark.runs.folders import folders_of
 from weft.runtime.spark.runs.generations import (
     Generation,
+    Succession,
     compared,
     first_generation,
     generation_from_plain,
@@ -53,16 +65,15 @@ from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.seeds import read_stand
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.runs.stopping import stop_query
+from weft.runtime.spark.runs.warning import warners
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
-from weft.runtime.watching.standstill import Standstill
 from weft.runtime.watching.triggers import Trigger
 from weft.stored import canonical_text
 
-_FOREIGN_RUN = "the checkpoint {} belongs to a run with other columns or sources: use another folder for this one"
 TRIES, FIRST_PAUSE, LONGEST_PAUSE = 8, 1.0, 60.0  # without a trigger between them; seconds
 LOG = logging.getLogger("weft.run")
 
@@ -87,8 +98,7 @@ class ContinuousRun:
         self._readers = readers
         self._sink = FileSink(options.sink, options.rejects, options.format, self._told_names)
         self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
-        self._sink.watchers.append(partial(_tell_changes, Changes(self._log)))
-        self._sink.watchers.append(partial(_tell_standstill, Standstill([folder.name for folder in self._folders])))
+        self._sink.watchers += warners(self._log, [folder.name for folder in self._folders])
         self._query: StreamingQuery | None = None
         self._begin: Callable[[], StreamingQuery] | None = None
         self._again: float | None = None  # when to start the query once more
@@ -186,23 +196,7 @@ class ContinuousRun:
         active = SparkSession.getActiveSession()
         if self._query is None or active is None or not hasattr(self._query, "_jsq"):
             return []  # of Spark Connect nothing is known
-        try:
-            told = active.sparkContext._jsc.sc().statusStore().executorList(True)
-            return [
-                {
-                    "id": one.id(),
-                    "host": one.hostPort(),
-                    "cores": one.totalCores(),
-                    "memory_used": one.memoryUsed(),
-                    "memory": one.maxMemory(),
-                    "active_tasks": one.activeTasks(),
-                    "completed_tasks": one.completedTasks(),
-                    "failed_tasks": one.failedTasks(),
-                }
-                for one in (told.apply(number) for number in range(told.size()))
-            ]
-        except (Py4JError, TypeError):  # this Spark's own classes differ
-            return []
+        return executors_of(active)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, that long at most; whether it has ended. An error in the query is raised here."""
@@ -267,25 +261,24 @@ class ContinuousRun:
         start_workers(session)
         chosen = self._planned(self._program, 0)
         kept = self._agree(options.lanes or cores(session))
-        reading = Reading(
-            options.time, options.type, time_unit=self._program.time_unit, order=options.order, key=options.key
-        )
-        shape = self._shape(session, reading)
         wanted = options.lanes or int(kept["lanes"])
-        job = job_of(
-            chosen,
-            reading,
-            wanted,
-            partitions=options.partitions,
-            streaming=True,
-            shape=shape,
-            adapts=options.adapts,
-        )
-        job = self._succeeding(job, kept, wanted, session)
-        self._sink.expect(shape, reading.time_unit, len(job.lanes))
+        shape = self._shape(session)
+        job = self._succeeding(self._first_job(chosen, wanted, shape), kept, wanted, session)
+        self._sink.expect(shape, self._program.time_unit, len(job.lanes))
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
         job = replace(limited(job, options.limits), reading=reading, readers=readers, counted=options.counted)
         return job, session
+
+    @property
+    def _reading(self) -> Reading:
+        how, unit = self.options, self._program.time_unit
+        return Reading(how.time, how.type, time_unit=unit, order=how.order, key=how.key)
+
+    def _first_job(self, chosen: Plan, wanted: int, shape: Shape | None = None) -> Job:
+        """The job of a run that begins with a plan, and so many lanes."""
+        how = self.options
+        partitions, adapts = how.partitions, how.adapts
+        return job_of(chosen, self._reading, wanted, partitions=partitions, streaming=True, shape=shape, adapts=adapts)
 
     def _planned(self, program: Program, first: int) -> Plan:
         """The plan of a program whose queries are numbered from `first` on."""
@@ -310,12 +303,10 @@ class ContinuousRun:
             if self.options.adapts is not None:
                 return replace(job, lanes=before[0].lanes)
             return successive_job(job, self._program, before, None)  # in the form in which it began
-        if self.options.adapts is not None:
-            raise UsageError("--adapt does not go together with a program or lanes that have changed: leave it out")
+        self._check_adapts()
         stand = read_stand(session, f"{checkpoint}/spark")
         before = handed_over(before, stand.gone)
-        make = planning_parts(self._written, self._program.queries, self._planned)
-        after = succeeded(before, self._written, make, wanted, int(kept["partitions"]), moves, stand.trigger)
+        after = self._succeeded(before, kept, wanted, moves, stand.trigger)
         note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})
         if not change.is_none:
             LOG.info("the program has changed: %s", "; ".join(_lines_of(change)))
@@ -329,20 +320,40 @@ class ContinuousRun:
             return ()
         return moves_of(before, self._written.queries, plan, lanes or int(kept["lanes"]))
 
+    def _succeeded(
+        self, before: Sequence[Generation], kept: Mapping[str, Any], wanted: int, moves: Sequence[Move], trigger: int
+    ) -> Succession:
+        make = planning_parts(self._written, self._program.queries, self._planned)
+        return succeeded(before, self._written, make, wanted, int(kept["partitions"]), moves, trigger)
+
+    def _check_adapts(self) -> None:
+        if self.options.adapts is not None:
+            raise UsageError("--adapt does not go together with a program or lanes that have changed: leave it out")
+
     def _tell_move(self, moves: Sequence[Move]) -> None:
         for move in moves:
             LOG.log(logging.INFO if move.is_possible else logging.WARNING, "%s", move)
 
     def kept(self) -> str:
-        """What the program would keep of the one that the checkpoint has seen, line by line; nothing changes."""
-        known = read_note(self.options.checkpoint)
-        if not known.get("generations") or not has_begun(self.options.checkpoint):
+        """What the program would keep of the one that the checkpoint has seen, line by line; nothing changes.
+
+        What a start would refuse is refused, as far as that shows without Spark.
+        """
+        options, chosen = self.options, self._planned(self._program, 0)
+        known = read_note(options.checkpoint)
+        kept = {**self._mine(options.lanes or os.cpu_count() or 1), "run": NEW_RUN} if known is None else known
+        self._check(kept)
+        wanted = options.lanes or int(kept["lanes"])
+        job = self._first_job(chosen, wanted)
+        before = tuple(map(generation_from_plain, kept.get("generations") or ()))
+        if not before or not has_begun(options.checkpoint):
+            limited(job, options.limits)
             return "the checkpoint is new: all queries begin with the first event"
-        if known.get("reading") != self._reading_mark():
-            raise UsageError(_FOREIGN_RUN.format(self.options.checkpoint))
-        before = tuple(map(generation_from_plain, known["generations"]))
-        change = compared(before, self._written.queries)
-        moves = self._moves(before, known, self._planned(self._program, 0))
+        change, moves = compared(before, self._written.queries), self._moves(before, kept, chosen)
+        if not change.is_none or any(move.is_possible for move in moves):
+            self._check_adapts()
+        after = self._succeeded(before, kept, wanted, moves, 0)
+        limited(successive_job(job, self._program, after.generations, None), options.limits)
         return "\n".join(_lines_of(change, moves))
 
     def _reading_mark(self) -> str:
@@ -352,30 +363,32 @@ class ContinuousRun:
         text = canonical_text((self._program.time_unit, *columns, self._folders))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _shape(self, session: SparkSession, reading: Reading) -> Shape | None:
+    def _shape(self, session: SparkSession) -> Shape | None:
         """The columns of matches in Parquet files; lines of JSON have none."""
         if self.options.format != "parquet":
             return None
         kept = Path(self.options.checkpoint).absolute() / "weft" / "columns"
         waits = self.options.until == "stopped"
         columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
-        return shape_of(self._told, columns, reading)
+        return shape_of(self._told, columns, self._reading)
 
     def _agree(self, lanes: int) -> dict[str, Any]:
         """Check that the checkpoint is this run's, or make it so; what it says."""
-        options = self.options
-        mine = {"format": LAYOUT, "reading": self._reading_mark(), "lanes": lanes}
-        kept = agreed(options.checkpoint, mine)
-        if kept.get("format") != LAYOUT or "reading" not in kept:
-            raise UsageError(
-                f"the checkpoint {options.checkpoint} was made by another version of weft, whose state this one cannot "
-                "read: use another folder"
-            )
-        if kept.get("reading") != mine["reading"]:
-            raise UsageError(_FOREIGN_RUN.format(options.checkpoint))
-        check_files(options.checkpoint)
-        claim_sink(self._sink.folder, options.checkpoint, kept.get("run"))
+        kept = agreed(self.options.checkpoint, self._mine(lanes))
+        self._check(kept)
+        claim_sink(self._sink.folder, self.options.checkpoint, kept.get("run"))
         return kept
+
+    def _mine(self, lanes: int) -> dict[str, Any]:
+        """What this run says of itself to a new checkpoint."""
+        return {"format": LAYOUT, "reading": self._reading_mark(), "lanes": lanes}
+
+    def _check(self, kept: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint or a sink that are another run's, and files that are damaged."""
+        checkpoint = self.options.checkpoint
+        check_agreement(checkpoint, kept, self._mine(0))
+        check_files(checkpoint)
+        check_sink(self._sink.folder, checkpoint, kept.get("run"))
 
 
 def _lines_of(change: Change, moves: Sequence[Move] = ()) -> list[str]:
@@ -383,16 +396,3 @@ def _lines_of(change: Change, moves: Sequence[Move] = ()) -> list[str]:
     names = {query.name for query in (*change.old, *change.new)}
     lines = [*str(change).splitlines(), *map(str, moves)]
     return [line for line in lines if not is_step(line.partition(": ")[0], names)]
-
-
-def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
-    """Log a source that holds the others back, and time that stands still."""
-    for line in standstill.look(trigger):
-        LOG.warning("%s", line)
-
-
-def _tell_changes(changes: Changes, trigger: Trigger) -> None:
-    """Log the files that were found to have changed; their rejects tell of them, too."""
-    for found in changes.new():
-        if found.grown is not None:
-            LOG.warning("the file %s %s", found.path, change_of(found.grown))

@@ -1,0 +1,32 @@
+"""Warnings in the log of a run: what triggers show that is probably not meant."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from weft.runtime.spark.files.log import Changes, change_of
+from weft.runtime.watching.standstill import Standstill
+from weft.runtime.watching.triggers import Trigger
+
+LOG = logging.getLogger("weft.run")
+
+
+def warners(log: Path, sources: Iterable[str]) -> list[Callable[[Trigger], None]]:
+    """What is to be called after each trigger; `log`: of the files that were found."""
+    return [partial(_tell_changes, Changes(log)), partial(_tell_standstill, Standstill(list(sources)))]
+
+
+def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
+    """Log a source that holds the others back, and time that stands still."""
+    for line in standstill.look(trigger):
+        LOG.warning("%s", line)
+
+
+def _tell_changes(changes: Changes, trigger: Trigger) -> None:
+    """Log the files that were found to have changed; their rejects tell of them, too."""
+    for found in changes.new():
+        if found.grown is not None:
+            LOG.warning("the file %s %s", found.path, change_of(found.grown))
