@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
+from weft.arguments import FLAG, check
 from weft.detection import Detection
 from weft.drawing.program import plan_picture
 from weft.errors import (
     DataWarning,
     Diagnostic,
-    InputError,
     ProgramError,
     RejectedWarning,
     UsageError,
     callers_level,
 )
-from weft.languages import LANGUAGES, compile_text
+from weft.languages import compile_text
 from weft.languages.defined import Defined, defined_by
+from weft.languages.texts import path_of_program, read_program
 from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
 from weft.plan.parallel.model import model_of
@@ -47,7 +48,6 @@ Known = Statistics | str | Path | None  # statistics, or a file of them
 Schema = Catalog | Mapping[str, Mapping[str, str]]
 Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
 Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
-PROGRAM_SUFFIXES = frozenset(language.ending for language in LANGUAGES)
 
 
 class ProgramWarning(UserWarning):
@@ -85,9 +85,10 @@ def compile_with_findings(
     `stem` is what a nameless query is called. The text is checked together with a program that is running already,
     and with the types that are `defined` in it and beside it.
     """
-    path = _as_path(text_or_path)
+    check({"language": language, "schema": schema, "time_unit": time_unit, "name": stem})
+    path = path_of_program(text_or_path)
     program, findings = compile_text(
-        str(text_or_path) if path is None else _read(path),
+        str(text_or_path) if path is None else read_program(path),
         language=language,
         name="<text>" if path is None else str(path),
         stem=stem or ("q" if path is None else path.stem),
@@ -135,6 +136,7 @@ def match(
     is the query.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
+    check({**options, **locals()}, rejects=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
         chosen = choices(optimize, statistics)
@@ -196,6 +198,7 @@ def detect(
     `budget` (a `Budget`, several, or such by the names of queries) says how much state, time and output it may take and
     what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
     """
+    check(locals())
     whole = together(program)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
     how: dict[str, Any] = {
@@ -234,6 +237,7 @@ def count(
     statistics: Known = None,
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
+    check(locals())
     arrival = _arrival(delay, idle_after)
     names = _names(time, type, order, key)
     sharing, chosen = Sharing(strategy, lanes, threads), choices(optimize, statistics)
@@ -270,6 +274,7 @@ def measure(
 
     With `sample`, of the first so many events. Give them to `detect` and the others as `statistics`.
     """
+    check(locals())
     return engines.measure(events, together(program), most=sample, time=time, type=type)
 
 
@@ -292,6 +297,7 @@ def explain(
     many events and tasks each component has, by a `model` (of this machine, `step2012`, or a file); with `nodes` where
     operators would run on so many machines, as NEXT places them.
     """
+    check(locals())
     if stage == "syntax":
         return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
     whole, chosen = together(program), choices(optimize, statistics)
@@ -302,9 +308,6 @@ def explain(
 
 def choices(optimize: bool = True, statistics: Known = None) -> Choices:
     """How a program is to run, from what the user says."""
-    if not isinstance(statistics, Statistics | str | Path | None):
-        kind = statistics.__class__.__name__
-        raise UsageError(f"statistics are a weft.Statistics or a file of them, not a {kind}")
     known = Statistics.read(statistics) if isinstance(statistics, str | Path) else statistics
     return Choices(bool(optimize), known)
 
@@ -383,24 +386,3 @@ def report_doubts(run: engines.Run, *, stacklevel: int = 3) -> None:
     """Warn of what the events show that is probably not meant."""
     for doubt in run.doubts:
         warnings.warn(doubt, DataWarning, stacklevel=stacklevel)
-
-
-def _as_path(text_or_path: str | Path) -> Path | None:
-    """The path that is meant, None for text."""
-    if isinstance(text_or_path, Path):
-        return text_or_path
-    if not isinstance(text_or_path, str):
-        raise UsageError(f"a program is a text or the path of a file, not a {type(text_or_path).__name__}")
-    if "\n" in text_or_path:
-        return None
-    path = Path(text_or_path)
-    return path if path.suffix in PROGRAM_SUFFIXES else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"no such program file: {path}") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(f"cannot read the program file {path}: {problem}") from None

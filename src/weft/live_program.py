@@ -18,7 +18,8 @@ import numpy as np
 
 from weft import inputs
 from weft.algebra.query import Program
-from weft.api import Known, Programs, Schema, choices, compile_with_findings, report_rejected, together
+from weft.api import Known, Programs, Schema, as_columns, choices, compile_with_findings, report_rejected, together
+from weft.arguments import check
 from weft.connectors.writers import MatchFile
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
@@ -341,7 +342,8 @@ def live(
     With `queue`, so many events may wait for a thread that matches them, and `push` does not wait for matches. When the
     queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
     """
-    by, ids = ([names] if isinstance(names, str) else list(names) for names in (order, key))
+    check(locals())
+    by, ids = as_columns(order), as_columns(key)
     running = LiveProgram(
         time, type, rejects, choices(optimize, statistics), by, ids, Limits(budget, shed), queue, when_full
     )

@@ -12,6 +12,7 @@ from typing import Self
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import program_from_plain, program_to_plain
 from weft.api import Known, Programs, choices, together
+from weft.arguments import check
 from weft.connectors.saved import read_saved, write_saved
 from weft.errors import InputError, UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
@@ -157,6 +158,7 @@ class LiveState:
 
         See `change` for what is kept then. The other options are as for `weft.live`.
         """
+        check(locals())
         about, pages = read_saved(path)
         try:
             if about["version"] != SAVED:

@@ -10,6 +10,7 @@ from weft import engines, inputs
 from weft.algebra.analysis.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
 from weft.api import Programs, as_columns, together
+from weft.arguments import check
 from weft.engines import TICKS
 from weft.errors import UsageError
 
@@ -63,6 +64,7 @@ def why(
     that are named are exactly what would have to be otherwise. Of several ways to read the events as the pattern, the
     one is told in which least fails.
     """
+    check(locals())
     whole = together(program)
     chosen = (positions,) if isinstance(positions, int) else tuple(positions)
     if engines.is_spark_frame(events):
@@ -88,6 +90,7 @@ def funnel(
     A step's partial matches are the matches of the query up to it, without what chooses among matches (strategies,
     limits, consumption, policies). So it shows where a query that finds nothing stops. For the rest see `detect`.
     """
+    check(locals())
     whole = together(program)
     parts = [prefixes(query) for query in whole.queries]
     widened = replace(whole, queries=(*whole.queries, *(part for own in parts for _, part in own)))

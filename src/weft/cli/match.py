@@ -17,7 +17,6 @@ from typer.core import TyperCommand
 
 from weft import engines, inputs
 from weft.algebra.query import Program
-from weft.api import PROGRAM_SUFFIXES
 from weft.cli import options
 from weft.cli.console import say
 from weft.cli.grouping import grouped
@@ -26,6 +25,7 @@ from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
+from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed

@@ -14,8 +14,9 @@ from weft.algebra.composites import CompositeQuery
 from weft.algebra.patterns import Bind, Event
 from weft.algebra.query import Program, Query
 from weft.algebra.situations import SituationQuery
-from weft.api import PROGRAM_SUFFIXES, compile_with_findings
+from weft.api import compile_with_findings
 from weft.errors import InputError, ProgramError, UsageError, did_you_mean
+from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.optimizer.invariants import bound_variables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, Written, shifted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.api import PROGRAM_SUFFIXES
+from weft.languages.texts import PROGRAM_SUFFIXES
 
 
 class ProgramFiles:

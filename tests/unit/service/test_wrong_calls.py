@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft
@@ -34,6 +35,76 @@ TEXTS = {
 def test_what_is_no_program_is_named(call: str, given: object) -> None:
     with pytest.raises(UsageError, match="a program is a text"):
         CALLS[call](given)
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "compile": lambda **given: weft.compile(QUERY, **given),
+    "detect": lambda **given: weft.detect(EVENTS, QUERY, **given),
+    "count": lambda **given: weft.count(EVENTS, QUERY, **given),
+    "match": lambda **given: weft.match("nowhere.jsonl", QUERY, **given),
+    "explain": lambda **given: weft.explain(QUERY, **given),
+    "measure": lambda **given: weft.measure(EVENTS, QUERY, **given),
+    "live": lambda **given: weft.live(**given),
+    "live.load": lambda **given: weft.live.load("nowhere", **given),  # type: ignore[attr-defined]
+    "deploy": lambda **given: weft.live().deploy(QUERY, **given),
+    "why": lambda **given: weft.why(EVENTS, QUERY, [0, 1], **given),
+    "funnel": lambda **given: weft.funnel(EVENTS, QUERY, **given),
+}
+READ = {"time": 5, "type": 5}
+ORDERED = {**READ, "order": 5, "key": [5], "rejects": 5}
+SHARED = {"strategy": 5, "lanes": "many", "statistics": 5}
+FOUND = {**ORDERED, **SHARED, "engine": 5, "delay": "x", "idle_after": "x", "threads": "x"}
+LIMITED = {"statistics": 5, "budget": 5, "shed": 5}
+WRONG: dict[str, dict[str, object]] = {
+    "compile": {"language": 5, "schema": 5, "time_unit": 5},
+    "detect": {**FOUND, **LIMITED},
+    "count": FOUND,
+    "match": {**ORDERED, **SHARED, **LIMITED, "delay": "x"},
+    "explain": {**SHARED, "stage": 5, "format": 5, "model": 5, "nodes": 1.5},
+    "measure": {**READ, "sample": -1},
+    "live": {**ORDERED, **LIMITED, "queue": "x"},
+    "live.load": {"rejects": 5, **LIMITED},
+    "deploy": {"language": 5, "schema": {"A": 5}, "name": 5},
+    "why": {**READ, "order": {"ts": 1}},
+    "funnel": {**READ, "order": b"ts"},
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "given"),
+    [(function, name, given) for function, own in WRONG.items() for name, given in own.items()],
+)
+def test_an_argument_of_the_wrong_kind_is_told_with_what_is_expected(function: str, name: str, given: object) -> None:
+    with pytest.raises(UsageError) as refused:
+        FUNCTIONS[function](**{name: given})
+    told = str(refused.value)
+    shown = "a dict" if isinstance(given, dict) else repr(given)
+    assert told.startswith(f"{name} is ")
+    assert told.endswith(f", not {shown}")
+
+
+@pytest.mark.parametrize("name", ["lanes", "threads"])
+def test_there_is_at_least_one_lane_and_thread(name: str) -> None:
+    for function in ("detect", "count"):
+        with pytest.raises(UsageError, match=r"at least one .*, not -1$"):
+            FUNCTIONS[function](**{name: -1})
+        with pytest.raises(UsageError, match=f"{name} is a number of {name}"):
+            FUNCTIONS[function](**{name: 2**70})
+
+
+def test_what_is_large_is_not_shown_whole() -> None:
+    with pytest.raises(UsageError, match=r"a DataFrame$"):
+        weft.detect(EVENTS, QUERY, order=type("DataFrame", (), {})())
+    with pytest.raises(UsageError) as refused:
+        weft.compile(QUERY, language=b"x" * 10_000)  # type: ignore[arg-type]
+    assert len(str(refused.value)) < 200
+
+
+def test_arguments_of_other_right_kinds_are_taken() -> None:
+    whole: Any = np.int64(1)
+    names: Any = np.array(["ts"])
+    assert len(list(weft.detect(EVENTS, QUERY, order=names, lanes=whole, threads=whole, rejects=[]))) == 1
+    assert weft.count({"s": EVENTS}, QUERY, order=("ts",), statistics=None) == {"q": 1}
 
 
 @pytest.mark.parametrize("language", TEXTS)

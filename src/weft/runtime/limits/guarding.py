@@ -52,10 +52,6 @@ class Limits:
     budget: Given = None
     shed: Shed | None = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.shed, Shed | None):
-            raise UsageError(f"shed is a weft.Shed, not a {self.shed.__class__.__name__}")
-
     @property
     def is_none(self) -> bool:
         """Whether there is no limit."""
