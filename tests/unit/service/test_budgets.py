@@ -53,6 +53,26 @@ def test_a_budget_as_text() -> None:
             budget_from_text(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "program", "told"),
+    [
+        ("matches=3", MANY, "then=sample gives some"),
+        ("q:matches-per-event=3", MANY, "then=sample gives some"),
+        ("state=1", MANY, "so do then=shed and then=drop-oldest"),
+        ("q:state=9,then=shed", MANY, "choose then=stop or then=drop-oldest"),
+        ("state=9,then=drop-oldest", "SELECT LAST * WHERE A ; B WITHIN 9 EVENTS", "choose then=stop, or then=shed"),
+        ("matches=3,then=shed", MANY, "'shed' does not help with matches: choose stop or sample"),
+        ("then=sample", MANY, "a budget has a limit: state, matches-per-event, matches, seconds"),
+        ("seconds=0.0000001", MANY, r"shed events \(then=shed\)"),
+    ],
+)
+def test_a_budget_as_text_is_spoken_of_as_it_is_written(text: str, program: weft.Program | str, told: str) -> None:
+    with pytest.raises((UsageError, BudgetError), match=told) as refused:
+        list(weft.detect(EVENTS, program, budget=dict([budget_from_text(text)])))
+    assert "action" not in str(refused.value)
+    assert "_per_" not in str(refused.value)
+
+
 @pytest.mark.parametrize("limit", ["matches_per_event", "matches_per_batch"])
 def test_it_stops_with_a_message(limit: str) -> None:
     with pytest.raises(BudgetError, match=r"q: .* more than the 10 matches"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from weft.errors import UsageError, did_you_mean
@@ -36,6 +36,7 @@ class Budget:
     `state_bytes`: what waits in memory; `matches_per_event`, `matches_per_batch`: how many are given out of those that
     one event, or the events of one batch (a push, a trigger), complete; `seconds_per_batch`: for the work on a batch.
     `action`: `stop` with a message; `shed` events, as `weft.Shed` does; `sample` matches; `drop-oldest` partial ones.
+    `as_text`: it was written as `--budget` has it, and messages are to speak of it so.
     """
 
     state_bytes: int | None = None
@@ -43,18 +44,28 @@ class Budget:
     matches_per_batch: int | None = None
     seconds_per_batch: float | None = None
     action: Action = "stop"
+    as_text: bool = field(default=False, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS:
             raise UsageError(f"at a limit one can {', '.join(ACTIONS)}, not {self.action!r}")
         limits = self.limits
         if not limits:
-            raise UsageError(f"a budget has a limit: {', '.join(SUITS)}")
+            raise UsageError(f"a budget has a limit: {', '.join(map(self._named, SUITS))}")
         for name, limit in limits.items():
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
-                raise UsageError(f"{name} is a number above 0, not {limit!r}")
+                raise UsageError(f"{self._named(name)} is a number above 0, not {limit!r}")
             if self.action not in SUITS[name]:
-                raise UsageError(f"{self.action!r} does not help with {name}: choose {' or '.join(SUITS[name])}")
+                suited = " or ".join(SUITS[name])
+                raise UsageError(f"{self.action!r} does not help with {self._named(name)}: choose {suited}")
+
+    def choice(self, action: Action) -> str:
+        """How a user asks for an action, who wrote this budget."""
+        return f"then={action}" if self.as_text else f"action={action!r}"
+
+    def _named(self, limit: str) -> str:
+        """How a limit is called, likewise."""
+        return next(word for word, name in _WRITTEN.items() if name == limit) if self.as_text else limit
 
     @property
     def limits(self) -> dict[str, float]:
@@ -91,8 +102,8 @@ def _check_named(name: str, budgets: Sequence[Budget]) -> None:
     for budget in budgets:
         if budget.action == "shed":
             raise UsageError(
-                f"events are shed for all queries together, which see the same: not for {name!r}; choose action='stop' "
-                "or 'drop-oldest'"
+                f"events are shed for all queries together, which see the same: not for {name!r}; "
+                f"choose {budget.choice('stop')} or {budget.choice('drop-oldest')}"
             )
 
 
@@ -111,7 +122,7 @@ def budget_from_text(text: str) -> tuple[str, Budget]:
             raise UsageError(
                 f"--budget takes {known} and then={'|'.join(ACTIONS)}, with commas between them, not {item.strip()!r}"
             )
-    return (name if colon else EVERYTHING), Budget(**parts)
+    return (name if colon else EVERYTHING), Budget(**parts, as_text=True)
 
 
 def _number(key: str, text: str) -> float:

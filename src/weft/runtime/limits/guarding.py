@@ -126,7 +126,7 @@ class Guard:
         self._started, self._batches = 0.0, 0
         self._counted: Counter[str] = Counter() if before is None else Counter(before.counters)
         self._told: Counter[str] = Counter()
-        dropped = [name for name, own in self._state if own.action == "drop-oldest"]
+        dropped = [(name, own) for name, own in self._state if own.action == "drop-oldest"]
         kept = kept_whole(queries) if dropped else {}
         _check_dropped(queries, kept, dropped)
         self._losing = {query.name for query in queries}.difference(kept)
@@ -189,7 +189,7 @@ class Guard:
             if budget.action == "stop" and limit is not None and seconds > limit:
                 raise BudgetError(
                     f"a batch takes longer than the {limit:g} seconds of the budget: give it more, smaller batches, "
-                    "or let it shed events (action='shed')"
+                    f"or let it shed events ({budget.choice('shed')})"
                 )
         if self._held is None:
             return
@@ -215,7 +215,7 @@ class Guard:
                 who = "the program" if name == EVERYTHING else name
                 raise BudgetError(
                     f"{who} holds {size:,} bytes, and its budget is {limit:,}: windows bound what is kept, "
-                    "and so do action='shed' and 'drop-oldest'"
+                    f"and so do {budget.choice('shed')} and {budget.choice('drop-oldest')}"
                 )
 
     def _adjust(self, load: float) -> None:
@@ -248,14 +248,15 @@ def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: s
             )
 
 
-def _check_dropped(queries: Sequence[AnyQuery], kept: Mapping[str, str], names: Sequence[str]) -> None:
+def _check_dropped(queries: Sequence[AnyQuery], kept: Mapping[str, str], dropped: Sequence[tuple[str, Budget]]) -> None:
     """Refuse to drop what waits where that could invent a match, or where it is nobody's own."""
-    for name in names if queries else ():
+    for name, budget in dropped if queries else ():
         asked = [query.name for query in queries if name in (EVERYTHING, query.name)]
         if all(query in kept for query in asked):
             raise UsageError(
                 f"no partial matches can be dropped of {', '.join(dict.fromkeys(asked))}: {kept[asked[0]]}, so that "
-                "a loss could invent a match; choose action='stop', or 'shed' for all queries together"
+                f"a loss could invent a match; choose {budget.choice('stop')}, or {budget.choice('shed')} for all "
+                "queries together"
             )
 
 
@@ -330,7 +331,8 @@ class Meter:
     def _stop(self, found: MatchBatch, what: str) -> None:
         if self._budget.action == "stop":
             names = ", ".join(dict.fromkeys(found.query_names))
-            raise BudgetError(f"{names}: {what}; a window or a condition makes them fewer, action='sample' gives some")
+            some = self._budget.choice("sample")
+            raise BudgetError(f"{names}: {what}; a window or a condition makes them fewer, {some} gives some")
 
 
 def _some(rows: Rows, count: int) -> Rows:
