@@ -128,13 +128,25 @@ class LiveProgram(LiveState):
         if not len(batch):
             return
         self._keys.add(batch)
-        try:
+        with self._ending():
             for matches in self._guard.matches(self._deployments.push(batch)):
                 found.add(matches)
             self._guard.done(self._deployments)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """A limit that stops ends the program."""
+        try:
+            yield
         except BudgetError:
             self._is_finished = True
             raise
+
+    def _waited(self, found: Iterator[MatchBatch]) -> Matches:
+        """Deliver matches that time, or the end, made certain, within the limits."""
+        self._guard.begin(self._deployments)
+        with self._ending():
+            return self._deliver(self._pieces(self._guard.matches(found)))
 
     def _pieces(self, found: Iterable[MatchBatch] = ()) -> Pieces:
         pieces = Pieces(by_end=len(self.program.queries) == 1)
@@ -149,7 +161,7 @@ class LiveProgram(LiveState):
         with self._at_work():
             if self._since is None or time > self._since[0]:
                 self._since = (time, -(2**63))
-            return self._deliver(self._pieces(self._deployments.advance(time)))
+            return self._waited(iter(self._deployments.advance(time)))
 
     def finish(self) -> Matches:
         """The stream has ended: give what waited for that, and close all subscriptions."""
@@ -157,7 +169,7 @@ class LiveProgram(LiveState):
             self._queue.close()
         with self._at_work():
             self._is_finished = True
-            found = self._deliver(self._pieces(self._deployments.finish()))
+            found = self._waited(iter(self._deployments.finish()))
             self._subscriptions.close()
             return found
 

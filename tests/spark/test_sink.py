@@ -24,7 +24,7 @@ from weft.runtime.spark.job import job_of
 from weft.runtime.spark.lanes.runs import run_rows_of
 from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.runs.sink import FileSink
-from weft.runtime.spark.schema import output_schema
+from weft.runtime.spark.schema import counters_as_output, output_schema
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.watching.triggers import Trigger
 
@@ -135,6 +135,23 @@ def test_a_task_that_was_tried_twice_is_there_once(tmp_path: Path) -> None:
 
     sink.write(Twice(rows_of(range(5))), 0)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == ["matches-00000000-0000-0000.jsonl"]
+
+
+def test_what_lanes_left_out_is_told_with_the_trigger(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path), None, "jsonl", ["q"])
+    told: list[Trigger] = []
+    sink.watchers.append(told.append)
+    sink.expect(None, "ms", 2)
+    lanes = [
+        {"sampled": 3, "sampled out of q": 3, "shed": 1, "shed q.a": 1, "shed q/1.a": 1},
+        {"sampled": 4, "sampled out of q": 4, "dropped": 2, "dropped of q": 2},
+        {"events": 9},
+    ]
+    sink.write(Frame(*(pa.Table.from_batches([counters_as_output(one)]) for one in lanes)), 0)  # type: ignore[arg-type]
+    sink.write(Frame(rows_of(range(3))), 1)  # type: ignore[arg-type]
+    whole = {"shed": 1, "sampled": 7, "dropped": 2, "shed q.a": 1, "sampled out of q": 7, "dropped of q": 2}
+    assert [trigger.left_out for trigger in told] == [whole, {}]
+    assert sink.counters["sampled out of q"] == 7
 
 
 def test_few_matches_are_one_file_in_match_order(tmp_path: Path) -> None:

@@ -243,10 +243,20 @@ def test_budgets_of_frames(spark: SparkSession, tmp_path: Path) -> None:
     counted: list[dict[str, int]] = []
     assert 0 < len(outcome(frame, tmp_path, counted, availableNow=True)) <= 20
     assert sum(numbers["sampled"] for numbers in counted) > 30
+    by_query = [f"sampled out of {name}" for name in program.names]
+    assert all(numbers["sampled"] == sum(numbers[name] for name in by_query) for numbers in counted)
     batch = api.match(spark.read.schema(SCHEMA).json(str(tmp_path / "in")), program, lanes=1, budget=few)
     found = len(batch.collect())
     assert 10 <= found <= 20  # there are two pieces of it
     assert batch.counts.get["sampled"] == len(local(program, EVENTS)) - found
+    assert sum(batch.counts.get[name] for name in by_query) == batch.counts.get["sampled"]
+    shedding = api.match(
+        spark.read.schema(SCHEMA).json(str(tmp_path / "in")), program, lanes=1, shed=weft.Shed(above=5)
+    )
+    shedding.collect()
+    shed = {name: count for name, count in shedding.counts.get.items() if name.startswith("shed ")}
+    assert sum(shed.values()) > 0
+    assert all(name.removeprefix("shed ").partition(".")[0] in program.names for name in shed)
     stopping = api.match(
         spark.read.schema(SCHEMA).json(str(tmp_path / "in")), program, lanes=1, budget=weft.Budget(matches_per_event=1)
     )

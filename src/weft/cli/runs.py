@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from weft.cli.console import say, say_json
 from weft.errors import UsageError
 from weft.running import registry
+from weft.runtime.limits.left_out import WAYS, by_query
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What `weft run --name` called it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -51,6 +53,7 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
         "checkpoint": about.get("checkpoint"),
         "listens": about.get("listen"),
         **{key: f"{status.get(key, 0):,}" for key in ("triggers", "events", "matches", "late", "unreadable")},
+        **{WAYS[way][1]: f"{status[way]:,}" for way in WAYS if status.get(way)},
     }
     last = status.get("last_trigger") or {}
     lines |= {
@@ -60,13 +63,8 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
     shown = {key: value for key, value in lines.items() if value not in (None, "")}
     for key, value in shown.items():
         say(f"{key:<12} {round(value, 3) if isinstance(value, float) else value}")
-    steps = about.get("steps") or {}
-    for query, own in (status.get("queries") or {}).items():
-        silence = own.get("silent_for")
-        doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
-        reached = [(step, (status.get("steps") or {}).get(part, 0)) for step, part in steps.get(query, ())]
-        shown_steps = "".join(f"{step} {count:,}, " for step, count in reached)
-        say(f"  {query}: {shown_steps}{own['matches']:,} matches{doubt}")
+    for query in status.get("queries") or ():
+        say(query_line(query, about, status))
     for one in status.get("operators") or ():
         say(f"  {one['name']}: {one['received']:,} received, {one['emitted']:,} emitted, {one['waiting']:,} waiting")
     for type_, figure in (status.get("statistics") or {}).get("rates", {}).items():
@@ -74,6 +72,18 @@ def show(name: Name, as_json: AsJson = False, log: Annotated[int, typer.Option(h
     if entry.log.exists():
         for line in entry.log.read_text(encoding="utf-8", errors="replace").splitlines()[-log:] if log else ():
             say(f"| {line}")
+
+
+def query_line(query: str, about: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """What a query found, how far partial matches came, what limits left out of it, and whether it fell silent."""
+    own = status["queries"][query]
+    steps = (about.get("steps") or {}).get(query, ())
+    reached = [f"{step} {(status.get('steps') or {}).get(part, 0):,}" for step, part in steps]
+    left_out = by_query(status.get("left_out") or {}, status["queries"])
+    told = [*reached, f"{own['matches']:,} matches", *(str(one) for one in left_out if one.query == query)]
+    silence = own.get("silent_for")
+    doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
+    return f"  {query}: {', '.join(told)}{doubt}"
 
 
 def stop(name: Name) -> None:

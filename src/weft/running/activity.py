@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from weft.runtime.limits.left_out import WAYS
 from weft.runtime.watching.tallies import Tallies
 from weft.runtime.watching.triggers import Trigger
 
@@ -39,6 +40,8 @@ class Activity:
 
     def __post_init__(self) -> None:
         self.totals: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0, triggers=0)
+        self.totals.update(dict.fromkeys(WAYS, 0))
+        self.left_out: Counter[str] = Counter()  # within limits, by query and step
         self.seconds = 0.0
         self.queries: dict[str, QueryActivity] = {}
         self.history: deque[Trigger] = deque()
@@ -54,6 +57,8 @@ class Activity:
             self.totals.update(
                 events=trigger.events, matches=found, late=trigger.late, unreadable=trigger.unreadable, triggers=1
             )
+            self.totals.update({name: trigger.left_out.get(name, 0) for name in WAYS})
+            self.left_out.update({name: count for name, count in trigger.left_out.items() if name not in WAYS})
             self.seconds += trigger.seconds
             self.steps.update(trigger.steps)
             for name, count in trigger.matches.items():
@@ -91,6 +96,7 @@ class Activity:
                 "rate": sum(trigger.events for trigger in recent) / min(60.0, max(now - self.started, 1.0)),
                 "queries": queries,
                 "steps": dict(self.steps),
+                "left_out": dict(self.left_out),
                 "operators": self._operators(last),
                 "statistics": self.tallies.statistics().to_json(),
                 "last_trigger": None if last is None else last.to_json(),

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from weft.errors import UsageError
 from weft.running.activity import Activity
+from weft.runtime.limits.left_out import by_query
 
 LOOPBACK = "127.0.0.1"
 STALLED_AFTER = 300.0  # seconds without a trigger that has come to its end
@@ -23,6 +24,9 @@ COUNTERS = {
     "late": "Events that came too late and took no part",
     "unreadable": "Events that could not be read",
     "triggers": "Triggers that were written",
+    "shed": "Events that were left out within limits",
+    "sampled": "Matches that were left out within limits",
+    "dropped": "Partial matches, and what else waited, that were dropped within limits",
 }
 GAUGES = {
     "state_bytes": "Bytes of state",
@@ -66,6 +70,7 @@ class Metrics:
                 query, _, step = one.rpartition("/")
                 reached.add_metric([name, query, step], count)
         yield reached
+        yield _left_out(summaries)
         yield from _by_operator(summaries)
         for key, text in GAUGES.items():
             gauge = GaugeMetricFamily(f"weft_{key}", text, labels=["run"])
@@ -78,6 +83,16 @@ class Metrics:
         for name, summary in summaries.items():
             uptime.add_metric([name], summary["uptime"])
         yield uptime
+
+
+def _left_out(summaries: Mapping[str, Any]) -> Metric:
+    """What was left out within limits, by query."""
+    labels = ["run", "way", "query", "step"]
+    family = CounterMetricFamily("weft_left_out", "What was shed, sampled or dropped of a query", labels=labels)
+    for name, summary in summaries.items():
+        for one in by_query(summary["left_out"], summary["queries"]):
+            family.add_metric([name, one.way, one.query, one.step], one.number)
+    return family
 
 
 def _by_operator(summaries: Mapping[str, Any]) -> Iterator[Metric]:

@@ -124,7 +124,9 @@ class LocalRun:
             self._kept.forget(partial(_oldest, matcher, held))
             keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
-        for rows in to_record_batches([*held, *matcher.finish()], self._order, keys.words, threads, finish):
+        self._guard.begin(matcher)
+        last = self._guard.matches(iter(matcher.finish()))
+        for rows in to_record_batches([*held, *last], self._order, keys.words, threads, finish):
             found += len(rows)
             yield rows
         self._note(matcher, found)
@@ -201,7 +203,7 @@ class LocalRun:
             found = list(self._guard.matches(matcher.push(batch)))
             yield found, _until(matcher, int(batch.ends[-1]))
         if self._source.safe is not None:
-            decided = list(matcher.advance(self._source.safe))
+            decided = list(self._guard.matches(iter(matcher.advance(self._source.safe))))
             yield decided, _until(matcher, self._source.safe)
 
     def counts(self) -> dict[str, int]:

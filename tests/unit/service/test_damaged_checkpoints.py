@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 from py4j.protocol import Py4JError
 
-from weft.errors import InputError, UsageError
+from weft.errors import BudgetError, InputError, UsageError
 from weft.runtime.spark.detect import failing_in_words
 from weft.runtime.spark.runs.agreement import agreed
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
@@ -133,6 +133,9 @@ def test_failures_are_told_in_one_sentence() -> None:
     assert "the checkpoint c is damaged (java.io.EOFException: ended early)" in str(told(state, "c"))
     log = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception: JsonEOFException: end\nat x")
     assert "the checkpoint c is damaged (JsonEOFException: end): use" in str(told(log, "c"))
+    stopped = RuntimeError("[STATE_STORE]\nweft.errors.BudgetError: q: one event completes more than 3 matches\nat x")
+    found = told(stopped, "c")
+    assert (type(found), str(found)) == (BudgetError, "q: one event completes more than 3 matches")
     found = told(mistake, "c")
     assert (type(found), str(found)) == (InputError, "a.jsonl is gone")
     assert str(told(other, "c")).startswith("Spark stopped the run")

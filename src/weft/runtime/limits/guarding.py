@@ -104,7 +104,7 @@ class Guard:
         clock: Clock = time.perf_counter,
         before: Guard | None = None,
     ) -> None:
-        self._budgets = budgets
+        self._queries, self._budgets = queries, budgets
         whole = budgets.get(EVERYTHING, ())
         self._state = [
             (name, budget) for name, given in budgets.items() for budget in given if budget.state_bytes is not None
@@ -145,11 +145,15 @@ class Guard:
 
     def events(self, batch: EventBatch, held: Held) -> EventBatch:
         """The events of a new batch that are to be matched, by what holds the state."""
+        self.begin(held)
+        return batch if self.shedder is None else self.shedder.take(batch)
+
+    def begin(self, held: Held) -> None:
+        """A batch begins, or what time or the end makes certain without one."""
         self._started, self._held = self._clock(), held
         self._taken = {name: held.seconds_of_query(name) for name, _ in self._own_seconds}
         for meter in self._meters:
             meter.begin()
-        return batch if self.shedder is None else self.shedder.take(batch)
 
     def newly_counted(self) -> dict[str, int]:
         """What the counters have now beyond what they had when this was asked last."""
@@ -223,6 +227,16 @@ class Guard:
         if self.shedder is not None:
             step = STEP if load > 1 else -STEP if load < 0.5 else 0.0
             self.shedder.share = min(MOST, max(0.0, self.shedder.share + step))
+
+    @property
+    def counter_names(self) -> list[str]:
+        """What the counters by query may be called."""
+        names = [query.name for query in self._queries]
+        sampled = [f"sampled out of {name}" for name in names if self._meters]
+        dropped = [f"dropped of {name}" for name in names if self.drops]
+        plan = () if self.shedder is None else self.shedder.plan
+        shed = [f"shed {own.query}.{leaf.name}" for own in plan for leaf in own.leaves]
+        return list(dict.fromkeys([*shed, *sampled, *dropped]))
 
     @property
     def counters(self) -> dict[str, int]:

@@ -103,7 +103,7 @@ def match_frame(
     output = match_lanes(run_frame(frame, job, about.schema), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    counted, counts = noticed(output, program, rejects=rejects)
+    counted, counts = noticed(output, program, rejects=rejects, left_out=job.left_out)
     return _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
 
 
@@ -200,7 +200,7 @@ def match_files(
     )
     job = limited(suited_to_files(job, files), limits)
     output = match_lanes(file_runs(session, files, job), job)
-    counted, counts = noticed(output, program, rejects=rejects, of_frame=False)
+    counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
     return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows), counts)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from weft.runtime.spark.files.batches import Reader
 
 
+MOST_COUNTERS = 200  # each is a column that Spark adds up
+
+
 @dataclass(frozen=True)
 class Seed:
     """What a lane knows that has seen all triggers so far, and none of the events: how far the stream has come."""
@@ -59,6 +62,12 @@ class Job:
     record: str | None = None  # what runs, as lanes of a DataFrame keep it with their state
     seed: Seed | None = None  # where lanes begin that have no state yet
     counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
+
+    @property
+    def left_out(self) -> list[str]:
+        """The counters of what the limits leave out by query; none where there would be very many."""
+        names = [] if self.limits.is_none else self.limits.guard(self.plan.queries).counter_names
+        return names if len(names) <= MOST_COUNTERS else []
 
     @cached_property
     def query_names(self) -> list[str]:

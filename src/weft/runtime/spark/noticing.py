@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -48,20 +48,23 @@ class Noticed:
 class Counts:
     """How many matches, late and unreadable events a batch had; known after its first action."""
 
-    def __init__(self, found: Observation) -> None:
+    def __init__(self, found: Observation, left_out: Sequence[str] = ()) -> None:
         self._found = found
+        self._names = {*COUNTED, *left_out}
 
     @property
     def get(self) -> dict[str, Any]:
         """The numbers by name; waits for the first action."""
-        return {name: value for name, value in self._found.get.items() if name in COUNTED}
+        return {name: value for name, value in self._found.get.items() if name in self._names}
 
 
-def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True) -> tuple[DataFrame, Counts]:
+def noticed(
+    output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True, left_out: Sequence[str] = ()
+) -> tuple[DataFrame, Counts]:
     """The same rows, counted; what they say besides matches is told after the first action that works them out.
 
     `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
-    have no order of their own.
+    have no order of their own. `left_out`: the counters of what limits leave out by query.
     """
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
     counters = F.from_json(told, "map<string,bigint>")
@@ -79,11 +82,12 @@ def noticed(output: DataFrame, program: Program, *, rejects: bool, of_frame: boo
         F.min(told).alias("one"),
         F.max(told).alias("other"),
         *(total(SEEN + name).alias(SEEN + name) for name in types_of(program)),
+        left_out=left_out,
     )
     _pending.append(item)
     del _pending[:-_MOST_PENDING]
     watch_actions(frame)
-    return frame, Counts(item.found)
+    return frame, Counts(item.found, left_out)
 
 
 def watch_actions(frame: DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import count
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -44,7 +45,7 @@ def match_stream(
     name = "weft" if number == 1 else f"weft_{number}"
     if warns and hasattr(frame, "_jdf"):  # of Spark Connect the progress tells
         listener_of(frame.sparkSession).names.add(name)
-    return observed(with_watermark(output, job) if lateness.by_spark else output, name)
+    return observed(with_watermark(output, job) if lateness.by_spark else output, name, left_out=job.left_out)
 
 
 def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
@@ -75,17 +76,22 @@ def with_watermark(output: DataFrame, job: Job) -> DataFrame:
     return output.select(*columns)
 
 
-def observed(output: DataFrame, counts: Observation | str, *more: Column) -> DataFrame:
+def observed(output: DataFrame, counts: Observation | str, *more: Column, left_out: Sequence[str] = ()) -> DataFrame:
     """The same rows, counted: in an observation, or under a name among the `observedMetrics` of a stream's progress.
 
     Besides matches, late and unreadable events: those taken, those that wait for the watermark, the bytes of state and
-    what was left out within limits; and `more`.
+    what was left out within limits, by query, too, in counters that are called so; and `more`.
     """
     late = F.col("reason").startswith("late: ")
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col(_told(output)))
 
     def total(path: str) -> Column:
         return F.coalesce(F.sum(F.get_json_object(told, path).cast("bigint")), F.lit(0))
+
+    counters = F.from_json(told, "map<string,bigint>")
+
+    def counter(name: str) -> Column:
+        return F.coalesce(F.sum(F.try_element_at(counters, F.lit(name))), F.lit(0)).alias(name)
 
     return output.observe(
         counts,
@@ -97,7 +103,7 @@ def observed(output: DataFrame, counts: Observation | str, *more: Column) -> Dat
         total("$.standing.state_bytes").alias("state_bytes"),
         total("$.standing.changes").alias("changes"),
         total("$.standing.changes_refused").alias("changes_refused"),
-        *(total(f"$.{name}").alias(name) for name in LEFT_OUT),
+        *(counter(name) for name in (*LEFT_OUT, *left_out)),
         *more,
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from weft.runtime.limits.left_out import in_words
+
 
 class OperatorStanding(NamedTuple):
     """Operators that run together: the events they received and matches they emitted, and how much waits there.
@@ -73,6 +75,7 @@ class Trigger:
     matches: Mapping[str, int]  # by query
     lanes: tuple[Standing, ...] = ()
     steps: Mapping[str, int] = field(default_factory=dict)  # by query and step: partial matches that reached it
+    left_out: Mapping[str, int] = field(default_factory=dict)  # within limits, by name of the counter
 
     @property
     def state_bytes(self) -> int:
@@ -123,6 +126,7 @@ class Trigger:
             f"{sum(self.matches.values()):,} matches" + (f" ({found})" if found else ""),
             *([f"{self.late:,} late"] if self.late else []),
             *([f"{self.unreadable:,} unreadable"] if self.unreadable else []),
+            *in_words(self.left_out, self.matches),
             f"{self.seconds:.2f} s",
             f"lag {self.lag if self.lag is not None else '-'}",
             f"{self.held:,} held",

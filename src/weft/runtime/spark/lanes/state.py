@@ -226,12 +226,14 @@ class LaneState:
                 self._changing.look(events, first=number == 0)
             if not self.job.empty:
                 yield from map(self._output, self.results.push(events))
-        yield from self._guarded()
+        if self.guard is not None:
+            self.guard.done(self.matcher)
         if not ended:
             yield from map(self._output, self.results.advance(watermark))
         elif not self.head.finished:
             self.head.finished = True
             yield from map(self._output, self.results.finish())
+        yield from self._left_out()
         self._hand_over(watermark)
 
     def _hand_over(self, watermark: int) -> None:
@@ -245,13 +247,11 @@ class LaneState:
             self.matcher.remove(leaving)
             self.head.gone += leaving
 
-    def _guarded(self) -> Iterator[pa.RecordBatch]:
-        """Look at what the trigger took; what was left out is counted in a row of the output."""
-        if self.guard is not None:
-            self.guard.done(self.matcher)
-            counted = self.guard.newly_counted()
-            if counted:
-                yield self._output(counters_as_output(counted))
+    def _left_out(self) -> Iterator[pa.RecordBatch]:
+        """What the limits left out in the trigger, as a row of the output; what waited for time or the end, too."""
+        counted = {} if self.guard is None else self.guard.newly_counted()
+        if counted:
+            yield self._output(counters_as_output(counted))
 
     def _output(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return as_output(rows, self.job.shape)

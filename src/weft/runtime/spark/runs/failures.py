@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from weft.errors import InputError, UsageError, WeftError
+from weft.errors import BudgetError, InputError, UsageError, WeftError
 from weft.runtime.spark.runs.checkpoint_files import damaged
 from weft.runtime.spark.shipping import MISSING
 
@@ -34,7 +34,7 @@ _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|nu
 def own_error(failure: Exception) -> Exception:
     """The user's mistake as the task said it; any other failure as it is."""
     for line in str(failure).splitlines():
-        for kind in (InputError, UsageError):
+        for kind in (BudgetError, InputError, UsageError):
             _, found, message = line.partition(f"weft.errors.{kind.__name__}: ")
             if found:
                 return as_weft(kind, message)

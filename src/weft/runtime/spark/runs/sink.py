@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from weft.errors import UsageError
+from weft.runtime.limits.left_out import of_these
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
@@ -137,8 +138,8 @@ class FileSink:
         if own_parts or self._is_first:  # only the first trigger of a process can be one that another began
             remove_leftovers(folder, stem, {own, *(part["name"] for part in own_parts)})
 
-    def _count(self, told: Sequence[dict[str, Any]], matches: int, wrong: Counter[str]) -> dict[str, int]:
-        """Add to the counters; the events, late and unreadable ones of this trigger."""
+    def _count(self, told: Sequence[dict[str, Any]], matches: int, wrong: Counter[str]) -> dict[str, Any]:
+        """Add to the counters; the events, late and unreadable ones of this trigger, and what was left out in it."""
         counted = Counter(events=0, **wrong)
         for one in told:
             standing = one.get("standing")
@@ -146,4 +147,5 @@ class FileSink:
                 self._lanes[standing["lane"]] = Standing.from_json(standing)
             counted.update({name: number for name, number in one.items() if name not in TOLD_APART})
         self.counters.update(matches=matches, **counted)
-        return {name: counted[name] for name in ("events", "late", "unreadable")}
+        numbers = {name: counted[name] for name in ("events", "late", "unreadable")}
+        return {**numbers, "left_out": of_these(counted, self._names)}
