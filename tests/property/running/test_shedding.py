@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections import Counter
 
@@ -116,3 +117,17 @@ def test_partial_matches_that_are_dropped_invent_nothing() -> None:
     assert len(found) > 1000
     assert running.counters["dropped"] > 0
     assert max(Counter(match.positions[-1] for match in found).values()) <= 200_000 // 40  # bytes of a part
+
+
+def test_what_matters_finds_more_than_chance_where_all_events_matter() -> None:
+    dice = random.Random(5)
+    pairs = "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 10 EVENTS"
+    by_key = "SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) PARTITION BY [k] WITHIN 500 MILLISECONDS"
+    for text, types in ((pairs, "AB"), (by_key, "ABC")):
+        events = [{"type": dice.choice(types), "ts": at, "k": dice.randrange(60)} for at in range(2000)]
+        for share in (0.25, 0.5, 0.75):
+            found = {}
+            for policy in ("utility", "random"):
+                running = weft.live(text, shed=weft.Shed(share=share, policy=policy))
+                found[policy] = sum(len(running.push(events[at : at + 200])) for at in range(0, 2000, 200))
+            assert found["utility"] > 1.2 * found["random"] > 0, (text, share, found)

@@ -92,11 +92,8 @@ class Shedder:
             return batch
         fits = self._fits(batch)
         risky = np.logical_or.reduce(fits[self._unsafe]) if self._unsafe.any() else np.zeros(len(batch), bool)
-        utility, opened = self._utility(batch, fits)
-        excess = self._excess(len(batch))
-        gone = (
-            self._chosen(np.flatnonzero(~risky), utility, batch.positions, excess) if excess else np.empty(0, np.int64)
-        )
+        opened = self._opened(batch, fits)
+        gone = self._chosen(np.flatnonzero(~risky), opened, batch.positions, self._excess(len(batch)))
         kept = np.ones(len(batch), bool)
         kept[gone] = False
         for progress, seen in zip(self._progress, opened, strict=True):
@@ -145,28 +142,34 @@ class Shedder:
             found[number] = truths[letters]
         return found
 
-    def _utility(self, batch: EventBatch, fits: Mask) -> tuple[Floats, list[Seen]]:
-        """How much each event matters, and what each query sees of the batch."""
-        best, opened, first = np.zeros(len(batch)), [], 0
-        for progress in self._progress:
-            own = fits[first : first + progress.count]
-            first += progress.count
-            seen, utility = progress.look(batch, own)
-            opened.append(seen)
-            best[seen.rows] = np.maximum(best[seen.rows], utility)
-        return best, opened
+    def _opened(self, batch: EventBatch, fits: Mask) -> list[Seen]:
+        """What each query sees of the batch."""
+        firsts = np.cumsum([0, *(progress.count for progress in self._progress)])
+        return [
+            progress.look(batch, fits[first : first + progress.count])
+            for progress, first in zip(self._progress, firsts, strict=False)
+        ]
 
-    def _chosen(self, free: Int64s, utility: Floats, positions: Int64s, excess: int) -> Int64s:
+    def _chosen(self, free: Int64s, opened: Sequence[Seen], positions: Int64s, excess: int) -> Int64s:
         """The rows to leave out, of those that may be."""
         count = min(excess, len(free))
-        if self.shed.policy == "oldest":
+        if self.shed.policy == "oldest" or not count:
             return free[:count]
         chance = _mixed(positions[free])
         if self.shed.policy == "random":
-            order = np.argsort(chance, kind="stable")
-        else:
-            order = np.lexsort((chance, utility[free]))
-        return free[order[:count]]
+            return free[np.argsort(chance, kind="stable")[:count]]
+        utility, keys = np.zeros(len(positions)), np.zeros(len(positions), np.int64)
+        for seen in opened:
+            own = seen.worth.max(axis=0, initial=0.0)
+            better = own > utility[seen.rows]
+            keys[seen.rows[better]], utility[seen.rows[better]] = seen.keys[better], own[better]
+        apart = free[np.lexsort((chance, utility[free]))[:count]]
+        if utility[apart[-1]] == 0:
+            return apart
+        # If the least that go were all events of one place, those of other places would be worth nothing any more.
+        together = free[np.lexsort((free, keys[free], utility[free] > 0))[:count]]
+        lost = sum(_lost_apart(seen, apart) for seen in opened)
+        return together if sum(_lost_together(seen, together) for seen in opened) < lost else apart
 
     def _count(self, fits: Mask) -> None:
         self.events += fits.shape[1]
@@ -187,6 +190,14 @@ class Seen:
     events: EventBatch
     keys: Int64s
     live: Mask  # which go on with a match, at which leaf
+    worth: Floats  # how much those matter there; others nothing
+
+    def lost(self, gone: Int64s) -> Floats:
+        """For each leaf, which share of what its events are worth goes with some rows of the batch."""
+        total = self.worth.sum(axis=1)
+        left = self.worth[:, ~np.isin(self.rows, gone)].sum(axis=1)
+        shares: Floats = np.divide(total - left, total, out=np.zeros_like(total), where=total > 0)
+        return shares
 
 
 class Progress:
@@ -215,7 +226,7 @@ class Progress:
                     depth[place] = min(depth[place], min(known))
         return depth
 
-    def look(self, whole: EventBatch, fits: Mask) -> tuple[Seen, Floats]:
+    def look(self, whole: EventBatch, fits: Mask) -> Seen:
         """The events that fit, which of them go on with a match, and how much each matters."""
         picked = np.flatnonzero(fits.any(axis=0))
         columns = {name: column for name, column in whole.columns.items() if name in self._read}
@@ -240,7 +251,7 @@ class Progress:
             worth[place] = self._prior[place] * self._used[place] / self._seen[place] * (0.5 + 0.5 * left)
         if len(picked):
             live = self._refined(batch, live, rows, order, int(whole.ends[-1]))
-        return Seen(picked, batch, rows, live), np.max(np.where(live, worth, 0.0), axis=0, initial=0.0)
+        return Seen(picked, batch, rows, live, np.where(live, worth, 0.0))
 
     def _refined(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s, until: int) -> Mask:
         """Without those for which the batch has no events that a match would need besides, as far as it shows."""
@@ -292,6 +303,16 @@ class Progress:
             for place, leaf in enumerate(self._leaves.leaves):
                 if leaf.name in names:
                     self._used[place] += count
+
+
+def _lost_apart(seen: Seen, gone: Int64s) -> float:
+    """The share of matches that goes with events which are chosen each by itself: a match needs one of each place."""
+    return 1.0 - float(np.prod(1.0 - seen.lost(gone)))
+
+
+def _lost_together(seen: Seen, gone: Int64s) -> float:
+    """The share of matches that goes with whole keys, or with a stretch of time: what is lost is lost at all places."""
+    return float(seen.lost(gone).max(initial=0.0))
 
 
 def pairs_in(batch: EventBatch, rows: Int64s, order: Int64s, within: int) -> tuple[Int64s, Int64s] | None:
