@@ -194,7 +194,7 @@ BOUND = 20  # ticks of a match
 # By these numbers (B | D) ; C is joined first; the stream below has B and D as often as A, and C hardly ever.
 DECLARED = Choices(True, weft.Statistics({"A": 700, "B": 5, "D": 5, "C": 100}))
 JOINED = f"SELECT * FROM A a ; (B b | D d) ; C c WHERE (a, c) OCCURS WITHIN {BOUND}"
-FILES, IN_FILE = 4, 30_000
+FILES, IN_FILE = 4, 90_000  # rates are measured in the third
 Told = tuple[int, int, tuple[int, ...]]
 
 

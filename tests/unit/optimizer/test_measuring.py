@@ -97,7 +97,7 @@ def test_results_have_their_columns_in_the_order_of_the_text() -> None:
 
 
 def test_wrong_statistics_are_refused() -> None:
-    with pytest.raises(weft.UsageError, match=r"a weft\.Statistics or a file"):
+    with pytest.raises(weft.UsageError, match=r"a weft\.Statistics, or a file"):
         weft.detect(EVENTS, weft.compile(QUERY, "eql"), statistics={"A": 1})  # type: ignore[arg-type]
 
 
