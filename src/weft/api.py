@@ -343,12 +343,10 @@ def compile_each(
 
 def _several(programs: object) -> list[Any]:
     """What is given as several programs; bytes are none, though they are a sequence."""
-    if not isinstance(programs, Iterable) or isinstance(programs, bytes):
-        raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(programs).__name__}")
-    asked = list(programs)
-    strange = next((part for part in asked if not isinstance(part, Program | Pattern | str | Path)), None)
-    if strange is not None or None in asked:
-        raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(strange).__name__}")
+    asked = list(programs) if isinstance(programs, Iterable) and not isinstance(programs, bytes) else [programs]
+    for part in asked:
+        if not isinstance(part, Program | Pattern | str | Path):
+            raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(part).__name__}")
     return asked
 
 
