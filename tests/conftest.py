@@ -30,10 +30,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark comes last, in one process: it has processes of its own, which find the kernels compiled by then."""
+    """Spark comes last, in one process: it has processes of its own, which find the kernels compiled by then.
+
+    A module that counts in SEEN what its random cases were, and refuses too few, is run by one process, too.
+    """
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif isinstance(item, pytest.Function) and hasattr(item.module, "SEEN"):
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__.rpartition(".")[2]))
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 

@@ -26,7 +26,7 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import trace
 from weft.statistics import Statistics
 
-pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning"), pytest.mark.xdist_group("rewriting")]
+pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
 OFTEN = st.fixed_dictionaries({type_: st.sampled_from([1.0, 100.0, 1e4, 1e6]) for type_ in "ABC"})
 ENGINES = ("local", "meaning")
 RAN: set[str] = set()
