@@ -32,7 +32,7 @@ pages: $(READY) ## fifty pages of the workbench open at once, in a real browser
 	@WEFT_PAGES=50 $(BIN)/python -m pytest -q tests/workbench/test_journeys.py -k pages
 
 test: $(READY) ## run all tests, in two processes
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -q -n 2
 
 soak: $(READY) ## feed every kind of pattern for long and count the bytes it holds
 	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/engine/test_soak.py

@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,8 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
 # Quick to start instead of fast in the long run.
 SETTINGS = {
@@ -30,16 +34,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark comes last, in one process: it has processes of its own, which find the kernels compiled by then.
-
-    A module that counts in SEEN what its random cases were, and refuses too few, is run by one process, too.
-    """
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif isinstance(item, pytest.Function) and hasattr(item.module, "SEEN"):
-            item.add_marker(pytest.mark.xdist_group(item.module.__name__.rpartition(".")[2]))
+    """Spark comes last: it has processes of its own, which find the kernels compiled by then."""
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Tests are dealt to processes one by one, but those of a module that says TOGETHER all to one process.
+
+    Groups of pytest-xdist 3.8 do nothing under pytest 9.2, so modules are looked at here.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # Spark stays last
+
+    class Dealing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.partition("::")[0]
+            return module if belongs_together(config.rootpath / module) else nodeid
+
+    return Dealing(config, log)
+
+
+@cache
+def belongs_together(module: Path) -> bool:
+    return "\nTOGETHER = " in module.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,7 @@ from weft.runtime.state.pages import FOREIGN
 from weft.runtime.watching.triggers import Trigger
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
+TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()
 SOON = {"FIRST_LOOK": 1, "ENOUGH": 1, "GAIN": 1.0001}
 Events = list[dict[str, object]]

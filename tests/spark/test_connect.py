@@ -14,6 +14,7 @@ from tests.spark.standalone import SOURCE, SPARK, environment
 import weft
 
 pytestmark = pytest.mark.spark
+TOGETHER = "both take the port of Spark Connect"
 JOB = Path(__file__).with_name("connect_job.py")
 
 

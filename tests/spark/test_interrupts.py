@@ -51,7 +51,6 @@ IN_SUITE = ("run", "detect")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("way", WAYS if os.environ.get("WEFT_CTRL_C") else IN_SUITE)
 def test_ctrl_c_ends_it_while_a_worker_is_at_work(way: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()

@@ -18,10 +18,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason="journeys need pl
 pytest.importorskip("nicegui", reason="the workbench needs weft[workbench]")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here (Debian: apt-get install chromium)"),
-    pytest.mark.xdist_group("browser"),
-]
+TOGETHER = "one workbench serves all journeys"
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here (Debian: apt-get install chromium)")
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "workbench"

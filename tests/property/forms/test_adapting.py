@@ -50,6 +50,7 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
+TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()
 STRATEGIES = ("key", "slice", "slice", "query", "one", AUTO, "replicate")
 LITTLE, NONE = 1.0001, 0.0  # how many times as much a form must cost to be changed; NONE: whatever it costs

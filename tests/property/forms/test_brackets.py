@@ -25,6 +25,7 @@ from weft.statistics import Statistics
 
 EventDict = dict[str, object]
 RATES = st.fixed_dictionaries({type_: st.sampled_from([1.0, 8.0, 64.0]) for type_ in "ABC"})
+TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()
 ENOUGH = 150
 

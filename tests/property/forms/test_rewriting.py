@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
 OFTEN = st.fixed_dictionaries({type_: st.sampled_from([1.0, 100.0, 1e4, 1e6]) for type_ in "ABC"})
 ENGINES = ("local", "meaning")
 RAN: set[str] = set()
+TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()  # rewrites by rule, and streams with matches of rewritten programs
 RULES = (
     *("rebracket_next", "lift_plain_conditions", "spread_key", "reorder_union", "rebracket_each", "order_overlap"),

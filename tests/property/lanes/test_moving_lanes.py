@@ -21,6 +21,7 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import optimize
 
 SOME = some(25)
+TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()
 Way = tuple[str | None, int]
 WAYS = st.tuples(
