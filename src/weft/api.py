@@ -299,7 +299,7 @@ def explain(
     """
     check(locals())
     if stage == "syntax":
-        return "\n".join(stages.show(part, stage, format) for part in compile_each(program)[0])
+        return stages.show_syntax(compile_each(program)[0], format)
     whole, chosen = together(program), choices(optimize, statistics)
     sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
     shown = model_of(model) if rates or model else None

@@ -50,8 +50,7 @@ def show(
     """
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
-    if form not in FORMATS:
-        raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
+    _check_format(form)
     if stage == "plan":
         return _show_plan(program, form, choices, sharing, rates, nodes)
     if rates is not None or nodes is not None:
@@ -59,15 +58,27 @@ def show(
     return _SHOW[stage](program, form, choices)
 
 
-def _show_syntax(program: Program, form: str, choices: Choices) -> str:
+@deep
+def show_syntax(programs: Sequence[Program], form: str) -> str:
+    """Programs as they were understood, one after the other: each has a syntax of its own."""
+    _check_format(form)
+    if form == "text":
+        return "\n".join(map(_syntax_text, programs))
+    if any(program.language == BUILT for program in programs):
+        raise UsageError("a pattern built in Python has its text only: use format='text', or stage='algebra'")
+    return _show_trees([parse_syntax(program.text, language=program.language) for program in programs], form)
+
+
+def _syntax_text(program: Program) -> str:
     if program.language == BUILT:
-        if form != "text":
-            raise UsageError("a pattern built in Python has its text only: use format='text', or stage='algebra'")
         return program.text
     tree = parse_syntax(program.text, language=program.language)
-    if form == "text":
-        return language_of(program.text, language=program.language).print(tree)
-    return _show_trees([tree], form)
+    return language_of(program.text, language=program.language).print(tree)
+
+
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        raise UsageError(f"unknown format {form!r}; {did_you_mean(form, FORMATS)}")
 
 
 def _show_algebra(program: Program, form: str, choices: Choices) -> str:
@@ -107,7 +118,7 @@ def _show_tables(program: Program, form: str, choices: Choices) -> str:
 
 
 _SHOW: dict[str, Callable[[Program, str, Choices], str]] = {
-    "syntax": _show_syntax,
+    "syntax": lambda program, form, _: show_syntax([program], form),
     "algebra": _show_algebra,
     "optimized": _show_optimized,
     "tables": _show_tables,

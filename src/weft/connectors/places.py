@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -35,16 +36,18 @@ def check_places(written: Iterable[str], read: Iterable[str]) -> None:
 
 
 def check_folders(written: Iterable[str], read: Iterable[str]) -> None:
-    """Make folders that are not there yet; refuse those that nothing can be put into, and those that are read."""
+    """Refuse folders that nothing can be put into, or that cannot be made, and those that are read; makes nothing."""
     sources = [Path(path).resolve() for path in read]
     for path in written:
         folder = Path(path).resolve()
         if any(folder == source or source in folder.parents for source in sources):
             raise UsageError(f"{path} lies in a folder that events are read from: write to another folder")
         with _said(path):
-            folder.mkdir(parents=True, exist_ok=True)
-            with _aside(folder / "place"):
-                pass
+            there = next(place for place in (folder, *folder.parents) if place.exists())
+            if not there.is_dir():
+                raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+            if not os.access(there, os.W_OK | os.X_OK):
+                raise PermissionError(EACCES, os.strerror(EACCES))
 
 
 @contextmanager

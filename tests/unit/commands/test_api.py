@@ -176,6 +176,12 @@ class TestExplain:
         assert json.loads(weft.explain(program, stage, format="json"))
         assert weft.explain(program, stage, format="dot").startswith("digraph")
 
+    @pytest.mark.parametrize("stage", ["syntax", "algebra", "optimized", "plan"])
+    def test_several_programs_are_one_document(self, stage: str) -> None:
+        programs = [weft.compile(FIRE), weft.compile("define X() from A()")]
+        assert len(json.loads(weft.explain(programs, stage, format="json"))) >= 2
+        assert weft.explain(programs, stage, format="dot").count("digraph") == 1
+
     def test_optimized_names_the_rules(self) -> None:
         assert "fire: push_where_into_events" in weft.explain(weft.compile(FIRE), "optimized")
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from weft import api, engines
 from weft.cli.main import app
-from weft.errors import UsageError
+from weft.errors import InputError, UsageError
 from weft.optimizer.pipeline import Choices
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
@@ -62,8 +62,8 @@ def damage_spark(folder: Path) -> None:
 
 
 def test_a_run_that_would_begin_or_go_on_says_so_and_changes_nothing(tmp_path: Path) -> None:
-    assert run_of(tmp_path).kept() == NEW
-    assert files_in(tmp_path) == {}
+    assert run_of(tmp_path, sink=str(tmp_path / "deep" / "out"), rejects=str(tmp_path / "no")).kept() == NEW
+    assert [path.name for path in tmp_path.rglob("*")] == ["in"]
     begun(tmp_path)
     before = files_in(tmp_path)
     assert run_of(tmp_path).kept() == "q: keeps its state"
@@ -125,6 +125,14 @@ def test_to_adapt_does_not_go_with_another_program(tmp_path: Path) -> None:
     assert run_of(tmp_path, adapt=True).kept() == "q: keeps its state"
     with pytest.raises(UsageError, match="--adapt does not go together"):
         run_of(tmp_path, QUERY.replace("<", ">"), adapt=True).kept()
+
+
+@pytest.mark.parametrize("place", ["sink", "checkpoint", "rejects"])
+def test_folders_that_cannot_be_made_are_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot write .*file/out: Not a directory"):
+        run_of(tmp_path, **{place: str(tmp_path / "file" / "out")})
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "in"]
 
 
 def test_the_command_ends_with_the_sentence(tmp_path: Path) -> None:

@@ -66,10 +66,11 @@ def _place(checkpoint: str) -> Path:
 
 
 def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:
-    """Make a sink this run's, or refuse it."""
-    if run is None or check_sink(sink, checkpoint, run):
-        return
+    """Make a folder of a sink, and that this run's, or refuse it."""
     try:
+        sink.mkdir(parents=True, exist_ok=True)
+        if run is None or check_sink(sink, checkpoint, run):
+            return
         write_whole(sink / OWNER, run)
     except OSError as error:
         raise _unusable(sink, error) from None

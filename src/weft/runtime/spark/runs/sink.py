@@ -59,10 +59,6 @@ class FileSink:
         absolute = str(self._matches.absolute()), str(self._rejects.absolute())
         self._work = SinkWork(*absolute, form, tuple(query_names), None, "ms", collected, piece)
         self._collected = collected
-        try:
-            self._matches.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"the sink {folder} cannot be made: {error.strerror}") from None
 
     @property
     def folder(self) -> Path:
