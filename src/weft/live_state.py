@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -160,11 +160,12 @@ class LiveState:
         """
         check(locals())
         about, pages = read_saved(path)
-        try:
+        chosen, limits = choices(optimize, statistics), Limits(budget, shed)
+        with _told_of(path):
             if about["version"] != SAVED:
-                raise UsageError(f"{path} was saved by another version of weft, whose state this one cannot read")
+                raise UsageError("it was saved by another version of weft, whose state this one cannot read")
             time, type_, order, key = about["columns"]
-            running = cls(time, type_, rejects, choices(optimize, statistics), order, key, Limits(budget, shed))
+            running = cls(time, type_, rejects, chosen, order, key, limits)
             running._set(program_from_plain(about["program"]))
             running._deployments.restore(
                 about["deployments"], pages_below("matcher/", pages), running.program.time_unit
@@ -174,8 +175,6 @@ class LiveState:
             running.events, running.rejected = about["events"], about["rejected"]
             running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
             running._is_finished, running._pages = about["finished"], pages
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, StopIteration):
-            raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
         if program is not None:
             running.change(program)
         return running
@@ -186,3 +185,15 @@ class LiveState:
         queries = self.program.queries
         found = [left.pop(next(at for at, other in enumerate(left) if other == query)) for query in queries]
         return replace(self.program, queries=tuple(found))
+
+
+@contextmanager
+def _told_of(path: str | Path) -> Iterator[None]:
+    """What is wrong with a saved program is told of its file. Its parts are what they were when they were written, but
+    files of 0.1.0 cannot show it: whatever is made of these may fail in any way."""
+    try:
+        yield
+    except (UsageError, InputError) as problem:
+        raise type(problem)(f"{path}: {problem}") from None
+    except Exception:
+        raise InputError(f"{path} is damaged: it is not what live.save(path) writes") from None
