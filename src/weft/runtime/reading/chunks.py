@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
@@ -12,7 +13,15 @@ import pyarrow.compute as pc
 
 from weft.errors import InputError, UsageError
 from weft.runtime.events import Column
-from weft.runtime.reading.kinds import column_of, column_of_values, columns_of_dicts, field_of, plain_array
+from weft.runtime.reading.halves import NOT_UNICODE, has_half
+from weft.runtime.reading.kinds import (
+    column_of,
+    column_of_values,
+    columns_of_dicts,
+    field_of,
+    plain_array,
+    values_of_dicts,
+)
 
 
 class Chunk:
@@ -28,6 +37,7 @@ class Chunk:
         problems: Mapping[int, str] | None = None,
         place: Callable[[int], tuple[str, int]] | None = None,
         tabular: bool = True,
+        values: Callable[[str], Sequence[object]] | None = None,
         original: Callable[[str], pa.Array] | None = None,
     ) -> None:
         self.length = length
@@ -36,6 +46,7 @@ class Chunk:
         self.problems = problems or {}  # rows that are no events, and why
         self.place = place  # file and line of a row, if it is from a file
         self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
+        self.values = values  # those of a column if they are Python's, whose texts may be no Unicode
         self._load = load
         self._original = original  # a column with the type of the input, if it has types
         self._columns: dict[str, Column] = {}
@@ -148,10 +159,16 @@ def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chun
         yield Chunk(
             length,
             names,
-            lambda name, first=first, length=length: column(name).map(lambda a: a.slice(first, length)),  # type: ignore[misc]
+            lambda name, first=first, length=length: _sliced(column(name), first, length),  # type: ignore[misc]
             lambda row, first=first: dict(frame.iloc[first + row].to_dict()),  # type: ignore[misc]
+            values=lambda name, first=first, length=length: list(frame[name].iloc[first : first + length]),  # type: ignore[misc]
             original=partial(_pandas_array, frame, first, length),
         )
+
+
+def _sliced(column: Column, first: int, length: int) -> Column:
+    others = None if column.others is None else column.others.slice(first, length)
+    return replace(column.map(lambda array: array.slice(first, length)), others=others)
 
 
 def _pandas_array(frame: Any, first: int, length: int, name: str) -> pa.Array:
@@ -160,7 +177,8 @@ def _pandas_array(frame: Any, first: int, length: int, name: str) -> pa.Array:
     try:
         array = pa.Array.from_pandas(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+        texts = (None if value is None else str(value).encode("utf-8", "replace").decode() for value in values)
+        return pa.array(texts, pa.string())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -198,6 +216,10 @@ def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
         problems = {i: f"not an event: {item!r}" for i, item in enumerate(items) if not isinstance(item, Mapping)}
         events = [item if isinstance(item, Mapping) else {} for item in items]
     names = dict.fromkeys(chain.from_iterable(events))
+    halved = {name for name in names if has_half(name)}
+    if halved:
+        problems |= {i: NOT_UNICODE for i, event in enumerate(events) if not halved.isdisjoint(event)}
+        names = {name: None for name in names if name not in halved}
     return Chunk(
         len(events),
         names,
@@ -205,4 +227,5 @@ def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
         lambda row: None if row in problems else events[row],
         problems=problems,
         tabular=False,
+        values=lambda name: values_of_dicts(events, name),
     )

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from weft.errors import UsageError, did_you_mean
 from weft.runtime.events import Column
 from weft.runtime.exact import MOST_DIGITS, exact_column
+from weft.runtime.reading.halves import has_half
 
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 INT64 = range(-(2**63), 2**63)
@@ -145,10 +146,11 @@ def columns_of_dicts(
     """The attributes of dicts as columns; `names` None: all there are."""
     if names is None:
         names = dict.fromkeys(name for event in events for name in event)
-    return {name: column_of_values(_values(events, name), time_unit) for name in names}
+    return {name: column_of_values(values_of_dicts(events, name), time_unit) for name in names}
 
 
-def _values(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
+def values_of_dicts(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
+    """An attribute of all events."""
     try:
         return list(map(itemgetter(name), events))
     except KeyError:
@@ -195,7 +197,10 @@ def _split(values: Sequence[Any], time_unit: str) -> Column:
         if isinstance(value, (bool, np.bool_)):
             booleans[row] = bool(value)
         elif isinstance(value, str):
-            texts[row] = value.encode("utf-8", "replace").decode()  # JSON may hold half a surrogate pair
+            if has_half(value):
+                others[row] = True  # it is no text; events with it are rejected
+            else:
+                texts[row] = value
         else:
             numbers[row] = number_of(value, time_unit)
             others[row] = True if numbers[row] is None and value == value else None

@@ -15,7 +15,7 @@ from weft.runtime import blocks
 from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
-from weft.runtime.reading.readable import check_keys, check_kinds, check_types
+from weft.runtime.reading.readable import check_keys, check_kinds, check_texts, check_types
 from weft.runtime.reading.ties import FINE_END, FINE_START, as_ranks, tie_keys, without_fine
 from weft.runtime.reading.times import END, START, fine_of, read_times
 from weft.schema import Catalog
@@ -185,6 +185,7 @@ class EventSource:
         if reading.until is not None:
             problems.update(_ahead(ends, reading.until, problems))
         problems.update(chunk.problems)
+        check_texts(chunk, reading.needed, problems)
         check_types(chunk, reading.type, problems)
         check_kinds(chunk, reading.type, reading.catalog, problems)
         check_keys(chunk, reading.key, problems)

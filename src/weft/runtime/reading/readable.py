@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,22 @@ import pyarrow.compute as pc
 
 from weft.runtime.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.halves import NOT_UNICODE, halved
 from weft.runtime.reading.times import valid_mask
 from weft.schema import Catalog, EventType, Kind
 
 Mask = npt.NDArray[np.bool_]
+
+
+def check_texts(chunk: Chunk, needed: Collection[str] | None, problems: dict[int, str]) -> None:
+    """Note the rows with texts that are not Unicode, in whatever column: what is rejected does not depend on who asks.
+
+    Columns that are needed are made for that (None: all are), which shows whether they are worth a look.
+    """
+    for name in chunk.names if chunk.values is not None else ():
+        is_made = needed is None or name in needed
+        if not is_made or chunk.column(name).others is not None:
+            problems.update(dict.fromkeys(halved(chunk.values(name)), NOT_UNICODE))  # type: ignore[misc] # it is there
 
 
 def check_types(chunk: Chunk, name: str, problems: dict[int, str]) -> None:
