@@ -98,7 +98,7 @@ def _added(terms: int) -> Any:
 
 BOMBS: dict[str, tuple[Callable[[], Any], str]] = {
     "steps": (lambda: _chain(1_001), "1,001 steps; 1,000 is the limit"),
-    "groups": (lambda: _nested(1_000), "more than 200 steps or operators are nested"),
+    "groups": (lambda: _nested(400), "more than 200 steps or operators are nested"),
     "terms": (lambda: Pattern.begin("a").where(_added(1_000) > 3), "more than 200 steps or operators are nested"),
     "having": (lambda: Pattern.begin("a").having(_added(1_000) > 3), "more than 200 steps or operators are nested"),
     "count": (lambda: Pattern.begin("a").times(10**9), "more than 10,000 events one by one"),
