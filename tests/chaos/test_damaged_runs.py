@@ -1,6 +1,7 @@
 """Runs on a real Spark that go on from a damaged checkpoint say so in one sentence, or find what is to be found.
 
 `make chaos-spark`: DAMAGES=… says how many damages are tried, kinds of files in turn, and SEED=… which; 0 is all.
+`make test` leaves them out, each costs a run; unit/service/test_damaged_checkpoints.py damages files without one.
 Files that a run does not need any more may be damaged without harm.
 """
 
@@ -31,8 +32,11 @@ from weft.runtime.spark.runs.run import ContinuousRun
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DAMAGES = int(os.environ.get("WEFT_DAMAGES", "5"))
-pytestmark = pytest.mark.spark
+DAMAGES = int(os.environ.get("WEFT_DAMAGES", "0"))
+pytestmark = [
+    pytest.mark.skipif("WEFT_DAMAGES" not in os.environ, reason="real runs take minutes: make chaos-spark"),
+    pytest.mark.spark,
+]
 SNAPSHOTS = {  # soon, so that the state has files of every kind
     "spark.sql.streaming.stateStore.maintenanceInterval": "1s",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",

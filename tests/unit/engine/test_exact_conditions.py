@@ -110,10 +110,10 @@ def pairs_found(
     name = "y" if "b.y" in condition else "x"
     events = []
     for number, (one, other) in enumerate(pairs):
-        events.append([event("A", 10 * number, x=one), event("B", 10 * number + 1, **{name: other})])
+        events += [event("A", 10 * number, x=one), event("B", 10 * number + 1, **{name: other})]
     text = written(language, condition).replace("x: int", f"x: {kind}")
-    size = 24 if engine == "meaning" else len(events)  # it looks at every A with every B that comes after it
-    parts = [sum(events[at : at + size], []) for at in range(0, len(events), size)]
+    size = 48 if engine == "meaning" else len(events)  # it looks at every A with every B that comes after it
+    parts = [events[at : at + size] for at in range(0, len(events), size)]
     found = [match for part in parts for match in run_engine(engine, text, part, language)]
     return sorted(int(str(match["start"])) // 10 for match in found)
 
