@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weft.algebra.analysis.beginnings import beginning
@@ -78,20 +78,21 @@ class Layering:
         another unit tells what they find. What rules define that run already comes as that of other queries does.
         """
         groups: dict[frozenset[int], list[int]] = {}
-        behind = {place: self._behind(place) for place in self._new if self._queries[place].is_rule}
-        for place, makers in behind.items():
-            foreign = frozenset(maker for maker in makers if not self._queries[maker].is_rule)
+        others = {place for place, query in enumerate(self._queries) if not query.is_rule}
+        rules = {place: None for place in self._new if place not in others}
+        for place in rules:
+            foreign = frozenset(others.intersection(self._behind([place])) if others else ())
             groups.setdefault(foreign, []).append(place)
         for foreign, told in groups.items():
-            silent = {maker for place in told for maker in behind[place] if maker in behind}.difference(told)
+            silent = (self._behind(told) & rules.keys()).difference(told) if foreign else set[int]()
             own = {*told, *silent}
             makers = {maker for place in own for maker in self._fed_by[place]} - own if foreign else set[int]()
-            yield Unit(tuple(told), tuple(sorted(silent)) if foreign else (), tuple(sorted(makers)))
+            yield Unit(tuple(told), tuple(sorted(silent)), tuple(sorted(makers)))
 
-    def _behind(self, place: int) -> set[int]:
-        """The queries that feed one, those that feed these, and so on."""
+    def _behind(self, places: Iterable[int]) -> set[int]:
+        """The queries that feed some, those that feed these, and so on."""
         reached: set[int] = set()
-        waiting = list(self._fed_by[place])
+        waiting = [maker for place in places for maker in self._fed_by[place]]
         while waiting:
             maker = waiting.pop()
             if maker not in reached:
@@ -100,17 +101,27 @@ class Layering:
         return reached
 
     def _in_order(self, units: list[Unit]) -> Iterator[Unit]:
-        """The units, each after those that feed it."""
-        done = set(range(self._new.start))
+        """The units, each after those that feed it, in rounds: each round has all that the ones before feed."""
         left = sorted(units)
-        while left:
-            ready = [done.issuperset(unit.makers) for unit in left]
-            if not any(ready):
-                raise UsageError("queries feed each other in a circle: one of them must do without the others")
-            now = [unit for unit, is_ready in zip(left, ready, strict=True) if is_ready]
-            left = [unit for unit, is_ready in zip(left, ready, strict=True) if not is_ready]
-            done.update(place for unit in now for place in unit.told)
-            yield from now
+        teller = {place: at for at, unit in enumerate(left) for place in unit.told}
+        lacks = [{teller.get(maker, -1) for maker in unit.makers if maker >= self._new.start} for unit in left]
+        readers: dict[int, list[int]] = {}
+        for at, feeding in enumerate(lacks):
+            for feeder in feeding:
+                readers.setdefault(feeder, []).append(at)
+        missing = list(map(len, lacks))
+        now = [at for at, count in enumerate(missing) if not count]
+        given = 0
+        while now:
+            given += len(now)
+            yield from (left[at] for at in now)
+            after: list[int] = []
+            for reader in (reader for at in now for reader in readers.get(at, ())):
+                missing[reader] -= 1
+                after += [reader] if not missing[reader] else []
+            now = sorted(after)
+        if given < len(left):
+            raise UsageError("queries feed each other in a circle: one of them must do without the others")
 
 
 def layer_of(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import ClassVar
 
 import pytest
 
+import weft
+from weft.algebra.analysis import feeding
 from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.definition import Definition
+from weft.algebra.query import Program
 from weft.languages import compile_text
+from weft.plan.layers import Layering
+from weft.plan.operators import RulesOp, SituationOp
+from weft.plan.planner import plan
 from weft.schema import Kind
 
 
@@ -100,3 +107,29 @@ def test_cycles_are_named_unless_rules_alone_make_them() -> None:
     assert cycles_beyond_rules([Plain("A", ("A",))]) == [("A",)]
     found = cycles_beyond_rules([Recursive("R", ("R", "Q")), Plain("Q", ("P", "X")), Plain("P", ("R",))])
     assert found == [("Q", "P", "R")]
+
+
+def test_a_chain_is_not_searched_for_circles_from_each_of_its_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in no circle is known by one pass: 5,000 patterns in a chain took 17 seconds."""
+    searched: list[str] = []
+    monkeypatch.setattr(feeding, "shortest_cycle", lambda start, edges: searched.append(start))
+    chain = ["pattern P0 any(A a)", *(f"pattern P{n} any(P{n - 1} p)" for n in range(1, 40))]
+    assert len(weft.compile("\n".join(chain)).queries) == 40
+    assert searched == []
+
+
+def test_rules_alone_are_not_asked_what_is_behind_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = ["define R0() from A()", *(f"define R{n}() from R{n - 1}()" for n in range(1, 40))]
+    program = weft.compile("\n".join(rules))
+    monkeypatch.setattr(Layering, "_behind", None)
+    (layer,) = plan(program).layers
+    assert [len(op.rules) for op in layer.operators if isinstance(op, RulesOp)] == [40]
+
+
+def test_layers_come_in_rounds() -> None:
+    """Each after those that feed it, whatever the order in which programs are given."""
+    texts = ["pattern D all(B b, C c)", "pattern C any(B b)", "pattern E any(X x)", "pattern B any(E e)"]
+    program = reduce(Program.extended, map(weft.compile, reversed(texts)))
+    turned = replace(program, queries=program.queries[::-1])
+    operators = [op for layer in plan(turned).layers for op in layer.operators]
+    assert [op.query.name for op in operators if isinstance(op, SituationOp)] == ["E", "B", "C", "D"]

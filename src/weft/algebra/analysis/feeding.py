@@ -47,9 +47,10 @@ def cycles_beyond_rules(queries: Sequence[Definition]) -> list[tuple[str, ...]]:
     if not any(type_ in made for query in queries for type_ in query.reads):
         return []
     edges = _dependencies(queries)
+    circular = {type_ for group in _groups(edges) for type_ in group if len(group) > 1 or type_ in edges[type_]}
     found: list[tuple[str, ...]] = []
     for query in queries:
-        if not query.is_rule and not any(query.defines in cycle for cycle in found):
+        if query.defines in circular and not query.is_rule and not any(query.defines in cycle for cycle in found):
             cycle = shortest_cycle(query.defines, edges)
             found += [cycle] if cycle is not None else []
     return found
