@@ -28,6 +28,7 @@ from weft.errors import (
 from weft.languages import compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.languages.texts import path_of_program, read_program
+from weft.optimizer.fitting import unfitting
 from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
 from weft.plan.parallel.model import model_of
@@ -139,9 +140,8 @@ def match(
     check({**options, **locals()}, rejects=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
-        chosen = choices(optimize, statistics)
-        limits = Limits(budget, shed)
-        whole = together(program)
+        whole, limits = together(program), Limits(budget, shed)
+        chosen = chosen_for(whole, optimize, statistics)
         return engines.match_on_spark(frame, whole, **names, rejects=rejects, choices=chosen, limits=limits, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
@@ -203,7 +203,7 @@ def detect(
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
     how: dict[str, Any] = {
         "sharing": Sharing(strategy, lanes, threads),
-        "choices": choices(optimize, statistics),
+        "choices": chosen_for(whole, optimize, statistics),
         "limits": Limits(budget, shed),
     }
     start = partial(engines.start, events, whole, engine, **names, **how)
@@ -240,8 +240,9 @@ def count(
     check(locals())
     arrival = _arrival(delay, idle_after)
     names = _names(time, type, order, key)
-    sharing, chosen = Sharing(strategy, lanes, threads), choices(optimize, statistics)
-    run = engines.start(events, together(program), engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
+    whole, sharing = together(program), Sharing(strategy, lanes, threads)
+    chosen = chosen_for(whole, optimize, statistics)
+    run = engines.start(events, whole, engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     report_doubts(run)
@@ -304,6 +305,14 @@ def explain(
     sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
     shown = model_of(model) if rates or model else None
     return stages.show(whole, stage, format, chosen, sharing, shown, nodes)
+
+
+def chosen_for(program: Program, optimize: bool, statistics: Known) -> Choices:
+    """How a program is to run, from what the user says; numbers that fit nothing in it are warned of."""
+    chosen = choices(optimize, statistics)
+    for remark in unfitting(program, chosen.statistics):
+        warnings.warn(remark, ProgramWarning, stacklevel=callers_level())
+    return chosen
 
 
 def choices(optimize: bool = True, statistics: Known = None) -> Choices:

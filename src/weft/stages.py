@@ -15,6 +15,7 @@ from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
 from weft.optimizer.cost import Costs, known_of
+from weft.optimizer.fitting import unfitting
 from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
 from weft.plan.parallel.model import Model
@@ -87,6 +88,7 @@ def _show_algebra(program: Program, form: str, choices: Choices) -> str:
 
 def _show_optimized(program: Program, form: str, choices: Choices) -> str:
     found = trace(program, choices.statistics) if choices.optimize else as_written(program, choices.statistics)
+    found = dataclasses.replace(found, remarks=(*found.remarks, *unfitting(program, choices.statistics)))
     if form == "text":
         return report.trace_text(found)
     if form == "json":

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from weft.errors import InputError, UsageError, did_you_mean
+from weft.spelling import written
 
 Origin = Literal["measured", "declared", "derived", "default"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -22,10 +21,6 @@ Numbers = Mapping[str, float]
 DEFAULT_RATE = 1.0
 TICKS_PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60, "h": 1 / 3600, "d": 1 / 86400}
 LEAST_RATE = 1e-9  # of a type of which no event comes: so rare that nothing waits for it, and nothing divides by zero
-MOST_TEXTS = 1 << 12  # of conditions whose spelling is remembered
-_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+|<=|>=|<>|!=|==|\S""")
-_SPELLED = {"!=": "<>", "==": "=", "PREV": "PREVIOUS", "prev": "PREVIOUS"}
-_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 class Figure(NamedTuple):
@@ -66,8 +61,8 @@ class Statistics:
         for origin in (self.origin, *self.origins.values()):
             if origin not in ORIGINS:
                 raise UsageError(f"unknown origin {origin!r}; {did_you_mean(str(origin), ORIGINS)}")
-        object.__setattr__(self, "selectivity", {written(text): value for text, value in self.selectivity.items()})
-        object.__setattr__(self, "origins", {written(text): origin for text, origin in self.origins.items()})
+        object.__setattr__(self, "selectivity", {_spelled(text): value for text, value in self.selectivity.items()})
+        object.__setattr__(self, "origins", {_spelled(text): origin for text, origin in self.origins.items()})
 
     def rate(self, type_: str) -> Figure:
         """How many events of a type come in a second; 1 when nobody knows."""
@@ -158,26 +153,10 @@ def from_json(found: object) -> Statistics:
     return Statistics(**numbers, origin=whole, ticks_per_second=found.get("ticks_per_second", 1000.0), origins=origins)
 
 
-def written(text: str) -> str:
-    """A condition's text in one spelling: `b.acc>a.acc` is `a.acc < b.acc`, `3 < a.x` is `a.x > 3`, `a[x]` is `a.x`."""
+def _spelled(text: object) -> str:
     if not isinstance(text, str):
         raise UsageError(f"a name is a text, not {text!r}")
-    return _written(text)
-
-
-@lru_cache(MOST_TEXTS)
-def _written(text: str) -> str:
-    tokens = _TOKEN.findall(re.sub(r"(\w+)\[(\w+)\]", r"\1.\2", text))
-    spelled = [_SPELLED.get(token, token) for token in tokens]
-    if len(spelled) == 3 and spelled[1] in _TURNED:
-        left, operator, right = spelled
-        if _is_attribute(right) and (left > right or not _is_attribute(left)):
-            spelled = [right, _TURNED[operator], left]
-    return " ".join(spelled)
-
-
-def _is_attribute(token: str) -> bool:
-    return "." in token and (token[0].isalpha() or token[0] == "_")
+    return written(text)
 
 
 def _origins(statistics: Statistics) -> dict[str, Origin]:

@@ -158,7 +158,7 @@ def match(
     if output.form == "parquet" and output.is_progress and not sinks:
         raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
-    how: dict[str, Any] = {"sharing": work.sharing, "choices": optimising.choices, "limits": work.limits}
+    how: dict[str, Any] = {"sharing": work.sharing, "choices": optimising.chosen_for(program), "limits": work.limits}
     run = engines.start(given, program, work.engine, **names.named, **how, showing=output.typed)
     compiled = clock.perf_counter() - started
     shown = told.show_progress and not output.is_progress

@@ -10,7 +10,9 @@ import typer
 
 from weft.algebra.query import Program
 from weft.api import choices, together
+from weft.cli.console import say
 from weft.cli.render import compile_all
+from weft.optimizer.fitting import unfitting
 from weft.optimizer.pipeline import Choices
 from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
@@ -126,6 +128,13 @@ class Optimising:
     def choices(self) -> Choices:
         """As the optimiser takes them."""
         return choices(self.optimize, self.statistics)
+
+    def chosen_for(self, program: Program) -> Choices:
+        """The same; numbers that fit nothing in the program are told."""
+        chosen = self.choices
+        for remark in unfitting(program, chosen.statistics):
+            say(f"warning: {remark}", err=True)
+        return chosen
 
 
 def limits_of(budgets: list[str] | None, shed: Shed | None) -> Limits:

@@ -218,7 +218,7 @@ def run(
         **{field.name: getattr(flow, field.name) for field in fields(flow)},
         **names.named,
         format=output_format,
-        choices=optimising.choices,
+        choices=optimising.chosen_for(written.program),
         limits=within.limits,
         adapt=within.adapt,
         counted=step_names(written.steps),

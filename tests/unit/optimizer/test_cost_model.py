@@ -12,7 +12,8 @@ from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Fo
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.errors import InputError, UsageError
 from weft.optimizer.cost import Costs, cost_of, known_of, profile_of
-from weft.statistics import Statistics, written
+from weft.spelling import written
+from weft.statistics import Statistics
 
 RATES = Statistics(rates={f"R{rate}": rate for rate in (1, 4, 8, 10, 16, 64)})
 A, B = Source("A", "a"), Source("B", "b")
