@@ -35,7 +35,7 @@ def unfitting(program: Program, statistics: Statistics | None) -> list[str]:
     if not texts:
         return remarks
     atoms, ties = conditions_of(program)
-    usual = sorted({written(one.text) for one in (*atoms, *ties)})
+    usual = sorted({written(text) for text in (*(atom.text for atom in atoms), *(tie.text for tie in ties))})
     known = {*usual, *(text for query in program.queries for text in _all_texts(query, atoms))}
     return remarks + [
         f"the selectivity of {text!r} is not used: no condition of the program is written so; {_others(text, usual)}"
