@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.running.changing import Change
+from weft.runtime.limits.left_out import by_query
 
 HOUR = 3600.0
 POINTS = 120  # of a chart of the last hour
@@ -14,12 +15,16 @@ POINTS = 120  # of a chart of the last hour
 
 @dataclass(frozen=True)
 class QueryInfo:
-    """A query: its matches, when the last came (seconds since 1970), and how long it is silent, if longer than ever."""
+    """A query: its matches, when the last came (seconds since 1970), and how long it is silent, if longer than ever.
+
+    `left_out` says what a budget or shedding left out of it.
+    """
 
     name: str
     matches: int
     last: float | None = None
     silent_for: float | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,9 @@ def summary_of(told: Mapping[str, Any], uptime: float | None = None) -> RunSumma
     counts = {name: int(told.get(name) or 0) for name in ("events", "matches", "late", "unreadable", "triggers")}
     stands = {name: int(last.get(name) or 0) for name in ("held", "waiting", "behind", "state_bytes")}
     queries = told.get("queries") or {}
+    left_out: dict[str, tuple[str, ...]] = {}
+    for one in by_query(told.get("left_out") or {}, queries):
+        left_out[one.query] = (*left_out.get(one.query, ()), str(one))
     return RunSummary(
         started=told.get("started"),
         uptime=float(told.get("uptime") or 0.0) if uptime is None else uptime,
@@ -122,7 +130,8 @@ def summary_of(told: Mapping[str, Any], uptime: float | None = None) -> RunSumma
         rate=float(told.get("rate") or 0.0),
         lag=last.get("lag"),
         queries=[
-            QueryInfo(name, own["matches"], own.get("last"), own.get("silent_for")) for name, own in queries.items()
+            QueryInfo(name, own["matches"], own.get("last"), own.get("silent_for"), left_out.get(name, ()))
+            for name, own in queries.items()
         ],
         operators=[OperatorInfo(**one) for one in told.get("operators") or ()],
         lanes=_lanes(last.get("lanes") or ()),

@@ -20,10 +20,12 @@ from weft.running import registry
 from weft.running.logs import JsonLines, TextLines
 from weft.running.metrics import metrics_text
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.limits.left_out import LeftOut, by_query, of_these
+from weft.runtime.limits.left_out import LeftOut, by_query, counter_name, of_these
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.job import job_of, limited
 from weft.runtime.watching.triggers import Trigger
+from weft.workbench.pages.readings import query_text
+from weft.workbench.run_info import summary_of
 
 COUNTERS = {
     "shed": 5,
@@ -123,3 +125,28 @@ def test_a_lane_tells_what_was_left_out_at_the_end() -> None:
     told = output.filter(pa.compute.and_(pa.compute.is_null(output["query"]), pa.compute.is_null(output["reason"])))
     counted = [json.loads(text) for text in told["event"].to_pylist()]
     assert {"sampled": 5, "sampled out of P": 5} in counted
+
+
+def test_pages_of_the_workbench_show_it_by_query() -> None:
+    told = {
+        "queries": {"fire": {"matches": 7}, "other": {"matches": 1}},
+        "left_out": {"shed fire.t1": 3, "dropped of fire": 2},
+    }
+    fire, other = summary_of(told).queries
+    assert fire.left_out == ("3 shed as t1", "2 dropped")
+    assert query_text(fire) == "7 matches; 3 shed as t1; 2 dropped"
+    assert query_text(other) == "1 matches"
+
+
+def test_a_guard_counts_by_the_names_that_it_gives() -> None:
+    program = weft.compile("SELECT * FROM S WHERE (A+ AS a ; B AS b) WITHIN 100 EVENTS")
+    limits = Limits(weft.Budget(matches_per_event=2, action="sample"), weft.Shed(above=5))
+    names = limits.guard(program.queries).counter_names
+    assert set(names) == {
+        counter_name(one.way, one.query, one.step) for one in by_query(dict.fromkeys(names, 1), ["q"])
+    }
+    assert counter_name("sampled", "q") in names
+    running = weft.live(program, budget=weft.Budget(matches_per_event=2, action="sample"))
+    running.push([{"type": "AAAAB"[n % 5], "ts": n} for n in range(10)])
+    counted = {name for name in running.counters if " of " in name}
+    assert counted == {counter_name("sampled", "q")}

@@ -18,6 +18,7 @@ from weft.errors import BudgetError, UsageError
 from weft.plan.dropping import kept_whole
 from weft.runtime.events import EventBatch
 from weft.runtime.limits.budgets import EVERYTHING, NO_BUDGET, Budget, Budgets, Given, budgets_of
+from weft.runtime.limits.left_out import counter_name
 from weft.runtime.limits.shedding import MOST, STEP, Shed, Shedder
 from weft.runtime.matches import MatchBatch
 
@@ -210,7 +211,7 @@ class Guard:
             if budget.action == "drop-oldest":
                 names = self._losing if name == EVERYTHING else {name}
                 for who, count in held.drop_oldest(limit, names).items():
-                    self._counted.update({"dropped": count, f"dropped of {who}": count})
+                    self._counted.update({"dropped": count, counter_name("dropped", who): count})
                 continue
             size = held.state_bytes if name == EVERYTHING else held.bytes_of_query(name)
             if budget.action == "shed":
@@ -232,10 +233,10 @@ class Guard:
     def counter_names(self) -> list[str]:
         """What the counters by query may be called."""
         names = [query.name for query in self._queries]
-        sampled = [f"sampled out of {name}" for name in names if self._meters]
-        dropped = [f"dropped of {name}" for name in names if self.drops]
+        sampled = [counter_name("sampled", name) for name in names if self._meters]
+        dropped = [counter_name("dropped", name) for name in names if self.drops]
         plan = () if self.shedder is None else self.shedder.plan
-        shed = [f"shed {own.query}.{leaf.name}" for own in plan for leaf in own.leaves]
+        shed = [counter_name("shed", own.query, leaf.name) for own in plan for leaf in own.leaves]
         return list(dict.fromkeys([*shed, *sampled, *dropped]))
 
     @property
@@ -243,7 +244,7 @@ class Guard:
         """What was left out: events, matches by query, partial matches."""
         sampled: Counter[str] = Counter()
         for meter in self._meters:
-            sampled.update({f"sampled out of {name}": count for name, count in meter.left_out.items()})
+            sampled.update({counter_name("sampled", name): count for name, count in meter.left_out.items()})
             sampled["sampled"] += meter.left_out.total()
         shed: Mapping[str, int] = {} if self.shedder is None else self.shedder.counters
         return dict(Counter(shed) + sampled + self._counted)

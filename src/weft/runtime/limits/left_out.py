@@ -12,6 +12,11 @@ from typing import NamedTuple
 WAYS = {"shed": ("shed ", "shed"), "sampled": ("sampled out of ", "sampled out"), "dropped": ("dropped of ", "dropped")}
 
 
+def counter_name(way: str, query: str, step: str = "") -> str:
+    """What is counted of a query, and of a step of its pattern, is called."""
+    return f"{WAYS[way][0]}{query}.{step}" if step else f"{WAYS[way][0]}{query}"
+
+
 class LeftOut(NamedTuple):
     """So much of a query, and of events at which step of its pattern."""
 
@@ -45,7 +50,7 @@ def by_query(counters: Mapping[str, int], queries: Collection[str]) -> Iterator[
 def of_these(counters: Mapping[str, int], queries: Collection[str]) -> dict[str, int]:
     """The counters of all queries together, and those of these queries."""
     whole = {way: counters[way] for way in WAYS if counters.get(way)}
-    return whole | {f"{WAYS[one.way][0]}{one.place}": one.number for one in by_query(counters, queries)}
+    return whole | {counter_name(one.way, one.query, one.step): one.number for one in by_query(counters, queries)}
 
 
 def in_words(counters: Mapping[str, int], queries: Collection[str]) -> list[str]:

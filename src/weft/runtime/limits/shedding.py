@@ -22,6 +22,7 @@ from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.classify.keys import key_hashes
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.limits.left_out import counter_name
 from weft.runtime.matches import MatchBatch
 
 Policy = Literal["utility", "random", "oldest"]
@@ -128,7 +129,7 @@ class Shedder:
     @property
     def counters(self) -> dict[str, int]:
         """Events left out, in all and by query and leaf."""
-        named = {f"shed {query}.{leaf}": count for (query, leaf), count in sorted(self.dropped.items())}
+        named = {counter_name("shed", query, leaf): count for (query, leaf), count in sorted(self.dropped.items())}
         return {"shed": self.events, **named} if self.events else {}
 
     # -- which ----------------------------------------------------------------------------------

@@ -49,6 +49,12 @@ def run_row(run: RunInfo) -> dict[str, Any]:
     }
 
 
+def query_text(query: QueryInfo) -> str:
+    """The matches of a query, and what was left out of it."""
+    last = "" if query.last is None else f", the last {_ago(query.last)} ago"
+    return "; ".join([f"{query.matches:,} matches{last}", *query.left_out])
+
+
 def change_text(change: Change | None) -> str:
     """What became of the last change of a run's program."""
     if change is None:
@@ -136,8 +142,7 @@ class RunReadings:
             for query in queries:
                 with ui.row().classes("items-center gap-3"):
                     ui.label(query.name).classes("text-weight-medium")
-                    last = "" if query.last is None else f", the last {_ago(query.last)} ago"
-                    ui.label(f"{query.matches:,} matches{last}").classes("weft-mono")
+                    ui.label(query_text(query)).classes("weft-mono")
                     if query.silent_for:
                         text = f"silent for {timedelta(seconds=int(query.silent_for))}, longer than ever before"
                         ui.badge(text, color="warning").props('data-testid="silent"')
