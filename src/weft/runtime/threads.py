@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from ctypes import c_ulong, py_object, pythonapi
+from threading import get_ident
 from typing import TypeVar
 
 Given = TypeVar("Given")
@@ -38,6 +40,30 @@ class Threads:
                 yield begun.popleft().result()
         while begun:
             yield begun.popleft().result()
+
+
+def noted(at_work: set[int], work: Callable[[Given], Out], given: Given) -> Out:
+    """What comes out of a piece of work, while the thread that does it is among those at work."""
+    at_work.add(get_ident())
+    try:
+        return work(given)
+    finally:
+        at_work.discard(get_ident())
+
+
+def results_of(begun: Sequence[Future[Out]], at_work: set[int]) -> list[Out]:
+    """What comes out of work that has begun.
+
+    Only this thread hears Ctrl-C. The others are told, since the process waits for them at its end.
+    """
+    try:
+        return [one.result() for one in begun]
+    except KeyboardInterrupt:
+        for one in begun:
+            one.cancel()
+        for thread in list(at_work):
+            pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(KeyboardInterrupt))
+        raise
 
 
 ALONE = Threads(1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import weft
 from weft.kernels.joins import chain, iterate, overlap
 from weft.runtime.joins import chains, joining
+from weft.runtime.threads import noted, results_of
 
 MANY = 6000  # events of each of three types, of which no three fit together
 SLOW = {
@@ -56,6 +59,23 @@ def test_kernels_let_interrupts_through(language: str, counting: bool, alarm: No
     events = stream(MANY)
     with pytest.raises(KeyboardInterrupt):
         interrupted(lambda: run(events, program))
+
+
+def test_threads_that_wait_for_others_end_them(alarm: None) -> None:
+    """Python waits for its threads before it ends: those at work must hear of Ctrl-C, too."""
+    at_work: set[int] = set()
+
+    def work(_: int) -> None:
+        while True:
+            time.sleep(0.001)
+
+    with ThreadPoolExecutor(2) as pool:
+        begun = [pool.submit(noted, at_work, work, number) for number in range(3)]
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(lambda: results_of(begun, at_work))
+        assert {type(one.exception()) for one in begun[:2]} == {KeyboardInterrupt}
+    assert begun[2].cancelled()
+    assert not at_work
 
 
 STEP = """

@@ -26,6 +26,7 @@ from weft.runtime.lanes.routing import Route, routes
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
+from weft.runtime.threads import noted, results_of
 
 PUSHED = 65536  # events given to the kernels at a time
 FEWEST = 64  # where several queries find many matches in them
@@ -140,8 +141,9 @@ class Crew:
             return lambda: list(map(work, given))
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, "weft-lane")
-        begun = [self._pool.submit(work, one) for one in given]
-        return lambda: [one.result() for one in begun]
+        at_work: set[int] = set()
+        begun = [self._pool.submit(noted, at_work, work, one) for one in given]
+        return lambda: results_of(begun, at_work)
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
