@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba import _dynfunc
 from numba.core.callconv import RETCODE_OK, CPUCallConv, Status, excinfo_ptr_t
 from numba.core.cpu import CPUContext
+from numba.core.errors import LoweringError
 from numba.core.types import Optional  # type: ignore[attr-defined, unused-ignore]
+
+from weft.kernels.arrays_given import MODELS, has_array
+from weft.kernels.wrapping import KernelWrapper
+
+NUMBAS = "numba."  # how modules are named whose functions are given arrays in another way than ours
 
 
 def room_for(builder: Any, kind: Any, name: str = "") -> Any:
@@ -54,12 +61,27 @@ class KernelContext(CPUContext):  # type: ignore[misc, unused-ignore]
         """One that shares all with another, but for what it does otherwise."""
         found = cls.__new__(cls)
         found.__dict__.update(other.__dict__)
+        found.data_model_manager = MODELS
         return found
 
     @property
     def call_conv(self) -> KernelCalls:
         """How functions are called."""
         return KernelCalls(self)
+
+    def declare_function(self, module: Any, fndesc: Any) -> Any:
+        """Say that a function is elsewhere."""
+        if fndesc.modname.startswith(NUMBAS) and any(map(has_array, fndesc.argtypes)):
+            raise LoweringError(f"a kernel cannot give arrays to {fndesc.qualname}, which is Numba's")
+        return super().declare_function(module, fndesc)
+
+    def create_cpython_wrapper(self, library: Any, fndesc: Any, env: Any, call_helper: Any, release_gil: bool) -> None:
+        """Write the function that Python calls."""
+        module = self.create_module("wrapper")
+        kind = self.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+        called = ir.Function(module, kind, fndesc.llvm_func_name)
+        KernelWrapper(self, module, called, fndesc, env, call_helper, release_gil).build()
+        library.add_ir_module(module)
 
 
 class PartContext(KernelContext):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.errors import LoweringError
 
 from weft.kernels import jit
 
@@ -33,10 +35,10 @@ def _share(whole: int, among: int) -> int:
 
 @jit.inlined
 def _shares(numbers: Any, among: int) -> int:
-    found = np.zeros(len(numbers), np.int64)
+    found = np.zeros(1, np.int64)
     for k in range(len(numbers)):
-        found[k] = _share(numbers[k], among)
-    return int(found.sum())
+        found[0] += _share(numbers[k], among)
+    return int(found[0])
 
 
 @pytest.mark.parametrize("decorate", [jit.kernel, jit.bare_kernel])
@@ -60,3 +62,52 @@ def test_what_may_be_nothing_is_told_from_nought() -> None:
 
     there = jit.bare_kernel(is_there)
     assert [there(number) for number in (-1, 0, 1)] == [False, True, True]
+
+
+class Pair(NamedTuple):
+    """What kernels are given."""
+
+    numbers: Any
+    factor: int
+
+
+def _scaled(pair: Pair, other: Any, up: bool) -> Any:
+    found = np.empty(pair.numbers.size, np.int64)
+    for k in range(pair.numbers.size):
+        found[k] = pair.numbers[k] * pair.factor + up
+    return found, other[0]
+
+
+def test_what_python_gives_is_taken_and_given_back() -> None:
+    scaled, numbers = jit.kernel(_scaled), np.arange(5)
+    held = sys.getrefcount(numbers)
+    for _ in range(3):
+        found, first = scaled(Pair(numbers, 3), np.array([2.5]), True)
+        assert (found.tolist(), first) == ([1, 4, 7, 10, 13], 2.5)
+    assert sys.getrefcount(numbers) == held
+
+
+@pytest.mark.parametrize("decorate", [jit.kernel, jit.bare_kernel])
+def test_what_a_kernel_cannot_take_is_an_error_and_nothing_is_kept(decorate: Any) -> None:
+    def first_of(pair: Pair, other: Any) -> Any:
+        return pair.numbers[0] * pair.factor + other[0]
+
+    taken: Any = decorate(first_of)
+    numbers, other = np.arange(5), np.array([2.5])
+    held = sys.getrefcount(numbers)
+    assert taken(Pair(numbers, 3), other) == 2.5
+    (entry,) = (one.entry_point for one in taken.overloads.values())
+    for wrong in ([], ["x"], [3, 4]):
+        with pytest.raises((TypeError, ValueError, IndexError)):
+            entry((numbers, *wrong), other)
+    with pytest.raises(TypeError):
+        entry(Pair(numbers, 3), np.array([2], np.int8))
+    assert sys.getrefcount(numbers) == held
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda numbers: np.cumsum(numbers), lambda numbers: np.concatenate((numbers, numbers))]
+)
+def test_a_kernel_gives_no_array_to_a_function_that_takes_it_otherwise(ask: Any) -> None:
+    with pytest.raises(LoweringError, match="a kernel cannot give arrays to"):
+        jit.kernel(ask)(np.arange(3))

@@ -31,6 +31,7 @@ from weft.kernels.automaton.tecs import (
     State,
 )
 from weft.kernels.jit import bare, inlined
+from weft.kernels.memory.growing import grown
 from weft.kernels.memory.sorting import sort
 
 LATEST_START, NEXT_ORDER, LAST_ORDER = 0, 1, 2
@@ -101,8 +102,7 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
         node = state.finals[2 * final + 1]
         if node >= 0 and best.numbers[node & mask] < 0:
             best.numbers[node & mask] = 0
-            if count == found.size:
-                found = np.concatenate((found, np.empty_like(found)))
+            found = grown(found, count, 1)
             found[count] = node
             count += 1
     done = 0
@@ -113,8 +113,7 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
             node = state.nodes[at + k]
             if node >= tail and state.nodes[((node & mask) << 2) + 3] >= horizon and best.numbers[node & mask] < 0:
                 best.numbers[node & mask] = 0
-                if count == found.size:
-                    found = np.concatenate((found, np.empty_like(found)))
+                found = grown(found, count, 1)
                 found[count] = node
                 count += 1
     sort(found, count)

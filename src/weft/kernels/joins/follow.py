@@ -59,9 +59,9 @@ from weft.kernels.joins.occurrences import (
     TRUTHS,
     Memory,
     compare_histories,
-    grown,
     sort_group,
 )
+from weft.kernels.memory.growing import grown
 from weft.kernels.memory.prefetch import prefetch
 
 Int64s = npt.NDArray[np.int64]

@@ -46,8 +46,9 @@ from weft.kernels.joins.joining import (
     no_room,
 )
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
-from weft.kernels.joins.occurrences import END, FIRST, ROW, RUN, START, Memory, enlarged
+from weft.kernels.joins.occurrences import END, FIRST, ROW, RUN, START, Memory
 from weft.kernels.memory.borrow import borrowed
+from weft.kernels.memory.growing import enlarged
 from weft.kernels.memory.sorting import sort
 
 Int64s = npt.NDArray[np.int64]

@@ -29,12 +29,12 @@ from weft.kernels.joins.occurrences import (
     START,
     Memory,
     drop_repeated,
-    enlarged,
     fill_slots,
     sort_group,
     write_row,
 )
 from weft.kernels.memory.borrow import borrowed
+from weft.kernels.memory.growing import enlarged
 
 Int64s = npt.NDArray[np.int64]
 

@@ -23,7 +23,6 @@ from weft.kernels.joins.occurrences import (
     SLOTS,
     SOURCE,
     START,
-    grown,
     parts_of,
 )
 from weft.kernels.machine.machine import ALONE, CHOSEN, LIST, LISTS, NOTES, RESULTS, VALUES, Machine, evaluate
@@ -31,6 +30,7 @@ from weft.kernels.machine.machine import WIDTH as EVENT_WIDTH
 from weft.kernels.machine.machine import holds as compares
 from weft.kernels.machine.tagged import INTEGER, MISSING, VALUE, Int64s, mixed_in, normal, satisfies
 from weft.kernels.memory.borrow import borrowed
+from weft.kernels.memory.growing import grown
 from weft.kernels.memory.room import lend, noted, words
 
 # Lines. QUICK is a comparison of two attributes, SPAN one of the length of the whole with a number of ticks. EVENT_OF

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.jit import bare, inlined, kernel, spliced
+from weft.kernels.memory.growing import grown
 
 Int64s = npt.NDArray[np.int64]
 
@@ -91,21 +92,6 @@ def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, 
             ):
                 other = one
             slots[at + k] = other
-
-
-@inlined
-def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
-    """A copy with room for so many more."""
-    larger = np.empty(2 * len(array) + needed, np.int64)
-    for k in range(used):
-        larger[k] = array[k]
-    return larger
-
-
-@inlined
-def grown(array: Int64s, used: int, needed: int) -> Int64s:
-    """The array, or a copy with room for so many more."""
-    return array if used + needed <= len(array) else enlarged(array, used, needed)
 
 
 @inlined

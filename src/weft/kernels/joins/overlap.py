@@ -54,11 +54,10 @@ from weft.kernels.joins.occurrences import (
     SOURCE,
     START,
     Memory,
-    enlarged,
-    grown,
     positions_of,
 )
 from weft.kernels.memory.borrow import borrowed
+from weft.kernels.memory.growing import enlarged, grown
 
 Int64s = npt.NDArray[np.int64]
 

@@ -394,7 +394,9 @@ def advance_sequences(
     With `counting` sets are only counted.
     """
     kept = len(query.consumes) - 1
-    consumes = query.consumes.any()
+    consumes = False
+    for place in range(kept + 1):
+        consumes |= query.consumes[place] > 0
     while control[EVENT] < len(events.slots):
         event = control[EVENT]
         slot, base = events.slots[event], events.keys[event] * kept

@@ -1,0 +1,25 @@
+"""Arrays of which nobody knows how long they become."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.jit import inlined
+
+Int64s = npt.NDArray[np.int64]
+
+
+@inlined
+def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
+    """A copy with room for so many more."""
+    larger = np.empty(2 * len(array) + needed, np.int64)
+    for k in range(used):
+        larger[k] = array[k]
+    return larger
+
+
+@inlined
+def grown(array: Int64s, used: int, needed: int) -> Int64s:
+    """The array, or a copy with room for so many more."""
+    return array if used + needed <= len(array) else enlarged(array, used, needed)
