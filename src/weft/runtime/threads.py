@@ -9,6 +9,7 @@ from ctypes import c_ulong, py_object, pythonapi
 from threading import get_ident
 from typing import TypeVar
 
+ENDED = 0  # among the threads at work: those that begin only now are not to
 Given = TypeVar("Given")
 Out = TypeVar("Out")
 
@@ -46,6 +47,8 @@ def noted(at_work: set[int], work: Callable[[Given], Out], given: Given) -> Out:
     """What comes out of a piece of work, while the thread that does it is among those at work."""
     at_work.add(get_ident())
     try:
+        if ENDED in at_work:
+            raise KeyboardInterrupt
         return work(given)
     finally:
         at_work.discard(get_ident())
@@ -61,7 +64,8 @@ def results_of(begun: Sequence[Future[Out]], at_work: set[int]) -> list[Out]:
     except KeyboardInterrupt:
         for one in begun:
             one.cancel()
-        for thread in list(at_work):
+        at_work.add(ENDED)
+        for thread in at_work - {ENDED}:
             pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(KeyboardInterrupt))
         raise
 

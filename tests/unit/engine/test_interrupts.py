@@ -13,7 +13,7 @@ import pytest
 import weft
 from weft.kernels.joins import chain, iterate, overlap
 from weft.runtime.joins import chains, joining
-from weft.runtime.threads import noted, results_of
+from weft.runtime.threads import ENDED, noted, results_of
 
 MANY = 6000  # events of each of three types, of which no three fit together
 SLOW = {
@@ -71,11 +71,15 @@ def test_threads_that_wait_for_others_end_them(alarm: None) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         begun = [pool.submit(noted, at_work, work, number) for number in range(3)]
+        while len(at_work) < 2:
+            time.sleep(0.001)
         with pytest.raises(KeyboardInterrupt):
             interrupted(lambda: results_of(begun, at_work))
         assert {type(one.exception()) for one in begun[:2]} == {KeyboardInterrupt}
     assert begun[2].cancelled()
-    assert not at_work
+    assert at_work == {ENDED}
+    with pytest.raises(KeyboardInterrupt):
+        noted(at_work, work, 3)  # one that begins only now
 
 
 STEP = """
