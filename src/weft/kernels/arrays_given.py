@@ -25,8 +25,7 @@ class ArrayGiven(ArrayModel):  # type: ignore[misc, unused-ignore]
 
     def as_argument(self, builder: Any, value: Any) -> tuple[Any, ...]:
         """Give the array."""
-        parts = [(name, self.get(builder, value, name)) for name in self.given]
-        return tuple(self._model_of(name).as_argument(builder, part) for name, part in parts)
+        return tuple(self._model_of(name).as_argument(builder, self.get(builder, value, name)) for name in self.given)
 
     def from_argument(self, builder: Any, value: tuple[Any, ...]) -> Any:
         """Take the array."""
@@ -48,9 +47,9 @@ def has_array(kind: Any) -> bool:
     return isinstance(kind, Array) or (isinstance(kind, BaseTuple) and any(map(has_array, kind)))
 
 
-def _model_of(manager: Any, kind: Array) -> Any:
+def _array_model(manager: Any, kind: Array) -> Any:
     return (ArrayGiven if kind.ndim == 1 and kind.layout == "C" else ArrayModel)(manager, kind)
 
 
 MODELS = default_manager.copy()  # what values are made of
-MODELS.register(Array, _model_of)
+MODELS.register(Array, _array_model)

@@ -161,9 +161,14 @@ def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chun
             names,
             lambda name, first=first, length=length: _sliced(column(name), first, length),  # type: ignore[misc]
             lambda row, first=first: dict(frame.iloc[first + row].to_dict()),  # type: ignore[misc]
-            values=lambda name, first=first, length=length: list(frame[name].iloc[first : first + length]),  # type: ignore[misc]
+            values=partial(_pandas_values, frame, first, length),
             original=partial(_pandas_array, frame, first, length),
         )
+
+
+def _pandas_values(frame: Any, first: int, length: int, name: str) -> Sequence[object]:
+    """Some values of a column that may hold texts of Python's; one of numbers or times holds none."""
+    return list(frame[name].iloc[first : first + length]) if frame[name].dtype.kind == "O" else ()
 
 
 def _sliced(column: Column, first: int, length: int) -> Column:
