@@ -188,7 +188,7 @@ def work_per_lane(chosen: Plan, table: pa.Table, lanes: int, repeats: int = 1) -
 
 
 def _work(chosen: Plan, batch: EventBatch, lanes: int) -> list[LaneWork]:
-    crew = Crew(chosen, chosen.lanes_for(lanes), 1)
+    crew = Crew(chosen, chosen.lanes_for(lanes))
     crew.gather(batch)
     found = []
     for member, own in zip(crew.members, shares(batch, crew.lanes), strict=True):

@@ -12,6 +12,7 @@ from weft.plan.operators import Plan
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.crew import Crew, pieces
 from weft.runtime.lanes.routing import routes
+from weft.runtime.threads import Threads
 
 REPEATS = 2
 
@@ -32,7 +33,7 @@ class Pass:
 
 def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: EventBatch) -> Pass:
     """The CPU time of lanes for the rest of some events, each by itself."""
-    crew = Crew(chosen, chosen.lanes_for(lanes), 1)
+    crew = Crew(chosen, chosen.lanes_for(lanes))
     list(crew.push(first))
     start = time.process_time()
     given = routes(rest, crew.lanes)
@@ -46,14 +47,13 @@ def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: Event
 
 def on_the_wall(chosen: Plan, threads: int, first: EventBatch, rest: EventBatch) -> float:
     """Seconds that threads take for the rest of some events."""
-    crew = Crew(chosen, chosen.lanes_for(threads), threads)
-    list(crew.push(first))
-    start = time.perf_counter()
-    for _ in crew.push(rest):
-        pass
-    seconds = time.perf_counter() - start
-    crew.finish()
-    return seconds
+    with Threads(threads) as pool:
+        crew = Crew(chosen, chosen.lanes_for(threads), pool)
+        list(crew.push(first))
+        start = time.perf_counter()
+        for _ in crew.push(rest):
+            pass
+        return time.perf_counter() - start
 
 
 def gains(case: str, chosen: Plan, threads: int, events: Sequence[EventBatch], goal: str) -> list[Row]:

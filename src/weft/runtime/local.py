@@ -27,7 +27,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.results import at_least_one, shaping
-from weft.runtime.threads import ALONE, Threads
+from weft.runtime.threads import Threads
 from weft.runtime.watching.census import Census, doubts_of
 from weft.runtime.watching.measuring import Measure
 from weft.runtime.watching.stopwatch import Stopwatch
@@ -106,8 +106,13 @@ class LocalRun:
     def rows(self, finish: Finish | None = None) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, as rows of MATCH_SCHEMA, or what is made of them."""
         batches = self._looked_at()
-        matcher, keys = self._matcher(), EventKeys(self._source.reading.key)
-        threads = Threads(self._threads) if self._lanes else ALONE
+        with self._pool() as finders, self._pool() as writers:
+            yield from self._rows(batches, self._matcher(finders), writers, finish)
+
+    def _rows(
+        self, batches: Iterable[EventBatch], matcher: Matcher | Crew, writers: Threads, finish: Finish | None
+    ) -> Iterator[pa.RecordBatch]:
+        keys = EventKeys(self._source.reading.key)
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._batches(batches)):
@@ -116,7 +121,7 @@ class LocalRun:
             self._kept.add(batch)
             keys.add(batch)
             ready = self._ready(matcher, replace(batch, rows=None), held)
-            made = in_stretches(ready, tuple(self._order), keys.words, threads, finish)
+            made = in_stretches(ready, tuple(self._order), keys.words, writers, finish)
             for rows in self._watch.around("order", made):
                 found += len(rows)
                 yield rows
@@ -126,7 +131,7 @@ class LocalRun:
             self._note(matcher, found)
         self._guard.begin(matcher)
         last = self._guard.matches(iter(matcher.finish()))
-        for rows in to_record_batches([*held, *last], self._order, keys.words, threads, finish):
+        for rows in to_record_batches([*held, *last], self._order, keys.words, writers, finish):
             found += len(rows)
             yield rows
         self._note(matcher, found)
@@ -136,9 +141,12 @@ class LocalRun:
         finish = shaping(self._kept, self._plan.queries, self._source.reading)
         return at_least_one(self.rows(finish), finish)
 
-    def _matcher(self) -> Matcher | Crew:
+    def _pool(self) -> Threads:
+        return Threads(min(self._threads, len(self._lanes)) if self._lanes else 1)
+
+    def _matcher(self, threads: Threads) -> Matcher | Crew:
         if self._lanes:
-            return Crew(self._plan, self._lanes, self._threads, self._written, self._choices)
+            return Crew(self._plan, self._lanes, threads, self._written, self._choices)
         matcher = Matcher(self._plan)
         if self._written is not None:
             self._adapting = Adapting(matcher, self._choices)
@@ -209,7 +217,10 @@ class LocalRun:
     def counts(self) -> dict[str, int]:
         """The number of matches of each query, without making them."""
         batches = self._looked_at()
-        matcher = self._matcher()
+        with self._pool() as finders:
+            return self._counts(batches, self._matcher(finders))
+
+    def _counts(self, batches: Iterable[EventBatch], matcher: Matcher | Crew) -> dict[str, int]:
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import pytest
@@ -13,7 +13,12 @@ import pytest
 import weft
 from weft.kernels.joins import chain, iterate, overlap
 from weft.runtime.joins import chains, joining
-from weft.runtime.threads import ENDED, noted, results_of
+from weft.runtime.lanes import crew
+from weft.runtime.running import EARLIEST
+from weft.runtime.threads import Threads
+from weft.runtime.writing import match_rows
+
+Waiting = Callable[[Threads, Callable[[int], None]], object]
 
 MANY = 6000  # events of each of three types, of which no three fit together
 SLOW = {
@@ -61,25 +66,83 @@ def test_kernels_let_interrupts_through(language: str, counting: bool, alarm: No
         interrupted(lambda: run(events, program))
 
 
-def test_threads_that_wait_for_others_end_them(alarm: None) -> None:
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        lambda threads, work: threads.each(work, range(4)),
+        lambda threads, work: threads.begin(work, range(4))(),
+        lambda threads, work: list(threads.in_turn(work, range(4))),
+    ],
+    ids=["each", "begin", "in_turn"],
+)
+def test_threads_end_with_those_that_wait_for_them(waiting: Waiting, alarm: None) -> None:
     """Python waits for its threads before it ends: those at work must hear of Ctrl-C, too."""
-    at_work: set[int] = set()
+    ended, begun = list[int](), list[int]()
 
-    def work(_: int) -> None:
-        while True:
-            time.sleep(0.001)
+    def work(number: int) -> None:
+        begun.append(number)
+        try:
+            while True:
+                time.sleep(0.001)
+        except KeyboardInterrupt:
+            ended.append(number)
+            raise
 
-    with ThreadPoolExecutor(2) as pool:
-        begun = [pool.submit(noted, at_work, work, number) for number in range(3)]
-        while len(at_work) < 2:
-            time.sleep(0.001)
-        with pytest.raises(KeyboardInterrupt):
-            interrupted(lambda: results_of(begun, at_work))
-        assert {type(one.exception()) for one in begun[:2]} == {KeyboardInterrupt}
-    assert begun[2].cancelled()
-    assert at_work == {ENDED}
+    def wait() -> None:
+        with Threads(2) as threads:
+            waiting(threads, work)
+
     with pytest.raises(KeyboardInterrupt):
-        noted(at_work, work, 3)  # one that begins only now
+        interrupted(wait)
+    assert all_end(lambda: len(ended) == 2)
+    assert sorted(begun) == sorted(ended) == [0, 1]
+
+
+def test_what_threads_begin_after_ctrl_c_ends() -> None:
+    threads, begun = Threads(2), list[int]()
+    with pytest.raises(KeyboardInterrupt), threads:
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(begun.append, range(2))
+    assert not begun
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_ctrl_c_while_rows_are_made_ends_rows_and_lanes(monkeypatch: pytest.MonkeyPatch, alarm: None) -> None:
+    """Lanes look for the next matches while rows of the last ones are made: whoever is waited for, both end."""
+    events = [{"type": "AB"[at % 2], "ts": at, "k": at % 8 // 2} for at in range(4000)]
+    program = weft.compile("SELECT * FROM A a ; B b WHERE FILTER(a.k = b.k)", "eql")
+    weft.count(events, program, threads=2)  # compiled before the clock ticks
+    ended = Counter[str]()
+
+    def slow(name: str) -> Callable[..., object]:
+        def work(*_: object) -> object:
+            try:
+                while True:
+                    time.sleep(0.001)
+            except KeyboardInterrupt:
+                ended[name] += 1
+                raise
+
+        return work
+
+    pull = crew.Flow.pull
+    monkeypatch.setattr(crew, "WAVE", 1)
+    monkeypatch.setattr(crew, "PUSHED", 1000)
+    monkeypatch.setattr(crew.Flow, "pull", lambda flow: (pull if flow.end == EARLIEST else slow("lanes"))(flow))
+    monkeypatch.setattr(match_rows, "_rows", slow("rows"))
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: list(weft.detect(events, program, threads=2)))
+    assert all_end(lambda: bool(ended["lanes"] and ended["rows"]))
+
+
+def all_end(is_so: Callable[[], bool]) -> bool:
+    """Whether something is so before long: threads hear of an end when they are at work next."""
+    for _ in range(1000):
+        if is_so():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 STEP = """

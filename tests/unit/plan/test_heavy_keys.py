@@ -42,7 +42,7 @@ def events(keys: list[Any]) -> list[dict[str, Any]]:
 
 def loads(keys: list[Any], lanes: int) -> tuple[list[int], ByKey]:
     chosen = plan(weft.compile(PROGRAM), strategy="key")
-    crew = Crew(chosen, chosen.lanes_for(lanes), 1)
+    crew = Crew(chosen, chosen.lanes_for(lanes))
     for batch in read_events(events(keys), columns=chosen.columns):
         list(crew.push(batch))
     split = crew.lanes[0].split

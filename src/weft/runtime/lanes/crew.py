@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
 
 from weft.algebra.query import Program
 from weft.optimizer.pipeline import AS_WRITTEN, Choices
@@ -26,7 +24,7 @@ from weft.runtime.lanes.routing import Route, routes
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
-from weft.runtime.threads import noted, results_of
+from weft.runtime.threads import ALONE, Threads
 
 PUSHED = 65536  # events given to the kernels at a time
 FEWEST = 64  # where several queries find many matches in them
@@ -35,8 +33,6 @@ MANY = 1 << 18  # of several queries, where more events at a time cost less each
 AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 
 Look = Callable[[EventBatch], None]
-Given = TypeVar("Given")
-Out = TypeVar("Out")
 
 
 class Crew:
@@ -49,7 +45,7 @@ class Crew:
         self,
         plan: Plan,
         lanes: Sequence[Lane],
-        threads: int,
+        threads: Threads = ALONE,
         written: Program | None = None,
         choices: Choices = AS_WRITTEN,
     ) -> None:
@@ -57,8 +53,7 @@ class Crew:
         self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
         self._watching: list[Adapting] = []  # those of the members
         self._plan, self._written, self._choices = plan, written, choices
-        self._threads = min(threads, len(lanes))
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads = threads
 
     def gather(self, batch: EventBatch) -> None:
         """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
@@ -84,14 +79,14 @@ class Crew:
         self.gather(batch)
         time = int(batch.ends[-1])
         flows = [Flow(member, route, time, look) for member, route, look in self._given(batch)]
-        at_work = self._begin(Flow.pull, flows)
+        at_work = self._threads.begin(Flow.pull, flows)
         while True:
             at_work()
             bound = min((flow.end for flow in flows if not flow.is_done), default=time)
             found = [match for flow in flows for match in flow.taken(bound)]
             safe = min((flow.safe for flow in flows if flow.safe is not None), default=bound)
             left = [flow for flow in flows if not flow.is_done]
-            at_work = self._begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
+            at_work = self._threads.begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
             yield found, min(bound, safe)
             if not left:
                 return
@@ -112,7 +107,7 @@ class Crew:
                 totals.update(found.counts)
             return totals
 
-        return dict(sum(self._work(lambda given: work(*given), self._given(batch)), Counter[str]()))
+        return dict(sum(self._threads.begin(lambda given: work(*given), self._given(batch))(), Counter[str]()))
 
     def _given(self, batch: EventBatch) -> list[tuple[Matcher, Route, Look]]:
         """For each lane, its matcher, its events of a batch, and who is to see them before the matcher does."""
@@ -125,25 +120,7 @@ class Crew:
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
-        found = self._work(Matcher.finish, self.members)
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-        return [match for own in found for match in own]
-
-    def _work(self, work: Callable[[Given], Out], given: Sequence[Given]) -> list[Out]:
-        """What comes out of the work of several lanes, in their order."""
-        return self._begin(work, given)()
-
-    def _begin(self, work: Callable[[Given], Out], given: Sequence[Given]) -> Callable[[], list[Out]]:
-        """Let threads begin with the work of several lanes; a call gives what comes out. One thread begins then."""
-        if self._threads == 1:
-            return lambda: list(map(work, given))
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, "weft-lane")
-        at_work: set[int] = set()
-        begun = [self._pool.submit(noted, at_work, work, one) for one in given]
-        return lambda: results_of(begun, at_work)
+        return [match for own in self._threads.begin(Matcher.finish, self.members)() for match in own]
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
