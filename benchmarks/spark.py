@@ -119,7 +119,6 @@ def cases(path: str, program: Program, strategy: str = "key") -> dict[str, Calla
     from weft.runtime.spark.batch import match_lanes, run_frame
     from weft.runtime.spark.files.batches import Files, file_runs
     from weft.runtime.spark.job import job_of
-    from weft.runtime.spark.plain import plain_pipeline
     from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
 
     session = spark_session(settings=LASTING_SETTINGS)  # the plain way leans on the JVM: let it be at its best
@@ -133,8 +132,15 @@ def cases(path: str, program: Program, strategy: str = "key") -> dict[str, Calla
     def from_frame(job: object) -> object:
         return match_lanes(run_frame(session.read.parquet(path), job), job).toArrow()
 
+    def ignore(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        yield from ()
+
     def plain() -> object:
-        return plain_pipeline(session.read.parquet(path), "key", "ts", LANES).toArrow()
+        """Rows shuffled by key, sorted by time, and handed to an operator that looks at nothing."""
+        rows = session.read.parquet(path).repartition(LANES, "key").sortWithinPartitions("ts")
+        return rows.mapInArrow(ignore, "nothing int").toArrow()
 
     return {
         "files, matched": lambda: from_files(full),

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         UsageError,
         WeftError,
     )
-    from weft.live_matches import Deployment, Matches
-    from weft.live_program import LiveProgram, live
+    from weft.live_programs.matches import Deployment, Matches
+    from weft.live_programs.program import LiveProgram, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e, step
     from weft.plan.changes import Change
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
@@ -116,8 +116,8 @@ _MODULES = {
         "UsageError",
         "WeftError",
     ),
-    "weft.live_matches": ("Deployment", "Matches"),
-    "weft.live_program": ("LiveProgram", "live"),
+    "weft.live_programs.matches": ("Deployment", "Matches"),
+    "weft.live_programs.program": ("LiveProgram", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "step"),
     "weft.plan.changes": ("Change",),
     "weft.tuning.tune": ("Tuning", "tune"),

@@ -21,7 +21,7 @@ import weft
 from weft import api
 from weft.errors import RejectedWarning, UsageError
 from weft.runtime.spark.frames import match_frame
-from weft.runtime.spark.listening import RejectListener
+from weft.runtime.spark.streams.listening import RejectListener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

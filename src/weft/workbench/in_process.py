@@ -12,7 +12,7 @@ from typing import Any
 from weft.algebra.analysis.prefixes import funnels_of, with_steps
 from weft.algebra.query import Program
 from weft.errors import UsageError, WeftError
-from weft.live_program import LiveProgram
+from weft.live_programs.program import LiveProgram
 from weft.running.activity import Activity
 from weft.running.registry import check_name
 from weft.runtime.events import Rejected

@@ -23,7 +23,7 @@ from weft.runtime.spark.files.source import SMALL, FileStream, FolderReader
 from weft.runtime.spark.runs import run
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.run import ContinuousRun
-from weft.runtime.spark.streaming import lateness_of
+from weft.runtime.spark.streams.streaming import lateness_of
 
 TRIGGER = Trigger(number=0, at=0.0, seconds=0.0, matches={}, lanes=(), events=0, late=0, unreadable=0)
 

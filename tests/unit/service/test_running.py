@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import weft
 from weft.cli.main import app
 from weft.errors import UsageError
-from weft.live_program import LiveProgram
+from weft.live_programs.program import LiveProgram
 from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import JsonLines, TextLines, log_trigger

@@ -16,11 +16,10 @@ from weft.runtime.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START
-from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
+from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, quoted, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
-from weft.runtime.spark.names import quoted
 from weft.runtime.spark.shipping import mapped
 
 

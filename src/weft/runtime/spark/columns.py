@@ -51,6 +51,11 @@ def told(frame: DataFrame, columns: StructType) -> DataFrame:
     return frame
 
 
+def quoted(name: str) -> str:
+    """A column's name as Spark's expressions take it: exactly this name, dots and all."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def output_columns(shape: Shape | None) -> StructType:
     """The columns of what lanes give."""
     return spark_columns(output_schema(shape))

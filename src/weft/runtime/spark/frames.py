@@ -29,7 +29,7 @@ from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
 from weft.runtime.spark.runs.generations import planning_parts
 from weft.runtime.spark.session import cores, spark_session
-from weft.runtime.spark.streaming import match_stream
+from weft.runtime.spark.streams.streaming import match_stream
 from weft.statistics import Statistics
 
 TYPE = "type"  # the column of types unless another is named

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from weft.algebra.query import Program
 from weft.errors import DataWarning, RejectedWarning, callers_level
-from weft.runtime.spark.streaming import COUNTED, observed
+from weft.runtime.spark.streams.streaming import COUNTED, observed
 from weft.runtime.watching.census import SEEN, doubts_of, is_census, tied_doubt, types_of
 
 _PREFIX = "weft_doubts_"

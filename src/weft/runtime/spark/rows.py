@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.runtime.spark.names import quoted
+from weft.runtime.spark.columns import quoted
 
 _ORIGIN, _REMEMBERED = "weft_origin", 256
 BESIDE = ("query", "match_id", "variable", "number")  # what stands beside the columns of an event

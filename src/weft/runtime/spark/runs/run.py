@@ -68,7 +68,7 @@ from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.shipping import packed_up
-from weft.runtime.spark.streaming import packed_run_stream
+from weft.runtime.spark.streams.streaming import packed_run_stream
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.watching.triggers import Trigger

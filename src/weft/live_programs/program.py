@@ -24,9 +24,9 @@ from weft.connectors.writers import MatchFile
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
-from weft.live_matches import Deployment, Matches, Queue, fields_of
-from weft.live_queue import SHEDS, EventQueue, WhenFull
-from weft.live_state import LiveState
+from weft.live_programs.matches import Deployment, Matches, Queue, fields_of
+from weft.live_programs.queue import SHEDS, EventQueue, WhenFull
+from weft.live_programs.state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.events import EventBatch, Int64s, Rejected
 from weft.runtime.limits.budgets import Given

@@ -16,9 +16,9 @@ from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
-from weft.runtime.spark.listening import listener_of
 from weft.runtime.spark.session import own_python
-from weft.runtime.spark.starting import packed_column, watch_starts
+from weft.runtime.spark.streams.listening import listener_of
+from weft.runtime.spark.streams.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
 LEFT_OUT = ("shed", "sampled", "dropped")  # by a budget, or where there is too much

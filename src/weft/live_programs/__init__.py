@@ -1,0 +1,1 @@
+"""Running programs that change: events and queries in, matches to subscribers."""
