@@ -52,6 +52,21 @@ def test_an_absence_before_what_was_seen_is_refused() -> None:
         push(matcher, {"type": "Open", "start": 0, "end": 100}, {"type": "X", "start": 200, "end": 200})
 
 
+@pytest.mark.parametrize("strategy", ["one", "query"])
+def test_lanes_of_a_finite_input_know_its_longest_event(strategy: str) -> None:
+    """The first event is longer than the windows that it tells of, and all of it is there before lanes begin."""
+    program = [
+        "QUERY Hot AS SELECT a WHERE A AS a WITHIN 9 EVENTS",
+        "pattern N absence(Hot h) context fixed 3",
+        "define Seen() from N()",
+    ]
+    events = [{"type": "B", "start": -7, "end": 0}]
+    found = list(weft.detect(events, program, lanes=2, strategy=strategy))
+    assert found == list(weft.detect(events, program, engine="meaning"))
+    assert [match.query for match in found] == ["N", "Seen"] * 4
+    assert weft.count(events, program, lanes=2, strategy=strategy) == {"Hot": 0, "N": 4, "Seen": 4}
+
+
 def test_events_without_attributes_are_given_up_too() -> None:
     network = (
         "pattern N absence(A a) context fixed 50\npattern P any(N n, B b) policies evaluation deferred context fixed 60"

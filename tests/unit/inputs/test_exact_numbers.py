@@ -179,6 +179,16 @@ def test_the_least_and_greatest_decimals_are_exact() -> None:
         assert [str(match.event["low"]) for match in weft.detect(rows, text, engine=engine)] == ["0.1"]
 
 
+@pytest.mark.parametrize("engine", ["local", "meaning"])
+def test_sums_of_integers_among_floats_are_exact(engine: str) -> None:
+    """A float in the same column, though no match shows it, makes no float of a sum of integers."""
+    whole = 2**53 + 1
+    rows = [{"type": "A", "ts": 1, "n": 2}, {"type": "B", "ts": 2, "n": 0.5}, {"type": "A", "ts": 3, "n": whole}]
+    text = "SELECT SUM(a[n]) AS total, AVG(a[n]) AS mean WHERE A{2} AS a"
+    (match,) = weft.detect(rows, text, engine=engine)
+    assert match.event == {"total": whole + 2, "mean": (whole + 2) / 2}
+
+
 @pytest.mark.parametrize(("operator", "found"), [("> 0.1", 2), (">= 0.1", 3), ("< 0.1", 0), ("= 0.1", 1)])
 def test_rules_find_decimals_by_their_constants(operator: str, found: int) -> None:
     values = [Decimal("0.1000000000000000001"), Decimal("0.1000000000000000002"), Decimal("0.1")]

@@ -86,7 +86,7 @@ def _extremes(function: str, column: Column, begins: Int64s) -> list[int | None]
 
 def _total(function: str, column: Column, begins: Int64s) -> Column:
     """The sum, one addition after the other, or the average."""
-    numbers = vectors.attribute(column).numbers
+    numbers = vectors.attribute_by_kind(column).numbers
     assert numbers is not None
     rows = np.flatnonzero(numbers.valid)
     offsets = np.searchsorted(rows, begins)

@@ -95,7 +95,7 @@ def constant_of(expression: Expression) -> tuple[bool, Value | None]:
 
 def shown_column(expression: Expression, batch: EventBatch) -> Column:
     """The values of an expression as they are shown: what is calculated of integers is one, also among floats."""
-    return to_column(evaluate(expression, batch, _attribute_by_kind), len(batch))
+    return to_column(evaluate(expression, batch, attribute_by_kind), len(batch))
 
 
 def evaluate(expression: Expression, batch: EventBatch, read: Callable[[Column], Vector] | None = None) -> Vector:
@@ -147,7 +147,7 @@ def attribute(column: Column) -> Vector:
     return Vector(numbers, texts, booleans)
 
 
-def _attribute_by_kind(column: Column) -> Vector:
+def attribute_by_kind(column: Column) -> Vector:
     """The values of an attribute, with integers among floats as such."""
     vector = attribute(column)
     if vector.numbers is None or column.exact is None:

@@ -54,12 +54,14 @@ class Crew:
         self._watching: list[Adapting] = []  # those of the members
         self._plan, self._written, self._choices = plan, written, choices
         self._threads = threads
+        self._longest: int | None = None  # ticks of the longest event of a finite input
 
     def gather(self, batch: EventBatch) -> None:
         """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
         if not self.members:
             self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
             self.members = [Matcher(self._plan, lane) for lane in self.lanes]
+            self._expect()
             if self._written is not None:
                 given = zip(self.members, self.lanes, strict=True)
                 self._watching = [watched(member, lane, self._written, self._choices) for member, lane in given]
@@ -124,8 +126,12 @@ class Crew:
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
-        for member in self.members:
-            member.expect(longest)
+        self._longest = longest
+        self._expect()
+
+    def _expect(self) -> None:
+        for member in self.members if self._longest is not None else ():
+            member.expect(self._longest)
 
     def oldest(self) -> int | None:
         """The first position that a later match may show; None: it shows no event that was pushed."""
