@@ -114,7 +114,7 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
     def _awaited(self, file: Path) -> bytes | None:
         """What another process that compiles the kernel makes; None when this one is to compile it."""
         until = time.monotonic() + PATIENCE
-        if not self._lock(file):
+        if file not in self._locks and not self._lock(file):  # Ctrl-C may have ended this process's own attempt
             with event.trigger_event(WAITING):
                 while not self._lock(file) and time.monotonic() < until:
                     time.sleep(0.02)

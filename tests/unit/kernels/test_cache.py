@@ -144,6 +144,26 @@ def test_a_kernel_that_another_process_compiles_is_not_wanted(folder: Path) -> N
     assert not other._cache.is_wanted(signature, other.targetctx)
 
 
+def test_a_kernel_does_not_wait_for_its_own_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C while it was compiled, it is compiled again at once."""
+    made = kernel()
+    compiled = made._compiler.compile
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def sleep(_: float) -> None:
+        raise AssertionError("it waits for itself")
+
+    monkeypatch.setattr(made._compiler, "compile", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made(np.arange(3), 4)
+    monkeypatch.setattr(made._compiler, "compile", compiled)
+    monkeypatch.setattr(store.time, "sleep", sleep)
+    assert made(np.arange(3), 4) == 4
+    assert not list(folder.glob("*.lock"))
+
+
 def test_supplied_kernels_are_used_where_the_processor_has_what_they_need(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,9 +58,8 @@ from weft.kernels.joins.occurrences import (
     START,
     TRUTHS,
     Memory,
-    compare_histories,
-    sort_group,
 )
+from weft.kernels.joins.ordering import compare_histories, sort_group
 from weft.kernels.memory.growing import grown
 from weft.kernels.memory.prefetch import prefetch
 

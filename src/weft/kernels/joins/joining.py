@@ -28,11 +28,10 @@ from weft.kernels.joins.occurrences import (
     SOURCE,
     START,
     Memory,
-    drop_repeated,
     fill_slots,
-    sort_group,
     write_row,
 )
+from weft.kernels.joins.ordering import drop_repeated, sort_group
 from weft.kernels.memory.borrow import borrowed
 from weft.kernels.memory.growing import enlarged
 

@@ -2,9 +2,8 @@
 
 Per key and slot there is a chain of rows, newest first. A row is kept only while some row of the slot before it ends
 before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
-linear in what it gives. Of two rows of a slot the older goes with what the newer goes with, from some row on: its sets
-are a copy of the last ones written, with one member changed. The event that completes a sequence is always the newest,
-so the last slot keeps no rows; the event at hand has the row after all others.
+linear in what it gives. The event that completes a sequence is always the newest, so the last slot keeps no rows; the
+event at hand has the row after all others.
 """
 
 from __future__ import annotations
@@ -12,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from weft.kernels.jit import bare, bare_kernel, spliced
-
-Int8s = npt.NDArray[np.int8]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
+from weft.kernels.situations.keyed_sets import Int8s, Int32s, Int64s, Rows, Sets, write, write_all
 
 # Places of the control array.
 EVENT, TOP, FREE, WINDOW, FOUND, DEPTH, PLAIN = range(7)
@@ -58,34 +53,11 @@ class Chains(NamedTuple):
     windows: Int64s
 
 
-class Rows(NamedTuple):
-    """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one.
-
-    What follows that is about the event at hand.
-    """
-
-    positions: Int64s
-    starts: Int64s
-    ends: Int64s
-    next: Int32s
-    used: Int8s
-    down: Int32s  # of the slot before, the newest row that ends before this one starts
-    ways: Int64s  # in how many ways the slots up to this row's can be filled
-
-
 class Search(NamedTuple):
     """The rows of the set at hand, and what they end before."""
 
     current: Int32s
     bounds: Int64s
-
-
-class Sets(NamedTuple):
-    """Where sets are written: their times and their members."""
-
-    starts: Int64s
-    ends: Int64s
-    positions: Int64s
 
 
 @bare
@@ -275,50 +247,6 @@ def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains
 
 
 @bare
-def _write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out the set at hand as number `found`."""
-    for place in range(kept + 1):
-        sets.positions[found * (kept + 1) + place] = rows.positions[current[place]]
-    sets.starts[found], sets.ends[found] = rows.starts[current[0]], rows.ends[current[kept]]
-
-
-@bare
-def _again(numbers: Int64s, at: int, count: int) -> None:
-    """Write the last `count` numbers before a place once more."""
-    old, new = numbers[at - count : at], numbers[at : at + count]
-    for k in range(count):
-        new[k] = old[k]
-
-
-@bare
-def _repeat(found: int, count: int, place: int, width: int, position: int, sets: Sets) -> None:
-    """Write the last `count` sets once more, with another position at a place."""
-    at, end = found * width, (found + count) * width
-    _again(sets.positions, at, end - at)
-    sets.positions[at + place : end : width] = position
-    _again(sets.starts, found, count)
-    _again(sets.ends, found, count)
-
-
-@bare
-def _write_all(found: int, depth: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out all sets with the rows at hand from slot `depth` on."""
-    for place in range(depth, 0, -1):
-        current[place - 1] = rows.down[current[place]]
-    _write(found, kept, rows, current, sets)
-    found += 1
-    for place in range(depth):
-        row = rows.next[current[place]]
-        while row >= 0:
-            count = rows.ways[row]
-            _repeat(found, count, place, kept + 1, rows.positions[row], sets)
-            if place == 0:
-                sets.starts[found] = rows.starts[row]
-            found += count
-            row = rows.next[row]
-
-
-@bare
 def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -> bool:
     """Write out the sets of the row at hand, as many at once as can be; False: there is no more room."""
     room, depth = len(sets.starts), control[DEPTH]
@@ -331,7 +259,7 @@ def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -
         if control[FOUND] + rows.ways[row] > room:
             control[DEPTH] = depth
             return False
-        _write_all(control[FOUND], depth, kept, rows, current, sets)
+        write_all(control[FOUND], depth, kept, rows, current, sets)
         control[FOUND] += rows.ways[row]
         while depth <= kept and rows.next[current[depth]] < 0:
             depth += 1
@@ -370,7 +298,7 @@ def _complete(
             total = 1
             _choose(start, base, kept, query, chains, rows, search)
             if not counting:
-                _write(control[FOUND], kept, rows, search.current, sets)
+                write(control[FOUND], kept, rows, search.current, sets)
         if counting or not each:
             control[FOUND] += total
             control[DEPTH] = NONE

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.numbers import EXACT
-from weft.kernels.memory import hashing
+from weft.kernels.memory import hashing, key_slots
 from weft.runtime import blocks
 from weft.runtime.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
 from weft.runtime.events import Column, EventBatch
@@ -28,7 +28,7 @@ Slots = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint64]
 Has = npt.NDArray[np.uint8]
 Dictionaries = dict[str, tuple[tuple[int, ...], pa.Array, Hashes, Hashes]]  # by attribute: addresses, texts, hashes
-PAGE = 1 << hashing.PAGE_BITS
+PAGE = 1 << key_slots.PAGE_BITS
 META = "count"
 _DIGITS = Context(prec=2 * MOST_DIGITS)
 _LIVE_KEY = np.dtype([("slot", "<u2"), ("first", "<u8"), ("second", "<u8")])
@@ -67,7 +67,7 @@ class KeyCoder:
         row = 0
         while True:
             row = int(
-                hashing.find_keys(
+                key_slots.find_keys(
                     has,
                     first,
                     second,
@@ -91,7 +91,7 @@ class KeyCoder:
         wanted = np.ascontiguousarray(slots, np.int32)
         if len(wanted) and int(wanted.max()) >= self.capacity:
             raise IndexError(f"no slot {int(wanted.max())}")
-        hashing.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
+        key_slots.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
 
     def hashes(self, slots: npt.ArrayLike) -> Hashes:
         """A hash of the key of each slot, the same in every process and run; 0 for -1."""
@@ -106,7 +106,7 @@ class KeyCoder:
         self._changed = lengthened(self._changed, slots // PAGE)
         self._state[2] = slots
         self._table = np.zeros(2 * 4 * slots, np.uint64)
-        hashing.place_keys(self._first, self._second, self._live, self.capacity, self._table)
+        key_slots.place_keys(self._first, self._second, self._live, self.capacity, self._table)
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages that changed since the last snapshot; None for one without live keys."""
@@ -140,7 +140,7 @@ class KeyCoder:
         free = np.flatnonzero(coder._live[:capacity] == 0)[::-1]
         coder._free[: len(free)] = free
         coder._state[:2] = capacity, len(free)
-        hashing.place_keys(coder._first, coder._second, coder._live, capacity, coder._table)
+        key_slots.place_keys(coder._first, coder._second, coder._live, capacity, coder._table)
         return coder
 
 

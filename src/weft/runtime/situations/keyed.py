@@ -12,7 +12,7 @@ import numpy.typing as npt
 from weft.algebra.policies import Repeated
 from weft.algebra.situations import SituationQuery
 from weft.kernels.situations import keyed as kernel
-from weft.kernels.situations.keyed import Rows, Sets
+from weft.kernels.situations.keyed_sets import Rows, Sets
 from weft.plan.keyed import KeyedSequence
 from weft.runtime.buffers import room, writable
 from weft.runtime.classify.classifier import Classifier, Predicates

@@ -1,0 +1,115 @@
+"""A hash table of partition keys, which are known by two hashes: each key has a slot of its own while it is live."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.kernels.jit import bare_kernel
+from weft.kernels.memory.hashing import LOW, Bytes, Int32s, Int64s, Uint64s
+from weft.kernels.memory.prefetch import prefetch
+
+AHEAD = np.uint64(12)  # rows whose places are fetched before it is their turn
+PAGE_BITS = 12  # slots per page of a snapshot, as a power of two
+
+
+@bare_kernel
+def find_keys(
+    has: Bytes,
+    first: Uint64s,
+    second: Uint64s,
+    row: int,
+    table: Uint64s,
+    slot_first: Uint64s,
+    slot_second: Uint64s,
+    live: Bytes,
+    free: Int32s,
+    changed: Bytes,
+    state: Int64s,
+    slots: Int32s,
+) -> np.int64:
+    """The slot of each row's key, a new one for a new key; returns the row where room ran out, or the number of rows.
+
+    An entry of the table is two words: the second hash; the high half of the first hash and the slot + 1 (0: empty).
+    Its place is by the low half of the first hash. `state` is the number of slots ever used, how many of them are
+    in `free`, and the most slots there is room for. `changed` marks pages of slots.
+    """
+    mask = np.uint64(len(table) // 2 - 1)
+    for i in range(np.uint64(row), np.uint64(len(has))):
+        if i + AHEAD < np.uint64(len(has)):
+            prefetch(table, (first[i + AHEAD] & mask) << np.uint64(1))
+        if not has[i]:
+            slots[i] = -1
+            continue
+        a, b = first[i], second[i]
+        high = a & ~LOW
+        place = (a & mask) << np.uint64(1)
+        entry = table[place + np.uint64(1)]
+        while entry != np.uint64(0) and (table[place] != b or (entry & ~LOW) != high):
+            place = (((place >> np.uint64(1)) + np.uint64(1)) & mask) << np.uint64(1)
+            entry = table[place + np.uint64(1)]
+        if entry == np.uint64(0):
+            if state[1] > 0:
+                state[1] -= 1
+                slot = np.int64(free[state[1]])
+            elif state[0] < state[2]:
+                slot = state[0]
+                state[0] += 1
+            else:
+                return np.int64(i)
+            table[place] = b
+            entry = high | np.uint64(slot + 1)
+            table[place + np.uint64(1)] = entry
+            slot_first[slot], slot_second[slot], live[slot] = a, b, 1
+            changed[slot >> PAGE_BITS] = 1
+        slots[i] = np.int32(entry & LOW) - np.int32(1)
+    return np.int64(len(has))
+
+
+@bare_kernel
+def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: int, table: Uint64s) -> None:
+    """Enter the keys of live slots into an empty table."""
+    mask = np.uint64(len(table) // 2 - 1)
+    for slot in range(np.uint64(count)):
+        if slot + AHEAD < np.uint64(count):
+            prefetch(table, (slot_first[slot + AHEAD] & mask) << np.uint64(1))
+        if live[slot]:
+            place = slot_first[slot] & mask
+            while table[np.uint64(2) * place + np.uint64(1)] != np.uint64(0):
+                place = (place + np.uint64(1)) & mask
+            table[np.uint64(2) * place] = slot_second[slot]
+            table[np.uint64(2) * place + np.uint64(1)] = (slot_first[slot] & ~LOW) | (slot + np.uint64(1))
+
+
+@bare_kernel
+def release_keys(
+    slots: Int32s,
+    table: Uint64s,
+    slot_first: Uint64s,
+    live: Bytes,
+    free: Int32s,
+    changed: Bytes,
+    state: Int64s,
+) -> None:
+    """Forget the keys of these slots. Later entries of a run of the table move up, so that probes still find them."""
+    mask = np.uint64(len(table) // 2 - 1)
+    two, one = np.uint64(2), np.uint64(1)
+    for i in range(np.uint64(len(slots))):
+        slot = slots[i]
+        if slot < 0 or not live[slot]:
+            continue
+        hole = slot_first[slot] & mask
+        while (table[two * hole + one] & LOW) != np.uint64(slot + 1):
+            hole = (hole + one) & mask
+        place = (hole + one) & mask
+        while table[two * place + one] != np.uint64(0):
+            home = slot_first[(table[two * place + one] & LOW) - one] & mask
+            if ((place - home) & mask) >= ((place - hole) & mask):
+                table[two * hole] = table[two * place]
+                table[two * hole + one] = table[two * place + one]
+                hole = place
+            place = (place + one) & mask
+        table[two * hole + one] = np.uint64(0)
+        live[slot] = 0
+        changed[slot >> PAGE_BITS] = 1
+        free[state[1]] = slot
+        state[1] += 1
