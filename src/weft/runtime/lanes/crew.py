@@ -130,8 +130,9 @@ class Crew:
         self._expect()
 
     def _expect(self) -> None:
-        for member in self.members if self._longest is not None else ():
-            member.expect(self._longest)
+        if self._longest is not None:
+            for member in self.members:
+                member.expect(self._longest)
 
     def oldest(self) -> int | None:
         """The first position that a later match may show; None: it shows no event that was pushed."""
