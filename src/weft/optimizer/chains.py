@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple, TypeGuard
 
 from weft.algebra.analysis.binding import always_bound
 from weft.algebra.composites import Composite, Follow, Source
-from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
+from weft.algebra.predicates import Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.keys import key_name, tying_names
 from weft.tree import Node
 
 Shape = int | tuple["Shape", "Shape"]  # brackets: the number of an operand, or two shapes
+Path = tuple[int, ...]  # the way to an operator inside of brackets: 0 for the left one, 1 for the right one
 
 
 class Refusal(NamedTuple):
@@ -52,50 +52,12 @@ class Chain:
         """The same chain of other operands, which bind the same variables."""
         return replace(self, operands=operands)
 
-    def spread(self) -> Chain:
-        """The chain whose keys tie neighbours, so that any brackets have a tie at every operator."""
-        among = [test for test in self.among if key_name(test) not in self.keys]
-        for name in self.keys:
-            tied = [self._tied_variable(operand, name) for operand in self.operands]
-            among += [Comparison("=", Attribute(name, one), Attribute(name, other)) for one, other in pairwise(tied)]
-        return replace(self, among=tuple(among))
-
-    def _tied_variable(self, operand: Composite, name: str) -> str:
-        """The variable that ties an operand: that which conditions name."""
-        named = {variable for test in self.among if key_name(test) == name for variable in mentioned(test)}
-        return next(variable for variable in operand.variables if variable in named)
-
-    def as_written(self) -> Composite:
-        """The chain with the brackets that it was written with."""
-        return self.bracketed(self.shape)
-
-    def lifted(self) -> Composite:
-        """The chain as it was written, but for plain conditions: all of them are asked of the whole."""
-        return self._built(self.shape, self.among, {(): self.where}, ())
-
-    def bracketed(self, shape: Shape) -> Composite:
-        """The chain with other brackets. Plain conditions sit as low as they can where the first operand is."""
-        spine: dict[tuple[int, ...], list[Predicate]] = {}
-        for test in self.where:
-            spine.setdefault(self._lowest_on_spine(shape, mentioned(test)), []).append(test)
-        return self._built(shape, self.among, spine, ())
-
-    def _lowest_on_spine(self, shape: Shape, names: frozenset[str]) -> tuple[int, ...]:
-        path: tuple[int, ...] = ()
-        while not isinstance(shape, int):
-            left = shape[0]
-            bound = {name for number in leaves_of(left) for name in self.operands[number].variables}
-            if isinstance(left, int) or not names <= bound:
-                return path
-            path, shape = (*path, 0), left
-        return path
+    def built(self, shape: Shape, where: Mapping[Path, Sequence[Predicate]]) -> Composite:
+        """The pattern with these brackets, and with plain conditions at the operators on these paths."""
+        return self._built(shape, self.among, where, ())
 
     def _built(
-        self,
-        shape: Shape,
-        among: Sequence[Predicate],
-        where: Mapping[tuple[int, ...], Sequence[Predicate]],
-        path: tuple[int, ...],
+        self, shape: Shape, among: Sequence[Predicate], where: Mapping[Path, Sequence[Predicate]], path: Path
     ) -> Composite:
         if isinstance(shape, int):
             return self.operands[shape]

@@ -17,8 +17,11 @@ from weft.optimizer.cost.selectivity import Selectivity
 from weft.optimizer.invariants import check_unchanged
 from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
+from weft.optimizer.rules.lift_plain_conditions import lift_plain_conditions
 from weft.optimizer.rules.order_overlap import order_overlap
+from weft.optimizer.rules.rebracket_next import rebracket_next
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
+from weft.optimizer.rules.spread_key import spread_key
 from weft.optimizer.trace import Inequality, Rewrite
 from weft.tree import Node
 
@@ -88,20 +91,22 @@ class _Choosing:
         operands = tuple(self.best(operand, ordered) for operand in chain.operands)
         before, chain = chain, chain.with_operands(operands)
         if len(operands) > MOST_SEARCHED:
-            return chain.as_written()
-        spread = chain.spread()
+            return rebracket_next(chain, chain.shape)
+        spread = spread_key(chain)
         shape = _best_next(spread, self._costs)
         is_same = all(one is other for one, other in zip(operands, before.operands, strict=True))
-        written = node if is_same else chain.as_written()
+        written = node if is_same else rebracket_next(chain, chain.shape)
         steps: list[tuple[str, Composite]] = []
+        tied = rebracket_next(spread, chain.shape)
         if set(spread.among) != set(chain.among):
-            steps.append(("spread_key", spread.as_written()))
+            steps.append(("spread_key", tied))
         if shape != chain.shape:
-            if spread.lifted() != spread.as_written():
-                steps.append(("lift_plain_conditions", spread.lifted()))
-            steps.append(("rebracket_next", spread.bracketed(shape)))
+            lifted = lift_plain_conditions(spread)
+            if lifted != tied:
+                steps.append(("lift_plain_conditions", lifted))
+            steps.append(("rebracket_next", rebracket_next(spread, shape)))
         now = self._taken(written, steps)
-        return self._compared("rebracket_next", now, lambda costs: spread.bracketed(_best_next(spread, costs)))
+        return self._compared("rebracket_next", now, lambda costs: rebracket_next(spread, _best_next(spread, costs)))
 
     # ---------------------------------------------------------------- unions and joins
 

@@ -21,7 +21,9 @@ from weft.optimizer.cost import profiles
 from weft.optimizer.cost.brackets import MOST_SEARCHED
 from weft.optimizer.cost.model import Costs, Operators
 from weft.optimizer.cost.profiles import Profile
+from weft.optimizer.rules.rebracket_next import rebracket_next
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
+from weft.optimizer.rules.spread_key import spread_key
 from weft.optimizer.written import Written
 from weft.plan.chains import chain_of
 from weft.tree import Node
@@ -173,14 +175,14 @@ class _Choosing:
         if len(sequence.operands) == 1:
             return node.map_children(self._best_child)
         operands = tuple(self.best(operand) for operand in sequence.operands)
-        sequence = sequence.with_operands(operands).spread()
+        sequence = spread_key(sequence.with_operands(operands))
         if not 2 < len(operands) <= MOST_SEARCHED:
-            return sequence.as_written()
+            return rebracket_next(sequence, sequence.shape)
         shapes = [sequence.shape, left_deep(len(operands)), self._quickest(node, operands)]
         written = self._written.shape(operands)
         if written is not None and sorted(leaves_of(written)) == list(leaves_of(written)):
             shapes.insert(0, written)
-        return self._least([sequence.bracketed(shape) for shape in dict.fromkeys(shapes)])
+        return self._least([rebracket_next(sequence, shape) for shape in dict.fromkeys(shapes)])
 
     def _best_child(self, child: Node) -> Node:
         return self.best(child) if isinstance(child, Composite) else child

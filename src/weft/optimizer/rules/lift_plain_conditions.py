@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from weft.optimizer.chains import chain_of, is_next
-from weft.tree import Node
+from weft.algebra.composites import Composite
+from weft.optimizer.chains import Chain
 
 
-def lift_plain_conditions(node: Node) -> Node:
+def lift_plain_conditions(chain: Chain) -> Composite:
     """Ask the plain conditions of a chain of the whole, so that its brackets are free.
 
     Before: `((A a ; B b)[b.x > 3] ; C c)`. After: `((A a ; B b) ; C c)[b.x > 3]`.
@@ -15,7 +15,4 @@ def lift_plain_conditions(node: Node) -> Node:
     condition neither looks back (PREV, ALL) nor reads a variable that may be unbound. Sound because a plain condition
     that fails ends the search for that left occurrence only: nothing else depends on it.
     """
-    if not is_next(node):
-        return node
-    chain = chain_of(node)
-    return chain.lifted() if len(chain.operands) > 1 else node
+    return chain.built(chain.shape, {(): chain.where})

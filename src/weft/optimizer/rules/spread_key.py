@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from weft.optimizer.chains import chain_of, is_next
-from weft.tree import Node
+from dataclasses import replace
+from itertools import pairwise
+
+from weft.algebra.composites import Composite
+from weft.algebra.predicates import Attribute, Comparison
+from weft.algebra.terms import mentioned
+from weft.optimizer.chains import Chain
+from weft.optimizer.keys import key_name
 
 
-def spread_key(node: Node) -> Node:
-    """Let the key of a chain tie neighbours.
+def spread_key(chain: Chain) -> Chain:
+    """Let the keys of a chain tie neighbours, so that any brackets have a tie at every operator.
 
     Before: `(A a ; B b)[FILTER(a.k = b.k)] ; C c [FILTER(a.k = c.k)]`. After: `… ; C c [FILTER(b.k = c.k)]`.
 
     Side condition: equalities of one attribute tie the operands of every operator. Sound because what an operator has
     on its left then agrees in the attribute, so each of its events can stand for all.
     """
-    if not is_next(node):
-        return node
-    chain = chain_of(node)
-    return chain.spread().as_written() if chain.keys else node
+    among = [test for test in chain.among if key_name(test) not in chain.keys]
+    for name in chain.keys:
+        tied = [_tied_variable(chain, operand, name) for operand in chain.operands]
+        among += [Comparison("=", Attribute(name, one), Attribute(name, other)) for one, other in pairwise(tied)]
+    return replace(chain, among=tuple(among))
+
+
+def _tied_variable(chain: Chain, operand: Composite, name: str) -> str:
+    """The variable that ties an operand: that which conditions name."""
+    named = {variable for test in chain.among if key_name(test) == name for variable in mentioned(test)}
+    return next(variable for variable in operand.variables if variable in named)

@@ -10,14 +10,9 @@ import pyarrow as pa
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.typed import timestamps
 
-MATCH_DDL = (
-    "query string, id string, start bigint, end bigint, positions array<bigint>, "
-    "bindings map<string, array<bigint>>, event string"
-)
+_PLACES = pa.list_(pa.field("element", pa.int64(), nullable=False))
 # What a lane gives: matches; events that took no part (they have a reason, and for an id their place in the input);
 # and counters (neither query nor reason), an object in `event`.
-OUTPUT_DDL = f"{MATCH_DDL}, reason string"
-_PLACES = pa.list_(pa.field("element", pa.int64(), nullable=False))
 OUTPUT_SCHEMA = pa.schema(
     [
         pa.field("query", pa.string()),

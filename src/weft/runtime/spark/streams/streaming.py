@@ -31,7 +31,7 @@ _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
 def match_stream(
     frame: DataFrame, job: Job, schema: StructType, delay: int | None = None, *, warns: bool = False
 ) -> DataFrame:
-    """Matches and rejects (rows of OUTPUT_DDL) of a streaming DataFrame.
+    """Matches and rejects (rows of OUTPUT_SCHEMA) of a streaming DataFrame.
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
