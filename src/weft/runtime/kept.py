@@ -78,6 +78,9 @@ class Kept:
     def _picked(self) -> list[EventBatch]:
         """All events, in chunks that are not small, but for the last."""
         self._pick()
+        return self._joined()
+
+    def _joined(self) -> list[EventBatch]:
         small = next((place for place, chunk in enumerate(self._chunks) if len(chunk) < LEAST), len(self._chunks))
         if small < len(self._chunks) - 1:
             self._chunks[small:] = [blocks.concat(self._chunks[small:])]
@@ -88,8 +91,11 @@ class Kept:
         if len(self) < self._look_at:
             return
         first = oldest()
-        kept = [chunk for chunk in self._picked() if first is not None and chunk.positions[-1] >= first]
-        self._chunks = [_since(chunk, first) for chunk in kept if first is not None]
+        if first is None:
+            self._chunks, self._fresh = [], []
+        else:
+            self._chunks = [_since(chunk, first) for chunk in self._joined() if chunk.positions[-1] >= first]
+            self._fresh = [held for held in self._fresh if held[0].positions[held[1][-1]] >= first]
         self._look_at = max(LEAST, 2 * len(self))
 
     # -- what is shown --------------------------------------------------------------------------

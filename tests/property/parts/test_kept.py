@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.runtime import kept
+from weft.runtime import blocks, kept
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.kept import Kept
+from weft.runtime.kept import LEAST, Kept
 from weft.runtime.state import pages
 from weft.runtime.state.pages import Paging
 
@@ -77,3 +77,13 @@ def check(found: Kept, meant: dict[int, int | None], *, rows: bool) -> None:
     column = found.column("x", np.append(positions, -1))
     values = [None] * (len(positions) + 1) if column.numbers is None else column.numbers.to_pylist()
     assert values == [*(meant[p] for p in positions.tolist()), None]
+
+
+def test_what_is_given_up_is_not_picked_out_of_its_batch() -> None:
+    found = Kept()
+    for first in range(0, 3 * LEAST, LEAST):
+        found.add(batch_of(first, LEAST, rows=True), np.arange(1, LEAST))
+    with patch.object(blocks, "take", side_effect=AssertionError("picked")):
+        found.forget(lambda: 2 * LEAST)
+    assert len(found) == LEAST - 1
+    check(found, {3 * LEAST - 1: 10 * (3 * LEAST - 1)}, rows=True)

@@ -52,20 +52,15 @@ LETTER = 3
 NEVER = np.int64(2**63 - 1)
 NO_EVENT = -1
 AHEAD = 8  # events whose first entries are fetched before it is their turn; their lists are known by then
-FAR = 1 << 12  # lists that do not stay in the cache
+FAR = 1 << 16  # lists that do not stay in the cache, nor do their entries
 
 
 @spliced
-def _entry(entries: Int64s, control: Int64s, width: Any) -> Any:
-    """The place of an entry to be written; there must be one."""
-    place = control[FREE]
-    if place != 0:
-        control[FREE] = entries[(place - 1) * width + NEXT]
-        control[SPARE] -= 1
-    else:
-        control[USED] += 1
-        place = control[USED]
-    return place
+def _entry(entries: Int64s, width: Any, used: Any, free: Any, spare: Any) -> Any:
+    """The place of an entry to be written, for which there must be room, and what is used, free and spare then."""
+    if free == 0:
+        return used + 1, used + 1, free, spare
+    return free, used, entries[(free - 1) * width + NEXT], spare - 1
 
 
 @bare
@@ -92,24 +87,24 @@ def _is_alone(
 
 
 @spliced
-def _waiting(heads: Int64s, last: int) -> Any:
-    """The steps for which something waits with the first key, as bits."""
-    found = np.int64(0)
-    for step in range(last):
-        found |= np.int64(heads[step] != 0) << (step + 1)
-    return found
+def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
+    """The last step up to this one that takes an event and for which something waits; below `low`: there is none."""
+    while step >= low and (bits >> step & 1 == 0 or heads[lists + step - 1] == 0):
+        step -= 1
+    return step
 
 
 @bare
-def _has_room(alone: bool, slot: Any, heads: Int64s, last: int, entries: Int64s, control: Int64s, out: Int64s) -> bool:
-    """Whether there is room for all that an event can make."""
+def _has_room(
+    alone: bool, bits: Any, lists: Any, heads: Int64s, last: int, entries: Int64s, room: Any, room_out: Any
+) -> bool:
+    """Whether there is room for all that an event can make, given how many entries and matches there is room for."""
     width = EVENTS + last
-    found = _length(entries, width, heads[slot * last + last - 1])
+    found = _length(entries, width, heads[lists + last - 1]) if bits >> last & 1 != 0 else 0
     made = 1
     for step in range(last):
-        made += 0 if alone else _length(entries, width, heads[slot * last + step])
-    is_free = (control[USED] - control[SPARE] + made) * width <= len(entries)
-    return bool(is_free and (control[OUT] + found) * (last + 1) <= len(out))
+        made += 0 if alone else _length(entries, width, heads[lists + step])
+    return bool(made <= room and found <= room_out)
 
 
 @bare_kernel
@@ -139,8 +134,11 @@ def follow_keys(
     count, last = len(letters), len(steps) // STEP - 1
     width = EVENTS + last
     far = len(heads) > FAR
-    takers, others = (1 << (last + 1)) - 2, 1 << (2 * last + 2) | 1
-    waiting = _waiting(heads, last)  # of the first key, as many chains have no other
+    takers, others = (1 << (last + 1)) - 2, np.int64(1 << (2 * last + 2) | 1)
+    used, free, spare, found = control[USED], control[FREE], control[SPARE], control[OUT]
+    last_start, last_end, stamp = control[LAST_START], control[LAST_END], control[STAMP]
+    most_used, most_found = len(entries) // width, len(out) // (last + 1)
+    answer = np.int64(count)
     this, looked = first, 0
     for i in range(begin):
         this += kept[i]
@@ -151,36 +149,37 @@ def follow_keys(
             for step in range(last):
                 if of_letters[letters[i + AHEAD] * LETTER + BITS] >> (step + 1) & 1 != 0:
                     prefetch(entries, (heads[slots[i + AHEAD] * last + step] - 1) * width)
+                    prefetch(entries, heads[slots[i + AHEAD] * last + step] * width - 1)  # it may be in two lines
         of_letter = letters[i] * LETTER
-        bits, slot = of_letters[of_letter + BITS], np.int64(slots[i])
-        if slot == 0 and bits & (waiting | others) == 0:
-            continue  # nothing waits for it; asked first, as that is foreseen by processors, and types are not
-        if bits == 0 or slot < 0:
+        bits, lists = of_letters[of_letter + BITS], np.int64(slots[i]) * last
+        if lists < 0:
             continue
+        low = of_letters[of_letter + LOW]
+        step = _awaited(bits, heads, lists, of_letters[of_letter + HIGH], low)
+        if step < low and bits & others == 0:
+            continue  # nothing waits for it, begins with it, or is spoilt by it
         if looked > patience:
-            return ~i
-        low, high = of_letters[of_letter + LOW], of_letters[of_letter + HIGH]
+            answer = np.int64(~i)
+            break
         start, end = starts[i], ends[i]
-        if start != control[LAST_START] or end != control[LAST_END]:
-            control[LAST_START], control[LAST_END] = start, end
-            control[STAMP] += 1
-        stamp = control[STAMP]
+        if start != last_start or end != last_end:
+            last_start, last_end = start, end
+            stamp += 1
         # Events with equal times decide together: the last of them is alone in taking what it decides.
         alone = _is_alone(of_letters, letters, slots, starts, ends, i, bits & takers)
         # No event ends more matches, or makes more entries, than there are: only where those would not fit, they are
         # counted.
-        live = control[USED] - control[SPARE]
-        most = live if bits >> last & 1 != 0 else np.int64(0)
-        made = control[USED] + (1 if alone else live + 1)
-        is_tight = (control[OUT] + most) * (last + 1) > len(out) or made * width > len(entries)
-        if is_tight and not _has_room(alone, slot, heads, last, entries, control, out):
-            return i
-        for back in range(high - low + 1):
-            step = high - back
+        live = used - spare
+        is_tight = found + live > most_found or used + (1 if alone else live + 1) > most_used
+        if is_tight and not _has_room(alone, bits, lists, heads, last, entries, most_used - live, most_found - found):
+            answer = np.int64(i)
+            break
+        while step >= low:
             if bits >> step & 1 == 0:
+                step -= 1
                 continue
             goes_on = bits >> (last + 1 + step) & 1 != 0
-            head = slot * last + step - 1
+            head = lists + step - 1
             before, place = np.int64(0), heads[head]
             while place != 0:
                 looked += 1
@@ -197,17 +196,19 @@ def follow_keys(
                     if goes_on and in_time and entries[at + SPOILT] >= start:
                         kept[i] = True
                         if step == last:
-                            to = control[OUT] * (last + 1)
+                            to = found * (last + 1)
                             for k in range(last):
                                 out[to + k] = entries[at + EVENTS + k]
                             out[to + last] = this
-                            control[OUT] += 1
+                            found += 1
                         else:
                             is_moved = alone
-                            target = place if alone else _entry(entries, control, width)
+                            target = place
+                            if not alone:
+                                target, used, free, spare = _entry(entries, width, used, free, spare)
+                                for k in range(EVENTS, width):
+                                    entries[(target - 1) * width + k] = entries[at + k]
                             new = (target - 1) * width
-                            for k in range(last):
-                                entries[new + EVENTS + k] = entries[at + EVENTS + k]
                             entries[new + EVENTS + step] = this
                             entries[new + ENDED], entries[new + SINCE], entries[new + MARK] = end, since, 0
                             entries[new + SPOILT] = NEVER
@@ -219,33 +220,34 @@ def follow_keys(
                     else:
                         entries[(before - 1) * width + NEXT] = following
                     if not is_moved:
-                        entries[at + NEXT], entries[at + EVENTS] = control[FREE], NO_EVENT
-                        control[FREE] = place
-                        control[SPARE] += 1
+                        entries[at + NEXT], entries[at + EVENTS] = free, NO_EVENT
+                        free = place
+                        spare += 1
                 else:
                     before = place
                 place = following
+            step -= 1
         if bits >> (2 * last + 2) & 1 != 0:
-            place = heads[slot * last]  # the latest first: those after one that is spoilt are spoilt too
+            place = heads[lists]  # the latest first: those after one that is spoilt are spoilt too
             while place != 0 and entries[(place - 1) * width + SPOILT] == NEVER:
                 looked += 1
                 if entries[(place - 1) * width + ENDED] < start:
                     entries[(place - 1) * width + SPOILT] = end
                 place = entries[(place - 1) * width + NEXT]
         if bits & 1 != 0:
-            place = _entry(entries, control, width)
+            place, used, free, spare = _entry(entries, width, used, free, spare)
             at = (place - 1) * width
             entries[at + ENDED], entries[at + SINCE], entries[at + MARK] = end, start, 0
             entries[at + SPOILT], entries[at + EVENTS] = NEVER, this
             for k in range(1, last):
                 entries[at + EVENTS + k] = NO_EVENT
-            entries[at + NEXT] = heads[slot * last]
-            heads[slot * last] = place
+            entries[at + NEXT] = heads[lists]
+            heads[lists] = place
             kept[i] = True
-        if slot == 0:
-            waiting = _waiting(heads, last)
         this += kept[i]
-    return count
+    control[USED], control[FREE], control[SPARE], control[OUT] = used, free, spare, found
+    control[LAST_START], control[LAST_END], control[STAMP] = last_start, last_end, stamp
+    return int(answer)
 
 
 @bare_kernel

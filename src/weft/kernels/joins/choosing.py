@@ -47,7 +47,6 @@ def choose(
     first: int,
     events: Int64s,
     relevant: Int64s,
-    numbers: Int64s,
     places: Int64s,
     chosen: Int64s,
 ) -> int:
@@ -73,6 +72,22 @@ def choose(
         at = number * EVENT
         events[at + POSITION], events[at + EVENT_START], events[at + EVENT_END] = positions[i], starts[i], ends[i]
         events[at + EVENT_TRUTHS] = truths
-        relevant[count], numbers[i] = i, number
+        relevant[count] = i
         count += is_wanted
     return int(count)
+
+
+@bare_kernel
+def keep(
+    relevant: Int64s,
+    positions: Read[Int64s],
+    starts: Read[Int64s],
+    ends: Read[Int64s],
+    first: int,
+    events: Int64s,
+) -> None:
+    """Write events, given their places, with numbers from `first` on: nothing is known to be true of them."""
+    for k in range(len(relevant)):
+        i, at = np.uint64(relevant[k]), (first + k) * EVENT
+        events[at + POSITION], events[at + EVENT_START], events[at + EVENT_END] = positions[i], starts[i], ends[i]
+        events[at + EVENT_TRUTHS] = 0

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import bare, bare_kernel, inlined, kernel
+from weft.kernels.jit import bare, bare_kernel, spliced
 from weft.kernels.signatures import READ, Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -46,7 +46,7 @@ def _load_word(typing_context: Any, array: Any, index: Any) -> Any:
     return types.uint64(array, types.uint64), generate
 
 
-@inlined
+@spliced
 def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
     """The first (at most eight) bytes of a text, zero beyond its end."""
     if length >= np.uint64(8):
@@ -79,19 +79,26 @@ def _remix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(33))
 
 
-@inlined
+@bare
+def _long_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
+    key: np.uint64 = _word(data, start, length, size)
+    at = start + np.uint64(8)
+    left = length - np.uint64(8)
+    while left > np.uint64(0):
+        key = _mix(key) + _word(data, at, left, size)
+        step = min(left, np.uint64(8))
+        at += step
+        left -= step
+    return key
+
+
+@spliced
 def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
     """What a text is looked up by: up to eight bytes the bytes themselves, a hash of longer ones."""
-    key: np.uint64 = _word(data, start, length, size)
     if length > np.uint64(8):
-        at = start + np.uint64(8)
-        left = length - np.uint64(8)
-        while left > np.uint64(0):
-            key = _mix(key) + _word(data, at, left, size)
-            step = min(left, np.uint64(8))
-            at += step
-            left -= step
-    return key
+        return _long_key(data, start, length, size)
+    found: np.uint64 = _word(data, start, length, size)
+    return found
 
 
 @bare
@@ -104,7 +111,7 @@ def _bits(number: int) -> int:
     return bits
 
 
-@inlined
+@bare
 def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, length: np.uint64) -> bool:
     done = np.uint64(0)
     while done < length:
@@ -116,7 +123,7 @@ def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, le
     return True
 
 
-@kernel
+@bare_kernel
 def find_texts(
     offsets: Read[Int32s],
     data: Read[Bytes],
@@ -179,7 +186,7 @@ def find_texts(
     return np.int64(len(offsets) - 1)
 
 
-@kernel
+@bare_kernel
 def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slot_entry: Uint64s) -> None:
     """Enter the first `count` texts of a pool, all different, into an empty table."""
     mask = np.uint64(len(slot_key) - 1)
@@ -245,7 +252,7 @@ def hash_booleans(values: Read[Bytes], bit_offset: int, wanted: Bytes, first: Ui
             second[i] = _remix(word ^ BOOLEAN_TOO)
 
 
-@kernel
+@bare_kernel
 def hash_texts(offsets: Read[Int32s], data: Read[Bytes], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
     """Two hashes of texts, for the wanted rows."""
     size = np.uint64(len(data))

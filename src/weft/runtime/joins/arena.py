@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.joins import chain, joining, joint, occurrences
+from weft.kernels.joins import chain, choosing, joining, joint, occurrences
 from weft.kernels.machine import tagged
 from weft.kernels.machine.machine import NOTES, Machine
 from weft.kernels.memory.room import NOTE
+from weft.runtime.buffers import fixed
 from weft.runtime.classify.functions import text_test
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.events import EventBatch, Int64s
@@ -190,13 +191,9 @@ class Arena:
 
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
         """Remember some events of a batch; the number of the first."""
-        first, count = self.event_count, len(chosen)
-        self.expect(count)
-        block = self.events[first * occurrences.EVENT :][: count * occurrences.EVENT].reshape(count, occurrences.EVENT)
-        block[:, occurrences.POSITION] = batch.positions[chosen]
-        block[:, occurrences.EVENT_START] = batch.starts[chosen]
-        block[:, occurrences.EVENT_END] = batch.ends[chosen]
-        block[:, occurrences.TRUTHS] = 0
+        first = self.event_count
+        self.expect(len(chosen))
+        choosing.keep(chosen, fixed(batch.positions), fixed(batch.starts), fixed(batch.ends), first, self.events)
         self.add_values(batch, chosen)
         return first
 

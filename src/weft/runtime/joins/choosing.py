@@ -20,12 +20,16 @@ Int32s = npt.NDArray[np.int32]
 
 
 class Taken(NamedTuple):
-    """The number of the first event that is remembered, for each event its number, and what each predicate chose."""
+    """The number of the first event that is remembered, as others follow, and what each predicate chose."""
 
     first: int
-    numbers: Int64s  # arbitrary where an event is not remembered
-    relevant: Int64s  # those that are, by place in the batch
+    relevant: Int64s  # those that are remembered, by place in the batch
     chosen: list[Int64s]
+
+    def numbers(self, own: Mask) -> Int64s:
+        """The numbers of some of the events that are remembered, marked by place in the batch."""
+        found: Int64s = self.first + np.flatnonzero(own[self.relevant])
+        return found
 
 
 class Choosing:
@@ -79,8 +83,7 @@ class Choosing:
         if not self._groups:
             return self._keep(part, kept, arena)
         ends = self._ends(letters, total, begin, begin + count)
-        chosen, numbers = np.empty(ends[-1] + 1, np.int64), np.empty(count, np.int64)
-        relevant = np.empty(count, np.int64)
+        chosen, relevant = np.empty(ends[-1] + 1, np.int64), np.empty(count, np.int64)
         arena.expect(count)
         written = choosing.choose(
             letters,
@@ -96,16 +99,13 @@ class Choosing:
             first,
             arena.events,
             relevant,
-            numbers,
             ends.copy(),
             chosen,
         )
         arena.add_values(part, relevant[:written])
-        return Taken(first, numbers, relevant[:written], np.split(chosen, ends[1:])[:-1])
+        return Taken(first, relevant[:written], np.split(chosen, ends[1:])[:-1])
 
     def _keep(self, part: EventBatch, kept: Mask, arena: Arena) -> Taken:
         """Remember the events that are kept: nobody takes more."""
-        relevant, numbers = np.flatnonzero(kept), np.empty(len(part), np.int64)
-        first = arena.add(part, relevant)
-        numbers[relevant] = np.arange(first, first + len(relevant))
-        return Taken(first, numbers, relevant, [])
+        relevant = np.flatnonzero(kept)
+        return Taken(arena.add(part, relevant), relevant, [])

@@ -281,7 +281,7 @@ class GraphRun(Run):
             source.chosen = chosen
         if self._sources or len(kept) > 1:  # else a chain has given its events the numbers that they have
             for chain, own in zip(self.chains, kept, strict=True):
-                chain.number_kept(taken.first, taken.numbers.compress(own))
+                chain.number_kept(taken.first, taken.numbers(own))
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
     def _advance(self, clock: int) -> None:
