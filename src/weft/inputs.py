@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from weft.algebra.query import Program
-from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_events
+from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_files
 from weft.errors import UsageError
 from weft.runtime.local import Events
 from weft.runtime.reading.arrivals import LiveEvents
 from weft.runtime.reading.chunks import chunks_of
-from weft.runtime.reading.order import EventSource, Reading, read_events
+from weft.runtime.reading.order import EventSource, Given, Reading, reading_of, source_of
 from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
 if TYPE_CHECKING:
@@ -29,58 +29,30 @@ class Arrival:
     idle_after: float | None = None  # seconds
 
 
-def open_input(
-    events: Any,
-    program: Program,
-    *,
-    time: str,
-    type: str,
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    columns: Collection[str] | None = None,
-    arrival: Arrival | None = None,
-    shown: Collection[str] | None = (),
-) -> Events:
-    """Events in stream order from data in memory, from files, or from named sources; for `shown` see `read_events`."""
-    if isinstance(events, Mapping) and not is_event(events, time, type):
-        return _merged(events, _reading(program, time, type, columns, order, key, shown), program, arrival or Arrival())
+def open_input(events: Any, program: Program, *, arrival: Arrival | None = None, **given: Unpack[Given]) -> Events:
+    """Events in stream order from data in memory, from files, or from named sources; the rest as for `read_events`."""
+    reading = _reading(program, **given)
+    if isinstance(events, Mapping) and not is_event(events, reading.time, reading.type):
+        return _merged(events, reading, program, arrival or Arrival())
     if arrival is not None:
         raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
-    return open_source(events, program, time=time, type=type, order=order, key=key, columns=columns, shown=shown)
+    return _opened(events, reading)
 
 
-def open_source(
-    events: Any,
-    program: Program,
-    *,
-    time: str,
-    type: str,
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    columns: Collection[str] | None = None,
-    shown: Collection[str] | None = (),
-) -> EventSource:
+def open_source(events: Any, program: Program, **given: Unpack[Given]) -> EventSource:
     """Events in stream order from data in memory or from files."""
+    return _opened(events, _reading(program, **given))
+
+
+def _opened(events: Any, reading: Reading) -> EventSource:
     paths = paths_of(events)
-    read: Callable[..., EventSource] = read_events if paths is None else open_events
-    return read(
-        events if paths is None else paths,
-        time=time,
-        type=type,
-        catalog=program.catalog,
-        time_unit=program.time_unit,
-        columns=columns,
-        sources=[source.type for source in program.inputs],
-        order=order,
-        key=key,
-        shown=shown,
-    )
+    return source_of(events, reading) if paths is None else open_files(paths, reading)
 
 
 def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
     """Events as the Spark engine takes them: files are found here, and read in Spark's tasks."""
     if isinstance(events, Mapping) and not is_event(events, time, type):
-        sources = named_sources(events, _reading(program, time, type, None), program)
+        sources = named_sources(events, _reading(program, time=time, type=type), program)
         live = [source.name for source in sources if source.items is not None]
         if live:
             raise UsageError(
@@ -156,26 +128,9 @@ def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arriv
     return whole_source(sources, reading)
 
 
-def _reading(
-    program: Program,
-    time: str,
-    type: str,
-    columns: Collection[str] | None,
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    shown: Collection[str] | None = (),
-) -> Reading:
-    return Reading(
-        time,
-        type,
-        program.catalog,
-        program.time_unit,
-        columns=None if columns is None else frozenset(columns),
-        sources=tuple(source.type for source in program.inputs),
-        order=tuple(order),
-        key=tuple(key),
-        shown=None if shown is None else frozenset(shown),
-    )
+def _reading(program: Program, **given: Unpack[Given]) -> Reading:
+    sources = tuple(source.type for source in program.inputs)
+    return replace(reading_of(**given), catalog=program.catalog, time_unit=program.time_unit, sources=sources)
 
 
 def is_event(events: Mapping[Any, Any], time: str, type: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +20,7 @@ from weft.errors import InputError
 from weft.runtime.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk, column_at
 from weft.runtime.reading.kinds import column_of
-from weft.runtime.reading.order import EventSource, Reading
-from weft.schema import Catalog
+from weft.runtime.reading.order import EventSource, Given, Reading, reading_of
 
 __all__ = ["open_events", "write_matches", "write_rejected", "write_to_sinks"]
 
@@ -36,42 +36,18 @@ ENDINGS = {
 STANDARD_INPUT = "-"
 
 
-def open_events(
-    paths: Paths,
-    *,
-    format: str | None = None,
-    time: str = "ts",
-    type: str = "type",
-    catalog: Catalog | None = None,
-    time_unit: str = "ms",
-    batch_size: int = 65536,
-    columns: Collection[str] | None = None,
-    ordered: bool = False,
-    sources: Sequence[str] = (),
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    shown: Collection[str] | None = (),
-) -> EventSource:
+def open_events(paths: Paths, *, format: str | None = None, **given: Unpack[Given]) -> EventSource:
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
 
     Several files are one stream; among events with equal times those of the earlier file come first. The format
     is told by the ending (`.jsonl`, `.csv`, `.parquet`; `.gz` may follow the first two) unless it is given.
     For the rest see `read_events`.
     """
-    kept = None if columns is None else frozenset(columns)
-    reading = Reading(
-        time,
-        type,
-        catalog or Catalog(),
-        time_unit,
-        batch_size,
-        kept,
-        ordered,
-        tuple(sources),
-        order=tuple(order),
-        key=tuple(key),
-        shown=None if shown is None else frozenset(shown),
-    )
+    return open_files(paths, reading_of(**given), format)
+
+
+def open_files(paths: Paths, reading: Reading, format: str | None = None) -> EventSource:
+    """The same, as a value says that they are read."""
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; known are {', '.join(READERS)}")
     files = [(path, format or format_of(path)) for path in find_files(paths)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,20 @@ def concat(batches: Iterable[EventBatch]) -> EventBatch:
         streams=join([part.streams for part in parts], lengths) if any(p.streams is not None for p in parts) else None,
         rows=join_rows([part.rows for part in parts]) if all(part.rows is not None for part in parts) else None,
     )
+
+
+def joined(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:
+    """Batches joined to larger ones, of about so many events."""
+    pending: list[EventBatch] = []
+    count = 0
+    for batch in batches:
+        if pending and count + len(batch) > events:
+            yield concat(pending)
+            pending, count = [], 0
+        pending.append(batch)
+        count += len(batch)
+    if pending:
+        yield concat(pending)
 
 
 def empty() -> EventBatch:

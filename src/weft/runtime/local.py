@@ -179,7 +179,7 @@ class LocalRun:
 
     def _batches(self, source: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """The events; for lanes many at a time, so that each has something to do."""
-        batches = rounds(source, ROUND) if self._lanes and not self._source.is_live else iter(source)
+        batches = blocks.joined(source, ROUND) if self._lanes and not self._source.is_live else iter(source)
         for batch in batches:
             if self._adapting is not None:
                 self._adapting.look(batch)
@@ -254,20 +254,6 @@ def _oldest(matcher: Matcher | Crew, held: Sequence[MatchBatch]) -> int | None:
 def _until(matcher: Matcher | Crew, time: int) -> int:
     """The time, or the earlier one at which matches may still end: those of closed partitions lie in the past."""
     return time if matcher.safe is None else min(time, matcher.safe)
-
-
-def rounds(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:
-    """Batches joined to larger ones, of about so many events."""
-    pending: list[EventBatch] = []
-    count = 0
-    for batch in batches:
-        if pending and count + len(batch) > events:
-            yield blocks.concat(pending)
-            pending, count = [], 0
-        pending.append(batch)
-        count += len(batch)
-    if pending:
-        yield blocks.concat(pending)
 
 
 def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:

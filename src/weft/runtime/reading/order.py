@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from weft.runtime.reading.ties import FINE_END, FINE_START, as_ranks, tie_keys, 
 from weft.runtime.reading.times import END, START, fine_of, read_times
 from weft.schema import Catalog
 
+BATCH = 65536  # events at a time, unless it is said
 _NO_RANKS = np.empty(0, np.int64)
 
 
@@ -31,7 +32,7 @@ class Reading:
     type: str = "type"
     catalog: Catalog = field(default_factory=Catalog)
     time_unit: str = "ms"
-    batch_size: int = 65536
+    batch_size: int = BATCH
     columns: frozenset[str] | None = None
     ordered: bool = False
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
@@ -230,16 +231,7 @@ class EventSource:
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """Small batches joined, and large ones cut, to about the wanted size."""
-        pending: list[EventBatch] = []
-        count = 0
-        for batch in (piece for whole in batches for piece in self._cut(whole)):
-            if pending and count + len(batch) > self.reading.batch_size:
-                yield blocks.concat(pending)
-                pending, count = [], 0
-            pending.append(batch)
-            count += len(batch)
-        if pending:
-            yield blocks.concat(pending)
+        return blocks.joined((piece for whole in batches for piece in self._cut(whole)), self.reading.batch_size)
 
     def _cut(self, batch: EventBatch) -> Iterator[EventBatch]:
         size = self.reading.batch_size
@@ -258,21 +250,41 @@ class EventSource:
             yield from self._cut(segment.events(self.reading))
 
 
-def read_events(
-    data: Any,
-    *,
-    time: str = "ts",
-    type: str = "type",
-    catalog: Catalog | None = None,
-    time_unit: str = "ms",
-    batch_size: int = 65536,
-    columns: Collection[str] | None = None,
-    ordered: bool = False,
-    sources: Sequence[str] = (),
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    shown: Collection[str] | None = (),
-) -> EventSource:
+class Given(TypedDict, total=False):
+    """How events are to be read, as users say it; see `read_events`."""
+
+    time: str
+    type: str
+    catalog: Catalog | None
+    time_unit: str
+    batch_size: int
+    columns: Collection[str] | None
+    ordered: bool
+    sources: Sequence[str]
+    order: Sequence[str]
+    key: Sequence[str]
+    shown: Collection[str] | None
+
+
+def reading_of(**given: Unpack[Given]) -> Reading:
+    """How events are read, with all that was not given as it usually is."""
+    columns, shown = given.get("columns"), given.get("shown", ())
+    return Reading(
+        given.get("time", "ts"),
+        given.get("type", "type"),
+        given.get("catalog") or Catalog(),
+        given.get("time_unit", "ms"),
+        given.get("batch_size", BATCH),
+        None if columns is None else frozenset(columns),
+        given.get("ordered", False),
+        tuple(given.get("sources", ())),
+        order=tuple(given.get("order", ())),
+        key=tuple(given.get("key", ())),
+        shown=None if shown is None else frozenset(shown),
+    )
+
+
+def read_events(data: Any, **given: Unpack[Given]) -> EventSource:
     """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
 
     The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of
@@ -283,19 +295,11 @@ def read_events(
     a value in one of the columns of `key` are rejected. Batches have the columns `shown` (None: all) as the input has
     them.
     """
-    reading = Reading(
-        time,
-        type,
-        catalog or Catalog(),
-        time_unit,
-        batch_size,
-        None if columns is None else frozenset(columns),
-        ordered,
-        tuple(sources),
-        order=tuple(order),
-        key=tuple(key),
-        shown=None if shown is None else frozenset(shown),
-    )
+    return source_of(data, reading_of(**given))
+
+
+def source_of(data: Any, reading: Reading) -> EventSource:
+    """The same, as a value says that they are read."""
     if isinstance(data, EventSource):
         return data
     spent = False
@@ -305,7 +309,7 @@ def read_events(
         if spent:
             raise UsageError("these events have been read already: an iterator gives them only once")
         spent = isinstance(data, (Iterator, pa.RecordBatchReader))
-        return chunks_of(data, batch_size, time_unit)
+        return chunks_of(data, reading.batch_size, reading.time_unit)
 
     return EventSource(chunks, reading, passing=not isinstance(data, Sequence))
 
