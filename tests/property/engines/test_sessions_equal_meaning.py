@@ -38,7 +38,8 @@ VALUES = ("COUNT(a)", "SUM(a[x]) + 1", "MAX(a[x]) - MIN(a[x])", "AVG(a[x])", "CO
 def programs(draw: st.DrawFn) -> Program:
     """A query with some of the clauses."""
     fields = draw(st.lists(st.sampled_from(VALUES), max_size=3, unique=True))
-    selected = ", ".join(f"{value} AS f{number}" for number, value in enumerate(fields)) or "*"
+    plain = draw(st.sampled_from(["*", "a"]))
+    selected = ", ".join(f"{value} AS f{number}" for number, value in enumerate(fields)) or plain
     text = f"SELECT {selected} WHERE {draw(st.sampled_from(FORMULAS))}"
     text += draw(st.sampled_from(["", " PARTITION BY [k]"]))
     session = draw(st.sampled_from(["", "", " SESSION 1 MILLISECOND", " SESSION 3 MILLISECONDS"]))

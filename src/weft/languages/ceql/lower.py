@@ -75,7 +75,8 @@ class _QueryLowering:
         self._time_unit = time_unit
         self._scope = scope
         self._findings = findings
-        self._types: set[str] = set()
+        self._types: set[str] = set()  # of events that may be bound
+        self._named: set[str] = set()  # those, and what NOT speaks of
         self._names: list[syntax.Name] = []
         self._filters = Filters(scope, lambda: _variables(node.formula), time_unit, findings)
 
@@ -149,6 +150,7 @@ class _QueryLowering:
     def _checked(self, node: syntax.Event) -> Occurrence:
         """The stream and type of an event, both reported when nothing of the kind is declared."""
         stream, type_name = node.occurrence
+        self._named.add(type_name)
         scope = self._scope
         if scope.offered is not None:
             if node.stream is not None and stream and scope.streams and stream not in scope.streams:
@@ -199,7 +201,7 @@ class _QueryLowering:
     def _universe(self) -> tuple[tuple[str, str], ...] | None:
         """What exists; a session is made of the types that its pattern names."""
         if self._scope.universe is None and self._node.session is not None:
-            return tuple((ANY_STREAM, name) for name in sorted(self._types))
+            return tuple((ANY_STREAM, name) for name in sorted(self._named))
         return self._scope.universe
 
     def _session(self) -> int | None:

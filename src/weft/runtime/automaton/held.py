@@ -102,16 +102,19 @@ class HeldMatches:
         return self._query.window is not None and self._query.window.unit == "events"
 
     def _candidates(self, due: list[npt.NDArray[np.bool_]]) -> list[_Candidate]:
-        """The matches that are due and not spoilt, in order."""
+        """The matches that are due and not spoilt, in order.
+
+        Of several that show the same events, those are spoilt that ended before the event that does it.
+        """
         spoiling = [self._is_spoiling(part) for part, _ in self._parts]
-        spoilt = {
-            (found.first, found.positions[:-1], found.labels[:-1])
-            for number, mask in enumerate(spoiling)
-            for found in self._rows(number, np.flatnonzero(mask))
-        }
+        spoilt: dict[tuple[object, ...], int] = {}
+        for number, mask in enumerate(spoiling):
+            for one in self._rows(number, np.flatnonzero(mask)):
+                shown = one.first, one.positions[:-1], one.labels[:-1]
+                spoilt[shown] = max(one.last, spoilt.get(shown, one.last))
         wanted = [np.flatnonzero(mask & ~other) for mask, other in zip(due, spoiling, strict=True)]
         found = (candidate for number, rows in enumerate(wanted) for candidate in self._rows(number, rows))
-        return sorted(c for c in found if (c.first, c.positions, c.labels) not in spoilt)
+        return sorted(c for c in found if spoilt.get((c.first, c.positions, c.labels), c.last) <= c.last)
 
     def _is_spoiling(self, part: MatchBatch) -> npt.NDArray[np.bool_]:
         """Which matches only say that others are spoilt: their last event does it."""
