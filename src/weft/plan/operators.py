@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
@@ -26,6 +27,11 @@ class AutomatonOp(Node):
     query: Query
     automaton: Automaton
 
+    @property
+    def queries(self) -> Mapping[int, AnyQuery]:
+        """The queries that it runs, by number."""
+        return {self.number: self.query}
+
     def only(self, numbers: Collection[int]) -> AutomatonOp | None:
         """What is left of it for some queries."""
         return self if self.number in numbers else None
@@ -43,6 +49,11 @@ class SituationOp(Node):
     way: Search | KeyedSequence
     beginning: SituationOp | None = None
 
+    @property
+    def queries(self) -> Mapping[int, AnyQuery]:
+        """The queries that it runs, by number."""
+        return {self.number: self.query}
+
     def only(self, numbers: Collection[int]) -> SituationOp | None:
         """What is left of it for some queries."""
         return self if self.number in numbers else None
@@ -54,6 +65,11 @@ class GraphOp(Node):
 
     numbers: tuple[int, ...]
     graph: Graph
+
+    @property
+    def queries(self) -> Mapping[int, AnyQuery]:
+        """The queries that it runs, by number."""
+        return dict(zip(self.numbers, (output.query for output in self.graph.outputs), strict=True))
 
     def only(self, numbers: Collection[int]) -> GraphOp | None:
         """What is left of it for some queries."""
@@ -73,6 +89,11 @@ class RulesOp(Node):
     numbers: tuple[int, ...]
     rules: tuple[Rule, ...]
     silent: frozenset[int] = frozenset()
+
+    @property
+    def queries(self) -> Mapping[int, AnyQuery]:
+        """The queries that it runs, by number."""
+        return dict(zip(self.numbers, self.rules, strict=True))
 
     def only(self, numbers: Collection[int]) -> RulesOp | None:
         """What is left of it for some queries."""
@@ -113,21 +134,22 @@ class Layer(Node):
         """The types that matter to the queries that are left of it; with feeders, it numbers all that it ever saw."""
         if self.feeders or self.types is None:
             return self.types
-        return seen_types((query for operator in self.operators for query in _queries(operator)), fed=False)
+        return seen_types(self.queries.values(), fed=False)
+
+    @property
+    def queries(self) -> dict[int, AnyQuery]:
+        """The queries as they run, by number."""
+        return dict(sorted((one for op in self.operators for one in op.queries.items()), key=itemgetter(0)))
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """The numbers of the rules that run here only to help others."""
+        return frozenset().union(*(op.silent for op in self.operators if isinstance(op, RulesOp)))
 
     def only(self, numbers: Collection[int]) -> Layer | None:
         """What is left of it for some queries."""
         kept = [part for part in (operator.only(numbers) for operator in self.operators) if part is not None]
         return replace(self, operators=tuple(kept)) if kept else None
-
-
-def _queries(operator: Operator) -> tuple[AnyQuery, ...]:
-    match operator:
-        case RulesOp(rules=rules):
-            return rules
-        case GraphOp(graph=graph):
-            return tuple(output.query for output in graph.outputs)
-    return (operator.query,)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class LayerRun:
         self._keys = Keys()
         for kind, run, numbers in runs_of(layer, Predicates() if layer.feeders else predicates, self._keys, lane):
             self.runs[kind], self.numbers[kind] = run, list(numbers)
-        self.silent = frozenset(number for op in layer.operators if isinstance(op, RulesOp) for number in op.silent)
+        self.silent = layer.silent
         self.mute = frozenset[int]() if lane is None else lane.mute
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
         self.clock = EARLIEST  # further events end then or later

@@ -11,7 +11,7 @@ from weft.algebra.query import AnyQuery
 from weft.plan.layers import layer_of
 from weft.plan.operators import Layer
 from weft.plan.partitioning.splits import Lane
-from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain, queries_of, silent_of
+from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.joins.run import GraphRun
 from weft.runtime.layers import GRAPH, Added, LayerRun, Reformed
@@ -63,11 +63,11 @@ def _change_to_plain(part: Added | Reformed | tuple[int, ...]) -> Plain:
 
 
 def _named(layer: Layer, names: Mapping[str, str]) -> Layer:
-    queries = queries_of(layer)
+    queries = layer.queries
     if not any(query.name in names for query in queries.values()):
         return layer
     renamed: dict[int, Any] = {number: with_name(query, names) for number, query in queries.items()}
-    return layer_of(renamed, silent_of(layer), layer.feeders, network=layer.network)
+    return layer_of(renamed, layer.silent, layer.feeders, network=layer.network)
 
 
 def with_name(query: AnyQuery, names: Mapping[str, str]) -> AnyQuery:
