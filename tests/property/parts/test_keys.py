@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 
+from weft.kernels.memory import key_slots
+from weft.runtime.buffers import fixed
+from weft.runtime.classify import direct_keys
 from weft.runtime.classify.keys import KeyCoder, lane_of
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.reading.kinds import column_of_values
@@ -101,6 +106,49 @@ def test_many_keys_come_and_go():
     same = batch_of([{"a": key} for key in known])
     assert restored.code(same).tolist() == list(known.values())
     assert restored.hashes(list(known.values())).tolist() == coder.hashes(list(known.values())).tolist()
+
+
+WHOLES = st.one_of(
+    st.integers(-3, 12),
+    st.integers(90, 130),
+    st.integers(10**6, 10**6 + 9),
+    st.sampled_from([-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.lists(WHOLES, min_size=1, max_size=12), st.booleans()), min_size=1, max_size=12))
+def test_numbers_are_found_directly_as_they_are_by_hashes(batches):
+    with patch.object(direct_keys, "FEW_PLACES", 20):
+        direct, slots_of = direct_keys.DirectKeys(), dict[int, int]()
+        for numbers, is_forgotten in batches:
+            values = fixed(np.array(numbers))
+            slots = np.array([slots_of.setdefault(number, len(slots_of)) for number in numbers], np.int32)
+            known = direct.find(values)
+            rows = np.arange(len(values))
+            if known is not None:
+                found, rows = known
+                assert found[rows].tolist() == [-1] * len(rows)
+                found[rows] = slots[rows]
+                assert found.tolist() == slots.tolist()
+            if len(rows):
+                direct.learn(values[rows], slots[rows], len(values), keys=1)
+            if is_forgotten:
+                direct.forget()
+                slots_of = {number: slot + 1000 for number, slot in slots_of.items()}
+
+
+def test_numbers_that_come_again_need_no_hashes():
+    coder = KeyCoder((("a",),))
+    batch = batch_of([{"a": 1000 + number % 70} for number in range(100)])
+    slots = coder.code(batch).tolist()
+    with patch.object(key_slots, "find_keys", side_effect=AssertionError("hashed")):
+        assert coder.code(batch).tolist() == slots
+    more = batch_of([{"a": 1000 + number % 140} for number in range(200)])
+    assert coder.code(more).tolist() == [number % 140 for number in range(200)]
+    coder.release([3])
+    assert coder.code(batch_of([{"a": 5000}, {"a": 1004}])).tolist() == [3, 4]
+    assert coder.code(batch_of([{"a": 1003}])).tolist() == [140]
 
 
 def test_hashes_do_not_change():

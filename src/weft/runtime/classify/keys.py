@@ -20,6 +20,7 @@ from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing, key_slots
 from weft.runtime import blocks
 from weft.runtime.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
+from weft.runtime.classify.direct_keys import DirectKeys
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
 
@@ -46,6 +47,7 @@ class KeyCoder:
         self._free = np.zeros(0, np.int32)
         self._changed = np.zeros(0, np.uint8)
         self._dictionaries: Dictionaries = {}
+        self._direct = DirectKeys()
         self._room(PAGE)
 
     @property
@@ -62,8 +64,38 @@ class KeyCoder:
         """The slot of each event's key, -1 for an event without one."""
         if not self.partition and len(batch) > 1:  # all have the same
             return np.repeat(self.code(blocks.slice(batch, 0, 1)), len(batch))
-        has, first, second = key_hashes(batch, self.partition, self._dictionaries)
-        slots = np.empty(len(batch), np.int32)
+        values = self._wholes(batch)
+        if values is None:
+            return self._find(*key_hashes(batch, self.partition, self._dictionaries))
+        known = self._direct.find(values)
+        if known is None:
+            return self._find_wholes(values, len(batch))
+        slots, rows = known
+        if len(rows):
+            slots[rows] = self._find_wholes(fixed(values[rows]), len(batch))
+        return slots
+
+    def _find_wholes(self, values: npt.NDArray[np.int64], asked: int) -> Slots:
+        """The slots of numbers that are not known directly, of so many that were asked for: from now on they may be."""
+        slots = self._find(*_whole_hashes(values))
+        self._direct.learn(values, slots, asked, self.capacity)
+        return slots
+
+    def _wholes(self, batch: EventBatch) -> npt.NDArray[np.int64] | None:
+        """The keys of a batch, if they are one whole number each."""
+        if len(self.partition) != 1 or len(self.partition[0]) != 1:
+            return None
+        column = batch.columns.get(self.partition[0][0])
+        if column is None or column.numbers is None or column.texts is not None or column.booleans is not None:
+            return None
+        numbers = column.numbers
+        if not len(numbers) or numbers.null_count or numbers.type != pa.int64():
+            return None
+        return values_of(numbers)
+
+    def _find(self, has: Has, first: Hashes, second: Hashes) -> Slots:
+        """The slots of keys by their hashes; new ones for new keys."""
+        slots = np.empty(len(has), np.int32)
         row = 0
         while True:
             row = int(
@@ -82,7 +114,7 @@ class KeyCoder:
                     slots,
                 )
             )
-            if row == len(batch):
+            if row == len(has):
                 return slots
             self._room(2 * len(self._first))
 
@@ -91,6 +123,7 @@ class KeyCoder:
         wanted = np.ascontiguousarray(slots, np.int32)
         if len(wanted) and int(wanted.max()) >= self.capacity:
             raise IndexError(f"no slot {int(wanted.max())}")
+        self._direct.forget()
         key_slots.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
 
     def hashes(self, slots: npt.ArrayLike) -> Hashes:
@@ -210,6 +243,17 @@ def key_hashes(
             hashing.join_hashes(*key, *hashes)
     assert key is not None
     return key
+
+
+def _whole_hashes(values: npt.NDArray[np.int64]) -> tuple[Has, Hashes, Hashes]:
+    """The same for keys of one whole number each."""
+    has, first, second = (
+        np.ones(len(values), np.uint8),
+        np.empty(len(values), np.uint64),
+        np.empty(len(values), np.uint64),
+    )
+    hashing.hash_wholes(values, has, first, second)
+    return has, first, second
 
 
 def _hash_column(
