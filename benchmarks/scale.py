@@ -31,7 +31,7 @@ from weft.plan.partitioning.work import total_of
 from weft.plan.planner import plan
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.lanes.crew import Crew, pieces
+from weft.runtime.lanes.crew import Crew
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
 from weft.runtime.spark.lanes.wire import narrow, pack_events
@@ -193,7 +193,7 @@ def _work(chosen: Plan, batch: EventBatch, lanes: int) -> list[LaneWork]:
     found = []
     for member, own in zip(crew.members, shares(batch, crew.lanes), strict=True):
         start = time.process_time()
-        matches = sum(len(match) for piece in pieces(own) for match in member.push(piece))
+        matches = sum(len(match) for piece in blocks.pieces(own) for match in member.push(piece))
         matches += sum(map(len, member.finish()))
         busy = time.process_time() - start
         found.append(LaneWork(member.counters["events"], busy, matches, len(pack_events(narrow(own)))))

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from benchmarks.measure import Row, row
 
 from weft.plan.operators import Plan
+from weft.runtime import blocks
 from weft.runtime.events import EventBatch
-from weft.runtime.lanes.crew import Crew, pieces
+from weft.runtime.lanes.crew import Crew
 from weft.runtime.lanes.routing import routes
 from weft.runtime.threads import Threads
 
@@ -40,7 +41,7 @@ def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: Event
     routing, seconds, matches = time.process_time() - start, [], 0
     for member, route in zip(crew.members, given, strict=True):
         start = time.process_time()
-        matches += sum(len(found) for piece in pieces(route()) for found in member.push(piece))
+        matches += sum(len(found) for piece in blocks.pieces(route()) for found in member.push(piece))
         seconds.append(time.process_time() - start)
     return Pass(routing, tuple(seconds), matches)
 

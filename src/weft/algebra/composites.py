@@ -13,15 +13,14 @@ bound to the variable, and is missing when there is none.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
 from weft.algebra.predicates import Expression, Predicate
-from weft.algebra.terms import mentioned
+from weft.algebra.terms import mentioned_in, require_distinct, require_known
 from weft.schema import Kind
 from weft.tree import Node
 
@@ -50,7 +49,7 @@ class Source(Composite):
     where: Conditions = ()
 
     def __post_init__(self) -> None:
-        _require_known(self.where, self.variables)
+        require_known(mentioned_in(self.where), self.variables)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -66,7 +65,7 @@ class Union(Composite):
     right: Composite
 
     def __post_init__(self) -> None:
-        _require_distinct(self.variables)
+        require_distinct(self.variables)
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Filter(Composite):
     where: Conditions
 
     def __post_init__(self) -> None:
-        _require_known(self.where, self.variables)
+        require_known(mentioned_in(self.where), self.variables)
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,8 @@ class Follow(Composite):
     among: Conditions = ()
 
     def __post_init__(self) -> None:
-        _require_distinct(self.variables)
-        _require_known((*self.where, *self.among), self.variables)
+        require_distinct(self.variables)
+        require_known(mentioned_in((*self.where, *self.among)), self.variables)
         if self.among and self.pick != "next":
             raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
 
@@ -120,8 +119,8 @@ class Overlap(Composite):
     where: Conditions = ()
 
     def __post_init__(self) -> None:
-        _require_distinct(self.variables)
-        _require_known(self.where, self.variables)
+        require_distinct(self.variables)
+        require_known(mentioned_in(self.where), self.variables)
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class Repeat(Composite):
     lengths: Lengths = Lengths()
 
     def __post_init__(self) -> None:
-        _require_known((*self.where, *self.among), self.variables)
+        require_known(mentioned_in((*self.where, *self.among)), self.variables)
         if self.among and self.pick != "next":
             raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
         repeated = any(isinstance(node, Repeat) for node in self.pattern.walk())
@@ -200,8 +199,8 @@ class Without(Composite):
 
     def __post_init__(self) -> None:
         everything = (*self.pattern.variables, *self.unwanted.variables)
-        _require_distinct(everything)
-        _require_known(self.where, everything)
+        require_distinct(everything)
+        require_known(mentioned_in(self.where), everything)
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -246,8 +245,8 @@ class CompositeQuery(Definition):
     brackets: Brackets = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _require_known((shown.value for shown in self.fields), self.pattern.variables)
-        _require_distinct(tuple(shown.name for shown in self.fields))
+        require_known(mentioned_in(shown.value for shown in self.fields), self.pattern.variables)
+        require_distinct(tuple(shown.name for shown in self.fields))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -263,15 +262,3 @@ class CompositeQuery(Definition):
     def field_kinds(self) -> Mapping[str, Kind | None]:
         """The fields, of kinds that the events decide."""
         return dict.fromkeys(shown.name for shown in self.fields)
-
-
-def _require_distinct(names: tuple[str, ...]) -> None:
-    if len(set(names)) < len(names):
-        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-        raise ValueError(f"used twice: {', '.join(repeated)}")
-
-
-def _require_known(nodes: Iterable[Node], names: tuple[str, ...]) -> None:
-    unknown = sorted({name for node in nodes for name in mentioned(node)}.difference(names))
-    if unknown:
-        raise ValueError(f"not bound here: {', '.join(unknown)}")

@@ -11,7 +11,7 @@ An attribute that is missing has no value, and a comparison with it is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -19,6 +19,7 @@ from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
 from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
+from weft.algebra.terms import require_distinct, require_known
 from weft.schema import Kind
 from weft.tree import Node
 
@@ -178,19 +179,19 @@ class Rule(Definition):
     order: tuple[str, ...] = ()  # the variables as they were written, where look-backs change places
 
     def __post_init__(self) -> None:
-        _require_distinct(self.variables)
-        _require_distinct(tuple(field.name for field in self.fields))
-        _require_distinct(self.consumes)
+        require_distinct(self.variables)
+        require_distinct(tuple(field.name for field in self.fields))
+        require_distinct(self.consumes)
         _require(set(self.consumes) <= {step.variable for step in self.lookbacks}, "consumes what no look-back takes")
         bound: set[str] = set()
         for step in self.steps:
-            _require_bound(_needed_before(step), bound)
+            require_known(_needed_before(step), bound)
             for absence in step.absences:
                 needed = mentioned(absence)
-                _require_bound(needed, bound | {step.variable})
+                require_known(needed, bound | {step.variable})
                 _require(step is self.terminator or step.variable in needed, "an absence is decided as early as it can")
             bound.add(step.variable)
-        _require_bound(frozenset().union(*map(mentioned, (*self.conditions, *self.fields))), bound)
+        require_known(frozenset().union(*map(mentioned, (*self.conditions, *self.fields))), bound)
         _require(not any(reads_at_hand(node) for node in (*self.conditions, *self.fields)), "no event is at hand here")
 
     @property
@@ -262,13 +263,3 @@ def reads_at_hand(node: Node) -> bool:
 def _require(condition: bool, otherwise: str) -> None:
     if not condition:
         raise ValueError(otherwise)
-
-
-def _require_distinct(names: tuple[str, ...]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    _require(not repeated, f"used twice: {', '.join(repeated)}")
-
-
-def _require_bound(needed: Iterable[str], bound: set[str]) -> None:
-    unknown = sorted(set(needed) - bound)
-    _require(not unknown, f"not bound here: {', '.join(unknown)}")

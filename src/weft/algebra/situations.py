@@ -9,7 +9,7 @@ situations in the order of the program) and arrival (in match order), those of o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
@@ -20,7 +20,7 @@ from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil
 from weft.algebra.definition import Definition
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import Attribute
-from weft.algebra.terms import mentioned
+from weft.algebra.terms import mentioned_in, require_distinct, require_known
 from weft.tree import Node
 
 Kind = OneOf["sequence", "all", "any", "absence"]
@@ -42,7 +42,7 @@ class Participant(Node):
     where: Conditions = ()
 
     def __post_init__(self) -> None:
-        _require_known(self.where, (self.variable,))
+        require_known(mentioned_in(self.where), (self.variable,))
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Situation(Node):
             raise ValueError(f"not a kind of situation: {self.kind!r}")
         if not self.participants:
             raise ValueError("a situation has at least one participant")
-        _require_distinct(self.variables)
-        _require_known(self.assertion, self.variables)
+        require_distinct(self.variables)
+        require_known(mentioned_in(self.assertion), self.variables)
         overriding = [slot.type for slot in self.participants if slot.repeated is Repeated.OVERRIDE]
         if len(set(overriding)) < len(overriding):
             raise ValueError(f"two slots of one type under override: {', '.join(overriding)}")
@@ -112,8 +112,8 @@ class SituationQuery(Definition):
 
     def __post_init__(self) -> None:
         bound = () if self.situation.kind == "absence" else self.situation.variables
-        _require_known((field.value for field in self.fields), bound)
-        _require_distinct(tuple(field.name for field in self.fields))
+        require_known(mentioned_in(field.value for field in self.fields), bound)
+        require_distinct(tuple(field.name for field in self.fields))
         read = {node.name for node in self.walk() if isinstance(node, Attribute) and node.variable is None}
         if not read <= set(self.situation.context.by):
             raise ValueError(f"not what the partitions are divided by: {', '.join(sorted(read))}")
@@ -127,15 +127,3 @@ class SituationQuery(Definition):
     def field_kinds(self) -> Mapping[str, schema.Kind | None]:
         """The fields, of kinds that the events decide."""
         return dict.fromkeys(field.name for field in self.fields)
-
-
-def _require_distinct(names: tuple[str, ...]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"used twice: {', '.join(repeated)}")
-
-
-def _require_known(nodes: Iterable[Node], names: tuple[str, ...]) -> None:
-    unknown = sorted({name for node in nodes for name in mentioned(node)}.difference(names))
-    if unknown:
-        raise ValueError(f"not bound here: {', '.join(unknown)}")

@@ -6,7 +6,8 @@ are at each place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weft.algebra.predicates import And, Attribute, Expression, Predicate
@@ -62,6 +63,25 @@ def mentioned(node: Node) -> frozenset[str]:
         elif isinstance(part, Elapsed):
             names |= {part.first, part.last}
     return frozenset(name for name in names if name is not None)
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuse a node in which a name stands twice."""
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        raise ValueError(f"used twice: {', '.join(repeated)}")
+
+
+def require_known(needed: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a node that needs variables which nothing binds."""
+    unknown = sorted(set(needed).difference(known))
+    if unknown:
+        raise ValueError(f"not bound here: {', '.join(unknown)}")
+
+
+def mentioned_in(nodes: Iterable[Node]) -> frozenset[str]:
+    """The variables that some of the conditions or values mention."""
+    return frozenset().union(*map(mentioned, nodes))
 
 
 def looks_back(node: Node) -> frozenset[str]:

@@ -14,6 +14,7 @@ from weft.runtime.joint_types import join_rows
 
 _ROWS = "r"
 KINDS = ("numbers", "texts", "booleans", "exact")
+PUSHED = 65536  # events at a time that kernels like
 
 
 def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Callable[[Int64s], Int64s]) -> EventBatch:
@@ -64,6 +65,11 @@ def concat(batches: Iterable[EventBatch]) -> EventBatch:
         streams=join([part.streams for part in parts], lengths) if any(p.streams is not None for p in parts) else None,
         rows=join_rows([part.rows for part in parts]) if all(part.rows is not None for part in parts) else None,
     )
+
+
+def pieces(batch: EventBatch, events: int = PUSHED) -> Iterator[EventBatch]:
+    """A batch cut into pieces of so many events at most."""
+    return (slice(batch, first, events) for first in range(0, len(batch), events))
 
 
 def joined(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:

@@ -34,11 +34,11 @@ def network_lines(queries: Sequence[SituationQuery]) -> Iterator[str]:
     """The network as nodes and edges for Graphviz: input types, situations, and what goes from one to another."""
     linked = links(queries)
     for type_ in sorted({link.type for link in linked if link.source is None}):
-        yield f"  {_quoted('input ' + type_)} [label={_quoted(type_)}, shape=plaintext]"
+        yield f"  {quoted('input ' + type_)} [label={quoted(type_)}, shape=plaintext]"
     for number, query in enumerate(queries):
-        yield f"  s{number} [shape=box, label={_quoted(_label(query))}]"
+        yield f"  s{number} [shape=box, label={quoted(_label(query))}]"
     for link in linked:
-        source = _quoted("input " + link.type) if link.source is None else f"s{link.source}"
+        source = quoted("input " + link.type) if link.source is None else f"s{link.source}"
         yield f"  {source} -> s{link.target}{_edge(link, queries[link.target].situation)}"
 
 
@@ -54,10 +54,11 @@ def _edge(link: Link, target: Situation) -> str:
     slots = [slot for slot in target.participants if slot.type == link.type]
     filters = " | ".join(" AND ".join(map(expression_text, slot.where)) for slot in slots if slot.where)
     if filters:
-        return f" [label={_quoted(filters)}]"
+        return f" [label={quoted(filters)}]"
     return "" if slots else " [style=dashed]"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as Graphviz takes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import conjuncts
 from weft.algebra.text.composites import pattern_lines
+from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsType
 from weft.plan.chains import Step
@@ -31,11 +32,11 @@ def graph_dot(graph: Graph) -> Iterator[str]:
     for number, node in enumerate(graph.nodes):
         shared = ", peripheries=2" if graph.uses[number] > 1 else ""
         label = f"{node_text(graph, number)}{_sharing(graph, number)}"
-        yield f'  n{number} [label="{_escaped(label)}"{shared}]'
+        yield f"  n{number} [label={quoted(label)}{shared}]"
         for place in node.inputs:
             yield f"  n{place} -> n{number}"
     for number, output in enumerate(graph.outputs):
-        yield f'  out{number} [shape=ellipse, label="{_escaped(output.query.name)}"]'
+        yield f"  out{number} [shape=ellipse, label={quoted(output.query.name)}]"
         yield f"  n{output.node} -> out{number}"
 
 
@@ -70,7 +71,3 @@ def _step_text(step: Step) -> str:
 def _takes_text(predicate: Predicate) -> str:
     parts = conjuncts([predicate])
     return " AND ".join(part.type if isinstance(part, IsType) else to_text(part).strip() for part in parts)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -8,7 +8,7 @@ from itertools import combinations
 from weft.algebra.composites import Source
 from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.situations import SituationQuery
-from weft.algebra.text.network import network_lines
+from weft.algebra.text.network import network_lines, quoted
 from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
@@ -158,11 +158,11 @@ def plan_dot(plan: Plan) -> str:
 
 def _automaton_dot(automaton: Determinizer, number: int) -> Iterator[str]:
     yield f"  subgraph cluster_{number} {{"
-    yield f'    label="{_escaped(automaton.query.name)}"'
+    yield f"    label={quoted(automaton.query.name)}"
     yield f'    q{number} [shape=point, label=""]'
     for atom_number, atom in enumerate(automaton.automaton.atoms):
         ends = ", peripheries=2" if atom_number in automaton.automaton.last else ""
-        yield f'    q{number}_{atom_number} [label="{_escaped(atom_text(atom))}"{ends}]'
+        yield f"    q{number}_{atom_number} [label={quoted(atom_text(atom))}{ends}]"
     for atom_number in sorted(automaton.automaton.first):
         yield f"    q{number} -> q{number}_{atom_number}"
     for atom_number in range(len(automaton.automaton.atoms)):
@@ -170,10 +170,6 @@ def _automaton_dot(automaton: Determinizer, number: int) -> Iterator[str]:
             for after in sorted(followers[atom_number]):
                 yield f"    q{number}_{atom_number} -> q{number}_{after} [style={style}]"
     yield "  }"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def tables_text(plan: Plan) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from weft.algebra.analysis.rule_shapes import shape_of
 from weft.algebra.rules import Rule
+from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
 from weft.algebra.text.rules import rule_lines
 from weft.tree import Node
@@ -46,18 +47,14 @@ def rule_set_dot(rules: Sequence[Rule]) -> Iterator[str]:
     for name in dict.fromkeys((*(type_ for rule in rules for type_ in rule.types), *defined)):
         made = sum(rule.name == name for rule in rules)
         label = f"{name} ({made} rules)" if made > 1 else name
-        yield f'  "type {_escaped(name)}" [label="{_escaped(label)}"{"" if name in defined else ", shape=ellipse"}]'
+        yield f"  {quoted('type ' + name)} [label={quoted(label)}{'' if name in defined else ', shape=ellipse'}]"
     edges = dict.fromkeys(
         (type_, rule.name, type_ == rule.terminator.events.type) for rule in rules for type_ in rule.types
     )
     for source, target, fires in edges:
         style = " [style=bold]" if fires else ""
-        yield f'  "type {_escaped(source)}" -> "type {_escaped(target)}"{style}'
+        yield f"  {quoted('type ' + source)} -> {quoted('type ' + target)}{style}"
 
 
 def _show(node: Node) -> str:
     return to_text(node).strip()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -26,7 +26,7 @@ from weft.runtime.matches import MatchBatch
 from weft.runtime.running import EARLIEST
 from weft.runtime.threads import ALONE, Threads
 
-PUSHED = 65536  # events given to the kernels at a time
+PUSHED = blocks.PUSHED  # events given to the kernels at a time
 FEWEST = 64  # where several queries find many matches in them
 WAVE = 1 << 16  # matches of a lane that are found before others are waited for: they stay in the cache
 MANY = 1 << 18  # of several queries, where more events at a time cost less each
@@ -102,7 +102,7 @@ class Crew:
 
         def work(member: Matcher, route: Route, look: Look) -> Counter[str]:
             totals: Counter[str] = Counter()
-            for piece in pieces(route()):
+            for piece in blocks.pieces(route(), PUSHED):
                 look(piece)
                 totals.update(member.count(piece))
             for found in member.advance(time):
@@ -245,8 +245,3 @@ def _sized(lane: Lane, batch: EventBatch) -> Lane:
 
 def _pass_by(batch: EventBatch) -> None:
     """Take no note of events."""
-
-
-def pieces(events: EventBatch) -> Iterator[EventBatch]:
-    """A batch cut to the size that kernels like."""
-    return (blocks.slice(events, first, PUSHED) for first in range(0, len(events), PUSHED))

@@ -20,7 +20,6 @@ from weft.runtime.reading.ties import FINE_END, FINE_START, as_ranks, tie_keys, 
 from weft.runtime.reading.times import END, START, fine_of, read_times
 from weft.schema import Catalog
 
-BATCH = 65536  # events at a time, unless it is said
 _NO_RANKS = np.empty(0, np.int64)
 
 
@@ -32,7 +31,7 @@ class Reading:
     type: str = "type"
     catalog: Catalog = field(default_factory=Catalog)
     time_unit: str = "ms"
-    batch_size: int = BATCH
+    batch_size: int = blocks.PUSHED
     columns: frozenset[str] | None = None
     ordered: bool = False
     sources: tuple[str, ...] = ()  # types in the order of their sources, which decides between equal times
@@ -231,11 +230,8 @@ class EventSource:
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
         """Small batches joined, and large ones cut, to about the wanted size."""
-        return blocks.joined((piece for whole in batches for piece in self._cut(whole)), self.reading.batch_size)
-
-    def _cut(self, batch: EventBatch) -> Iterator[EventBatch]:
         size = self.reading.batch_size
-        return (blocks.slice(batch, first, size) for first in range(0, len(batch), size))
+        return blocks.joined((piece for whole in batches for piece in blocks.pieces(whole, size)), size)
 
     def _streamed(self, segments: Iterable[Segment]) -> Iterator[EventBatch]:
         """Events as they come, from an input that promises to be in stream order."""
@@ -247,7 +243,7 @@ class EventSource:
                     "leave it out to have them sorted"
                 )
             last = segment
-            yield from self._cut(segment.events(self.reading))
+            yield from blocks.pieces(segment.events(self.reading), self.reading.batch_size)
 
 
 class Given(TypedDict, total=False):
@@ -274,7 +270,7 @@ def reading_of(**given: Unpack[Given]) -> Reading:
         given.get("type", "type"),
         given.get("catalog") or Catalog(),
         given.get("time_unit", "ms"),
-        given.get("batch_size", BATCH),
+        given.get("batch_size", blocks.PUSHED),
         None if columns is None else frozenset(columns),
         given.get("ordered", False),
         tuple(given.get("sources", ())),

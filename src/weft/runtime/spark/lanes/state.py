@@ -24,7 +24,6 @@ from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.lanes.telling import Points, Telling
-from weft.runtime.spark.lanes.worker import pieces
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
@@ -220,7 +219,7 @@ class LaneState:
         if self._telling is not None:
             self._telling.note(self.sequencer.held, watermark, self.sequencer.released)
         kept = released if self.guard is None else self.guard.events(released, self.matcher)
-        for number, events in enumerate(pieces(kept)):
+        for number, events in enumerate(blocks.pieces(kept)):
             self._tallying.look(events)
             if self._changing is not None:
                 self._changing.look(events, first=number == 0)

@@ -23,8 +23,6 @@ from weft.runtime.spark.schema import (
 )
 from weft.runtime.watching.census import Census
 
-PUSHED = 65536  # events given to the kernels at a time
-
 
 class WholeLane:
     """A lane of a whole input, whose runs come ordered by their first event."""
@@ -55,7 +53,7 @@ class WholeLane:
 
     def _seen(self, events: EventBatch) -> Iterator[EventBatch]:
         self._census.look(events)
-        return pieces(events)
+        return blocks.pieces(events)
 
     def rows(self, *, empty: bool = False) -> Iterator[pa.RecordBatch]:
         """Its matches, and then the rest; `empty`: without matching."""
@@ -101,9 +99,3 @@ def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
             totals.update(last.counts)
         yield counts_as_output(totals)
         yield from lane.rest()
-
-
-def pieces(events: EventBatch) -> Iterator[EventBatch]:
-    """A batch cut to the size that kernels like."""
-    for first in range(0, len(events), PUSHED):
-        yield blocks.slice(events, first, PUSHED)
