@@ -190,7 +190,11 @@ class _QueryLowering:
     def _window(self, pattern: patterns.Pattern) -> query.Window | None:
         node = self._node
         if node.within is not None:
-            return lower_window(node.within, self._scope, self._time_unit, self._findings)
+            window = lower_window(node.within, self._scope, self._time_unit, self._findings)
+            if node.session is not None and window is not None and window.unit != "time":
+                hint = "write a unit of time, as in WITHIN 10 MINUTES"
+                self._findings.error("bad-window", "a session is bounded by a time", node.within.span, hint)
+            return window
         if node.session is None and any(isinstance(p, patterns.Sequence | patterns.Repeat) for p in pattern.walk()):
             place = node.name.span if node.name else Span(node.span.start, node.span.start + len("SELECT"))
             message = "no WITHIN: partial matches are kept for ever"

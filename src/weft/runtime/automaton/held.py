@@ -112,7 +112,10 @@ class HeldMatches:
             for one in self._rows(number, np.flatnonzero(mask)):
                 shown = one.first, one.positions[:-1], one.labels[:-1]
                 spoilt[shown] = max(one.last, spoilt.get(shown, one.last))
-        wanted = [np.flatnonzero(mask & ~other) for mask, other in zip(due, spoiling, strict=True)]
+        fitting = [self._is_within(part) for part, _ in self._parts]
+        wanted = [
+            np.flatnonzero(mask & ~other & fits) for mask, other, fits in zip(due, spoiling, fitting, strict=True)
+        ]
         found = (candidate for number, rows in enumerate(wanted) for candidate in self._rows(number, rows))
         return sorted(c for c in found if spoilt.get((c.first, c.positions, c.labels), c.last) <= c.last)
 
@@ -122,6 +125,13 @@ class HeldMatches:
             return np.zeros(len(part), bool)
         some = np.diff(part.offsets) > 0
         return np.asarray(some & (part.labels[part.offsets[1:] - 1] == self._spoiling))
+
+    def _is_within(self, part: MatchBatch) -> npt.NDArray[np.bool_]:
+        """Which matches fit into the window: those of sessions are followed for longer."""
+        window = self._query.window
+        if window is None or self._query.session is None:
+            return np.ones(len(part), bool)
+        return np.asarray(part.ends - part.starts <= window.amount)
 
     def _rows(self, number: int, rows: npt.NDArray[np.intp]) -> Iterator[_Candidate]:
         part, slots = self._parts[number]

@@ -28,7 +28,7 @@ from weft.runtime.automaton.pages import load_node_page, load_row_page, node_pag
 from weft.runtime.automaton.selection import Selector
 from weft.runtime.automaton.sessions import SessionTracker
 from weft.runtime.automaton.shares import RankShare
-from weft.runtime.automaton.windows import WindowKeys
+from weft.runtime.automaton.windows import WindowKeys, window_of
 from weft.runtime.buffers import writable
 from weft.runtime.classify import vectors
 from weft.runtime.classify.classifier import Classifier, Predicates
@@ -61,7 +61,7 @@ class QueryRun:
         self._counts = lane is None or lane.share == 0 or not isinstance(split, ByRank | ByMatch)
         automaton = self.run.automaton
         self.names = tuple(label.names for label in automaton.labels)
-        self.window = WindowKeys(query.window)
+        self.window = WindowKeys(window_of(query))
         holds = [label.holds for label in automaton.labels]
         self.selector = Selector(query, self.names, holds, may_repeat=automaton.may_repeat, chosen=self.run.chooses)
         fields = selected_fields(query, automaton.automaton)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.algebra.query import Window
+from weft.algebra.query import Query, Window
 from weft.runtime.events import EventBatch, Int64s
 
 Mask = npt.NDArray[np.bool_]
 NEVER = np.iinfo(np.int64).min  # the key of an event at which no match starts or ends
+
+
+def window_of(query: Query) -> Window | None:
+    """The window in which runs are followed: the event that shows that a session goes on may come after the query's."""
+    if query.window is None or query.session is None:
+        return query.window
+    return replace(query.window, amount=query.window.amount + query.session)
 
 
 class WindowKeys:
