@@ -31,16 +31,23 @@ def check(
 
         weft check --json *.ceql
 
+    Programs that are given together are one program.
+
     Exit code 1 says that there are errors; warnings alone leave it at 0.
     """
     given = sources_of(programs, queries)
     found, unreadable = _checked(given, language)
     findings = [finding for _, own in found for finding in own]
     _show(findings, as_json=as_json)
-    _tell_conflict([program for program, _ in found if program is not None])
-    errors = sum(finding.severity == "error" for finding in findings)
+    conflict = _conflict([program for program, _ in found if program is not None])
+    if conflict is not None and as_json:
+        nowhere = dict.fromkeys(("file", "line", "column", "hint"))
+        say_json({"code": "conflict", "severity": "error", "message": conflict, **nowhere})
+    elif conflict is not None:
+        say(f"as one program: {conflict}", err=True)
+    errors = sum(finding.severity == "error" for finding in findings) + (conflict is not None)
     if not as_json:
-        warnings = len(findings) - errors
+        warnings = sum(finding.severity != "error" for finding in findings)
         rest = f", {unreadable} could not be read" if unreadable else ""
         what = "program" if queries else "file"
         files = f"{len(given)} {what}{'s' * (len(given) != 1)}"
@@ -63,12 +70,13 @@ def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | Non
     return compile_beside(readable), len(given) - len(readable)
 
 
-def _tell_conflict(programs: Sequence[Program]) -> None:
-    """Say why programs that are right one by one cannot run as one."""
+def _conflict(programs: Sequence[Program]) -> str | None:
+    """Why programs that are right one by one cannot run as one."""
     try:
         reduce(Program.extended, programs, Program("", ()))
     except UsageError as conflict:
-        say(f"as one program: {conflict}", err=True)
+        return str(conflict)
+    return None
 
 
 def _show(findings: list[Diagnostic], *, as_json: bool) -> None:

@@ -152,6 +152,31 @@ class TestCheck:
         assert result.exit_code == 0
         assert [finding["severity"] for finding in records(result.stdout)] == ["warning"]
 
+    @pytest.mark.parametrize(
+        ("texts", "said"),
+        [
+            (("QUERY P AS SELECT p WHERE R AS p WITHIN 1 EVENT", "define R() from P()"), "P <- R <- P"),
+            (("pattern P any(A a)", "QUERY P AS SELECT a WHERE A AS a WITHIN 1 EVENT"), "a query called 'P'"),
+        ],
+    )
+    def test_programs_that_cannot_be_one_are_exit_code_one(
+        self, tmp_path: Path, texts: tuple[str, str], said: str
+    ) -> None:
+        endings = {"QUERY": "ceql", "define": "tesla", "pattern": "epn"}
+        paths = [tmp_path / f"part.{endings[text.split()[0]]}" for text in texts]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+            assert weft("check", str(path)).exit_code == 0
+        result = weft("check", *map(str, paths))
+        assert result.exit_code == 1
+        assert said in result.stderr
+        assert "2 files: 1 error, 0 warnings" in result.stdout
+        result = weft("check", *map(str, paths), "--json")
+        assert result.exit_code == 1
+        assert [(finding["code"], said in finding["message"]) for finding in records(result.stdout)] == [
+            ("conflict", True)
+        ]
+
     def test_a_missing_file_is_exit_code_one(self) -> None:
         result = weft("check", "nowhere.ceql")
         assert result.exit_code == 1
