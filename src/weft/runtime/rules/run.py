@@ -143,25 +143,29 @@ class RuleRun(Run):
         )
         if self._types.count != len(layout.types):
             self._types = TypeCoder(layout.types)
+        memory.control[t.SPAN] = len(rows)
+        self._work = self._room_for(len(rows))
+        self._summaries.lay(self._compiler.series, memory.types)
+        self._is_laid = True
+
+    def _room_for(self, rules: int) -> t.Work:
+        """Where kernels keep what they are at, for so many rules."""
+        compiler, memory = self._compiler, self.memory
         queued = t.QUEUED + memory.width
         if len(memory.queue) < 16 * queued:
             memory.queue = np.zeros(16 * queued, np.int64)
-        compiler = self._compiler
-        memory.control[t.SPAN] = len(rows)
-        self._work = t.Work(
+        return t.Work(
             np.zeros((compiler.deepest + 1) * t.FRAME, np.int64),
-            np.zeros((compiler.deepest + 1) * len(rows), np.int32),
+            np.zeros((compiler.deepest + 1) * rules, np.int32),
             memory.queue,
             compiler.code.stack(),
             np.zeros(2 * compiler.summarized + 2, np.int64),
             np.zeros(2200, np.float64),
-            np.zeros(len(rows), np.int64),
+            np.zeros(rules, np.int64),
             memory.pending,
             np.zeros(2 * (compiler.deepest + self._outputs.most_fields + 2), np.int64),
             np.zeros(t.MEMO * compiler.memos, np.int64),
         )
-        self._summaries.lay(compiler.series, memory.types)
-        self._is_laid = True
 
     def _require_laid(self) -> None:
         if not self._is_laid:

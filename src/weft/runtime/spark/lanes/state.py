@@ -117,26 +117,9 @@ class LaneState:
         chosen = job.plan if own is None else own.plan
         stored = pages.get(HEAD)
         if stored is None:
-            begun = Head() if job.seed is None else _head(job.seed.head)
-            begun = replace(begun, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={})
-            waiting = () if job.seed is None else map(unpack_run, job.seed.runs)
-            matcher = Matcher(chosen, lane)
-            watching = Changing(job, lane, matcher) if job.adapts else None
-            state = cls(job, begun, Sequencer(begun.released, waiting), matcher, watching, lane)
-            state._stored.clear()  # what waits is not in this lane's pages yet
-            return state
+            return cls._begun(job, lane, Matcher(chosen, lane))
         head = _head(stored)
-        if head.lanes not in (0, count):
-            raise UsageError(
-                f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {count}: "
-                "pass the `lanes` that it began with, or use a new checkpoint"
-            )
-        if head.shared not in ("", shared):
-            raise UsageError(
-                "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
-                "another program: pass the `strategy` and the program that it began with, say which checkpoint it is "
-                "(weft.match(…, checkpoint=…)) so that queries which are the same keep their state, or use a new one"
-            )
+        _refuse_others(head, count, shared)
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:
             remembered.job = job
@@ -157,6 +140,18 @@ class LaneState:
         state.results.load(kept)
         state._sizes = {name: len(page) for name, page in everything.items()}
         state._record = everything[RECORD].decode() if RECORD in everything else None
+        return state
+
+    @classmethod
+    def _begun(cls, job: Job, lane: Lane, matcher: Matcher) -> LaneState:
+        """A new lane, with what waits in the seed of its generation."""
+        count, shared = job.beginnings(lane)
+        head = Head() if job.seed is None else _head(job.seed.head)
+        head = replace(head, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={})
+        waiting = () if job.seed is None else map(unpack_run, job.seed.runs)
+        watching = Changing(job, lane, matcher) if job.adapts else None
+        state = cls(job, head, Sequencer(head.released, waiting), matcher, watching, lane)
+        state._stored.clear()  # what waits is not in this lane's pages yet
         return state
 
     def take(self, rows: Sequence[RunRow], lateness: Lateness) -> Iterator[pa.RecordBatch]:
@@ -339,6 +334,21 @@ def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:
     used = _head(head).used
     waiting = [cut_run(run, used.get(_name(run.origin), 0)) for run in map(unpack_run, runs)]
     return Seed(head, tuple(pack_run(replace(run, events=blocks.slice(run.events, 0, 0))) for run in waiting))
+
+
+def _refuse_others(head: Head, count: int, shared: str) -> None:
+    """Refuse the state of a stream with other lanes: their events would be those of others."""
+    if head.lanes not in (0, count):
+        raise UsageError(
+            f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {count}: "
+            "pass the `lanes` that it began with, or use a new checkpoint"
+        )
+    if head.shared not in ("", shared):
+        raise UsageError(
+            "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
+            "another program: pass the `strategy` and the program that it began with, say which checkpoint it is "
+            "(weft.match(…, checkpoint=…)) so that queries which are the same keep their state, or use a new one"
+        )
 
 
 def _head(stored: bytes) -> Head:
