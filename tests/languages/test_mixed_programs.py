@@ -160,3 +160,24 @@ def test_input_and_derived_events_of_one_type_are_both_seen() -> None:
     program = together(["define B(w: int) from C() where w = C.u", "pattern R any(B b) derive w = b.w"])
     found = [as_record(match) for match in weft.detect(EVENTS, program, engine="meaning")]
     assert [match["event"] for match in found if match["query"] == "R"] == [{"w": 0}, {"w": 6}, {"w": 7}]
+
+
+def test_rules_deployed_one_by_one_tell_where_what_they_look_back_at_starts(tmp_path: Path) -> None:
+    """A rule in a layer of its own, over what a query defines, sees an instant of another rule with its history."""
+    texts = [
+        "define Pair() from B() and last A() within 9 from B",
+        "QUERY Seen AS SELECT b WHERE B AS b WITHIN 1 EVENT",
+        "define Again() from Seen() as s and each Pair() as p within 9 from s",
+    ]
+    events = [event("A", 1), event("B", 3), event("B", 6)]
+    running = weft.live()
+    for text in texts:
+        running.deploy(text)
+    found = [*running.push(events[:2])]
+    running.save(tmp_path / "saved")
+    running = weft.LiveProgram.load(tmp_path / "saved")
+    found += [*running.push(events[2:]), *running.finish()]
+    shown = sorted((match.start, match.end, match.positions) for match in found if match.query == "Again")
+    assert shown == [(1, 6, (0, 1, 2))]
+    meant = weft.detect(events, texts, engine="meaning")
+    assert shown == [(match.start, match.end, match.positions) for match in meant if match.query == "Again"]

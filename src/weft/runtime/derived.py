@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from weft.plan.operators import Definer
 from weft.runtime import blocks
-from weft.runtime.events import STREAM, Column, EventBatch, Int64s
+from weft.runtime.events import BEGUN, STREAM, Column, EventBatch, Int64s
 from weft.runtime.exact import as_floats, exact_column
 from weft.runtime.lists import Lists, grouped, side_by_side, single_lists
 from weft.runtime.matches import MatchBatch
@@ -67,7 +67,9 @@ def derived(found: MatchBatch, query: Definer, slots: Lists | None) -> Derived:
     lists = Lists(found.offsets, found.positions)
     types = pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([query.type]))
     columns = {name: column_of_field(values) for name, values in found.fields.items()}
-    starts = found.ends if query.is_instant else found.starts
+    starts = found.starts
+    if query.is_instant:
+        starts, columns[BEGUN] = found.ends, Column(numbers=pa.array(found.starts))
     streams = columns[STREAM].texts if STREAM in columns else None
     batch = EventBatch(types, starts, found.ends, np.zeros(count, np.int64), columns, streams)
     number = _single(count, query.number)

@@ -13,6 +13,7 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 STREAM = "stream"  # the attribute that names the stream an event came from
+BEGUN = "\0begun"  # an attribute of instants that rules define: where the first event starts that each is made of
 
 
 def number_of_digits(digits: str) -> int | Decimal:

@@ -12,7 +12,7 @@ from weft.kernels.machine.tagged import VALUE
 from weft.kernels.rules import tables as t
 from weft.runtime.buffers import writable
 from weft.runtime.classify.texts import TextTable
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.events import BEGUN, EventBatch, Int64s
 from weft.runtime.machine.values import tag_events
 
 
@@ -43,8 +43,17 @@ def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[s
     width = VALUE * len(attributes)
     values = np.empty(len(chosen) * width, np.int64)
     tag_events(batch, rows, list(attributes), texts, values)
-    times, starts, positions = (_own(part, rows) for part in (batch.ends, batch.starts, batch.positions))
+    times, starts, positions = (_own(part, rows) for part in (batch.ends, _beginnings(batch), batch.positions))
     return t.Batch(types[chosen], times, starts, positions, values, width)
+
+
+def _beginnings(batch: EventBatch) -> Int64s:
+    """Where events start; what rules of another layer have defined, where the first event starts that it is made of."""
+    begun = batch.columns.get(BEGUN)
+    if begun is None or begun.numbers is None:
+        return batch.starts
+    known = np.asarray(begun.numbers.is_valid())
+    return np.where(known, np.asarray(begun.numbers.fill_null(0)), batch.starts)
 
 
 def _own(array: Int64s, rows: Int64s | None) -> Int64s:
