@@ -91,13 +91,21 @@ _LOOKED_AT = 4  # ways to go on from an event that are looked at
 
 @spliced
 def cut(
-    cuts: Cuts, nodes: Int64s, mask: int, stored: Int64s, tail: Any, new: Int64s, at: Any, label: Any, head: Any
+    cuts: Cuts,
+    nodes: Int64s,
+    mask: int,
+    stored: Int64s,
+    width: Any,
+    tail: Any,
+    new: Int64s,
+    at: Any,
+    label: Any,
+    head: Any,
 ) -> int:
     """What becomes of the runs of a set by an event that would be marked next: KEEP, unless all fail a test with it."""
     begin, end = cuts.tests_at[label], cuts.tests_at[label + 1]
     if begin == end:
         return KEEP
-    width = stored.size // (mask + 1)
     answer = CUT
     for _ in range(_LOOKED_AT):
         place = head & mask

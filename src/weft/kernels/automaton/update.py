@@ -93,6 +93,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
         # Which states does the event change? Sorted by `youngest`, so that adding is mostly prepending.
         count = U(0)
         total = 0
+        begins = np.int64(0)  # where the edges are of runs that begin: entered last, as they are the youngest
         for word in range(words):
             changed = active[slot * words + word]
             if word == 0:
@@ -106,16 +107,14 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                     control[EVENT], control[ASK_STATE], control[ASK_CLASS] = event, state_, class_
                     return UNSEEN
                 if state_ == U(0):
-                    if key == NEVER or key < horizon:
-                        continue
-                    head, youngest, length = np.int64(BOTTOM), key, np.int64(0)
-                else:
-                    row = (slot * states + state_) << ONE
-                    head, youngest = rows[row], rows[row + ONE]
-                    length = lengths[row >> ONE] if measured else np.int64(0)
-                    if youngest < horizon:
-                        active[slot * words + word] &= ~(ONE << (state_ & LOW))
-                        continue
+                    begins = np.int64(offset) if key != NEVER and key >= horizon else np.int64(0)
+                    continue
+                row = (slot * states + state_) << ONE
+                head, youngest = rows[row], rows[row + ONE]
+                length = lengths[row >> ONE] if measured else np.int64(0)
+                if youngest < horizon:
+                    active[slot * words + word] &= ~(ONE << (state_ & LOW))
+                    continue
                 k = count << TWO
                 while k > U(0) and touched[k - TWO] > youngest:
                     for field in range(FOUR):
@@ -127,6 +126,18 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                 touched[k + U(3)] = length << 32 | offset
                 count += ONE
                 total += edges[U(offset)] >> 1
+        if begins != 0:
+            k = count << TWO
+            while k > U(0) and touched[k - TWO] >= key:
+                for field in range(FOUR):
+                    touched[k + field] = touched[k + field - FOUR]
+                k -= FOUR
+            touched[k] = 0
+            touched[k + ONE] = BOTTOM
+            touched[k + TWO] = key
+            touched[k + U(3)] = begins
+            count += ONE
+            total += edges[U(begins)] >> 1
         if count == U(0):
             event += ONE
             continue
@@ -154,12 +165,18 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
                 label, target_ = np.int64(edges[at + ONE]), edges[at + TWO]
                 at += U(3)
                 length = min((touched[k + U(3)] >> 32) + (label >= 0), LONG)
+                ends = edges[at] != 0 and key != NEVER and length >= fewest
+                if target_ < 0 and not ends:
+                    continue
                 fate = KEEP
                 if cutting and label >= 0 and head >= 0:
-                    fate = cut(cuts, nodes, size - 1, payload, control[TAIL], new_payload, event * width, label, head)
+                    at_new = np.int64(event * width)
+                    fate = cut(
+                        cuts, nodes, size - 1, payload, np.int64(width), control[TAIL], new_payload, at_new, label, head
+                    )
                 if fate == CUT:
                     continue
-                if edges[at] != 0 and key != NEVER and fate == KEEP and length >= fewest:
+                if ends and fate == KEEP:
                     final_sets[finals] = label
                     final_sets[finals + ONE] = head
                     finals += TWO
