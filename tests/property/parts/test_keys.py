@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from weft.kernels.memory import key_slots
 from weft.runtime.buffers import fixed
 from weft.runtime.classify import direct_keys
-from weft.runtime.classify.keys import KeyCoder, lane_of
+from weft.runtime.classify.keys import KeyCoder, key_hashes, lane_of
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.reading.kinds import column_of_values
 
@@ -120,7 +120,7 @@ WHOLES = st.one_of(
 @given(st.lists(st.tuples(st.lists(WHOLES, min_size=1, max_size=12), st.booleans()), min_size=1, max_size=12))
 def test_numbers_are_found_directly_as_they_are_by_hashes(batches):
     with patch.object(direct_keys, "FEW_PLACES", 20):
-        direct, slots_of = direct_keys.DirectKeys(), dict[int, int]()
+        direct, slots_of = direct_keys.DirectNumbers(), dict[int, int]()
         for numbers, is_forgotten in batches:
             values = fixed(np.array(numbers))
             slots = np.array([slots_of.setdefault(number, len(slots_of)) for number in numbers], np.int32)
@@ -149,6 +149,22 @@ def test_numbers_that_come_again_need_no_hashes():
     coder.release([3])
     assert coder.code(batch_of([{"a": 5000}, {"a": 1004}])).tolist() == [3, 4]
     assert coder.code(batch_of([{"a": 1003}])).tolist() == [140]
+
+
+def test_texts_that_come_again_need_no_hashes_while_they_are_few():
+    coder = KeyCoder((("a",),))
+    batch = batch_of([{"a": f"a name, the {number % 70}th"} if number % 9 else {} for number in range(100)])
+    slots = coder.code(batch).tolist()
+    assert slots == KeyCoder((("a",),))._find(*key_hashes(batch, (("a",),))).tolist()
+    with patch.object(key_slots, "find_keys", side_effect=AssertionError("hashed")):
+        assert coder.code(batch).tolist() == slots
+    coder.release([slots[1]])
+    assert coder.code(batch_of([{"a": "new"}])).tolist() == [slots[1]]
+    again = coder.code(batch).tolist()
+    assert again[2:70] == slots[2:70]
+    with patch.object(direct_keys, "MOST_TEXTS", 71):
+        coder.code(batch_of([{"a": "another"}, {"a": "more"}]))
+    assert coder.code(batch).tolist() == again
 
 
 def test_hashes_do_not_change():

@@ -1,11 +1,18 @@
-"""Whole numbers that lie close together to slots, by a table with a place for each."""
+"""Keys to slots without their hashes: whole numbers that lie close together, and texts, as long as they are few.
+
+What is not known here is found by its hashes, once. All of it may be forgotten at any time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from weft.kernels.memory.direct_slots import find_direct
+from weft.runtime.classify.texts import TextTable
 
 Slots = npt.NDArray[np.int32]
 Wholes = npt.NDArray[np.int64]
@@ -14,10 +21,12 @@ FEW_PLACES = 1 << 16  # a table of so many is small, whatever is in it
 PLACES = 16  # for each key, at most: they take as much memory as its hashes do
 FEW_KNOWN = 0.25  # of the numbers that are asked for: then it is of no use
 LONGEST_PAUSE = 1 << 10
+MOST_TEXTS, MOST_BYTES = 1 << 12, 1 << 18  # more do not stay in the cache
+_NO_SLOT = np.full(2, -1, np.int32)  # at the end: of a missing text, and of an unknown one
 
 
-class DirectKeys:
-    """The slots of numbers, as far as they are known: others are found by their hashes, once.
+class DirectNumbers:
+    """The slots of whole numbers, as far as they are known.
 
     Where it is of no use, it pauses for some batches, each time for more.
     """
@@ -76,3 +85,31 @@ class DirectKeys:
         table = np.zeros(2 * spread + 1, np.int32)
         table[self._low - low :][: len(self._table) - 1] = self._table[:-1] if not self._is_empty else 0
         self._low, self._table = low, table
+
+
+class DirectTexts:
+    """The slots of texts, until there are many."""
+
+    def __init__(self) -> None:
+        self._is_of_use = True
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self._texts, self._slots = TextTable(), _NO_SLOT
+
+    def find(self, texts: pa.Array, hashed: Callable[[pa.Array], Slots]) -> Slots | None:
+        """The slots of texts, -1 for a missing one, given those of texts by their hashes; None: there are too many."""
+        if not self._is_of_use:
+            return None
+        known = len(self._texts)
+        ids = self._texts.ids(texts, add=True)
+        if len(self._texts) > MOST_TEXTS or self._texts.size > MOST_BYTES:
+            self._is_of_use = False
+            self.forget()
+            return None
+        if len(self._texts) > known:
+            fresh = hashed(pa.array(self._texts.texts(known), pa.string()))
+            self._slots = np.concatenate([self._slots[:known], fresh, _NO_SLOT])
+        found: Slots = self._slots[ids]
+        return found

@@ -20,7 +20,7 @@ from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing, key_slots
 from weft.runtime import blocks
 from weft.runtime.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
-from weft.runtime.classify.direct_keys import DirectKeys
+from weft.runtime.classify.direct_keys import DirectNumbers, DirectTexts
 from weft.runtime.events import Column, EventBatch
 from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
 
@@ -47,7 +47,8 @@ class KeyCoder:
         self._free = np.zeros(0, np.int32)
         self._changed = np.zeros(0, np.uint8)
         self._dictionaries: Dictionaries = {}
-        self._direct = DirectKeys()
+        self._numbers, self._texts = DirectNumbers(), DirectTexts()
+        self._is_single = len(partition) == 1 and len(partition[0]) == 1  # one value, of one attribute
         self._room(PAGE)
 
     @property
@@ -64,34 +65,42 @@ class KeyCoder:
         """The slot of each event's key, -1 for an event without one."""
         if not self.partition and len(batch) > 1:  # all have the same
             return np.repeat(self.code(blocks.slice(batch, 0, 1)), len(batch))
-        values = self._wholes(batch)
-        if values is None:
-            return self._find(*key_hashes(batch, self.partition, self._dictionaries))
-        known = self._direct.find(values)
+        column = batch.columns.get(self.partition[0][0]) if self._is_single and len(batch) else None
+        found = None if column is None else self._code_directly(column)
+        return self._find(*key_hashes(batch, self.partition, self._dictionaries)) if found is None else found
+
+    def _code_directly(self, column: Column) -> Slots | None:
+        """The slots of keys that are the values of one column; None: they have to be hashed."""
+        numbers, texts = column.numbers, column.texts
+        if column.booleans is not None or (numbers is not None and texts is not None):
+            return None
+        if numbers is not None and not numbers.null_count and numbers.type == pa.int64():
+            return self._code_wholes(values_of(numbers))
+        if texts is not None and not pa.types.is_dictionary(texts.type):
+            return self._texts.find(texts, self._code_texts)
+        return None
+
+    def _code_wholes(self, values: npt.NDArray[np.int64]) -> Slots:
+        known = self._numbers.find(values)
         if known is None:
-            return self._find_wholes(values, len(batch))
+            return self._learn_wholes(values, len(values))
         slots, rows = known
         if len(rows):
-            slots[rows] = self._find_wholes(fixed(values[rows]), len(batch))
+            slots[rows] = self._learn_wholes(fixed(values[rows]), len(values))
         return slots
 
-    def _find_wholes(self, values: npt.NDArray[np.int64], asked: int) -> Slots:
+    def _learn_wholes(self, values: npt.NDArray[np.int64], asked: int) -> Slots:
         """The slots of numbers that are not known directly, of so many that were asked for: from now on they may be."""
-        slots = self._find(*_whole_hashes(values))
-        self._direct.learn(values, slots, asked, self.capacity)
+        has, first, second = _room_for(len(values))
+        hashing.hash_wholes(values, has, first, second)
+        slots = self._find(has, first, second)
+        self._numbers.learn(values, slots, asked, self.capacity)
         return slots
 
-    def _wholes(self, batch: EventBatch) -> npt.NDArray[np.int64] | None:
-        """The keys of a batch, if they are one whole number each."""
-        if len(self.partition) != 1 or len(self.partition[0]) != 1:
-            return None
-        column = batch.columns.get(self.partition[0][0])
-        if column is None or column.numbers is None or column.texts is not None or column.booleans is not None:
-            return None
-        numbers = column.numbers
-        if not len(numbers) or numbers.null_count or numbers.type != pa.int64():
-            return None
-        return values_of(numbers)
+    def _code_texts(self, texts: pa.Array) -> Slots:
+        has, first, second = _room_for(len(texts))
+        hashing.hash_texts(*text_buffers(texts), has, first, second)
+        return self._find(has, first, second)
 
     def _find(self, has: Has, first: Hashes, second: Hashes) -> Slots:
         """The slots of keys by their hashes; new ones for new keys."""
@@ -123,7 +132,8 @@ class KeyCoder:
         wanted = np.ascontiguousarray(slots, np.int32)
         if len(wanted) and int(wanted.max()) >= self.capacity:
             raise IndexError(f"no slot {int(wanted.max())}")
-        self._direct.forget()
+        self._numbers.forget()
+        self._texts.forget()
         key_slots.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
 
     def hashes(self, slots: npt.ArrayLike) -> Hashes:
@@ -245,15 +255,9 @@ def key_hashes(
     return key
 
 
-def _whole_hashes(values: npt.NDArray[np.int64]) -> tuple[Has, Hashes, Hashes]:
-    """The same for keys of one whole number each."""
-    has, first, second = (
-        np.ones(len(values), np.uint8),
-        np.empty(len(values), np.uint64),
-        np.empty(len(values), np.uint64),
-    )
-    hashing.hash_wholes(values, has, first, second)
-    return has, first, second
+def _room_for(count: int) -> tuple[Has, Hashes, Hashes]:
+    """Room for the hashes of so many keys, all of which are there."""
+    return np.ones(count, np.uint8), np.empty(count, np.uint64), np.empty(count, np.uint64)
 
 
 def _hash_column(
