@@ -17,13 +17,20 @@ UNMEASURED = 2  # batches with which a run takes the memory that it needs to go 
 
 def cpu_seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
     """The least CPU time of several runs, after one that fills caches and compiles."""
-    work()
-    best = float("inf")
-    for _ in range(repeats):
-        gc.collect()
-        start = time.process_time()
+    return cpu_seconds_in_turns(work, repeats=repeats)[0]
+
+
+def cpu_seconds_in_turns(*works: Callable[[], object], repeats: int = 3) -> list[float]:
+    """The same for works that are compared: they take turns, so that a slower moment of the machine slows down all."""
+    for work in works:
         work()
-        best = min(best, time.process_time() - start)
+    best = [float("inf")] * len(works)
+    for _ in range(repeats):
+        for number, work in enumerate(works):
+            gc.collect()
+            start = time.process_time()
+            work()
+            best[number] = min(best[number], time.process_time() - start)
     return best
 
 
