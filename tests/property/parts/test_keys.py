@@ -49,6 +49,7 @@ def key_of(event, partition):
     return tuple(parts)
 
 
+@patch.object(direct_keys, "AT_ONCE", 2)
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(EVENTS, max_size=10), min_size=1, max_size=4), PARTITIONS, st.booleans(), st.randoms())
 def test_slots_are_keys(batches, partition, encode, random):
@@ -151,6 +152,7 @@ def test_numbers_that_come_again_need_no_hashes():
     assert coder.code(batch_of([{"a": 1003}])).tolist() == [140]
 
 
+@patch.object(direct_keys, "AT_ONCE", 1)
 def test_texts_that_come_again_need_no_hashes_while_they_are_few():
     coder = KeyCoder((("a",),))
     batch = batch_of([{"a": f"a name, the {number % 70}th"} if number % 9 else {} for number in range(100)])

@@ -22,6 +22,7 @@ PLACES = 16  # for each key, at most: they take as much memory as its hashes do
 FEW_KNOWN = 0.25  # of the numbers that are asked for: then it is of no use
 LONGEST_PAUSE = 1 << 10
 MOST_TEXTS, MOST_BYTES = 1 << 12, 1 << 18  # more do not stay in the cache
+AT_ONCE = 1 << 8  # texts: of fewer, to learn new ones takes longer than hashes do
 _NO_SLOT = np.full(2, -1, np.int32)  # at the end: of a missing text, and of an unknown one
 
 
@@ -99,8 +100,8 @@ class DirectTexts:
         self._texts, self._slots = TextTable(), _NO_SLOT
 
     def find(self, texts: pa.Array, hashed: Callable[[pa.Array], Slots]) -> Slots | None:
-        """The slots of texts, -1 for a missing one, given those of texts by their hashes; None: there are too many."""
-        if not self._is_of_use:
+        """The slots of texts, -1 for a missing one, given those of texts by their hashes; None: too many or too few."""
+        if not self._is_of_use or len(texts) < AT_ONCE:
             return None
         known = len(self._texts)
         ids = self._texts.ids(texts, add=True)
