@@ -1,7 +1,8 @@
 """How Numba compiles our kernels: parts are optimised once, inside the kernels that call them.
 
 Numba by itself optimises each part, makes machine code of it that nobody calls, and optimises it again in every kernel.
-`lowering.py` writes their code. Only our dispatchers are compiled this way; functions of the user are not touched.
+`passes.py` has the steps, `lowering.py` writes the code. Only our dispatchers are compiled this way; functions of the
+user are not touched.
 """
 
 from __future__ import annotations
@@ -12,27 +13,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 
 from weft.kernels.calling import KernelContext, PartContext
-from weft.kernels.lowering import KernelLegalization, KernelLowering, KernelProcessing, KernelVariables, KnownTypes
-
-PASSES = (
-    untyped_passes.TranslateByteCode,
-    untyped_passes.FixupArgs,
-    KernelProcessing,
-    untyped_passes.GenericRewrites,
-    untyped_passes.InlineInlinables,
-    KernelVariables,
-    typed_passes.NopythonTypeInference,
-    typed_passes.PreLowerStripPhis,
-    KernelLegalization,
-    KernelLowering,
-    typed_passes.NoPythonBackend,
-)  # those of Numba's that change anything in our kernels, and ours
+from weft.kernels.lowering import KnownTypes
+from weft.kernels.passes import PASSES
 
 MANY_PARTS = 12  # a kernel of so many goes from branch to branch: unrolling its loops makes it longer, not quicker
 CALLED_BY_PYTHON = "_ZN7cpython"  # how names of functions begin that take Python's objects apart, once in a call
@@ -46,7 +33,11 @@ class Code(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
     def add_llvm_module(self, module: Any) -> None:
         """Take code."""
         if self.counts:
-            self._optimize_functions(module)
+            module.data_layout = self._codegen._data_layout
+            passes, builder = self._codegen._function_pass_manager()
+            for function in module.functions:
+                if not function.is_declaration:
+                    passes.run(function, builder)
         self._final_module.link_in(module)
 
 

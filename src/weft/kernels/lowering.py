@@ -9,22 +9,21 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import llvmlite.ir
+import numpy as np
 from numba.core import cgutils, ir, types
-from numba.core.compiler_machinery import register_pass
-from numba.core.ir_utils import build_definitions, enforce_no_dels, enforce_no_phis, get_definition, guard
+from numba.core.ir_utils import get_definition, guard
 from numba.core.lowering import Lower
-from numba.core.ssa import reconstruct_ssa
-from numba.core.transforms import canonicalize_cfg
-from numba.core.typed_passes import IRLegalization, NativeLowering
 from numba.core.types import Module, RangeIteratorType, RangeType  # type: ignore[attr-defined, unused-ignore]
 from numba.core.typing import signature as typed
-from numba.core.untyped_passes import IRProcessing, ReconstructSSA
+from numba.np.arrayobj import populate_array
 
 from weft.kernels.calling import room_for
 
 ITEMS, DATA, SHAPE = 2, 4, 5  # of the parts of an array
 NUMBER = llvmlite.ir.IntType(32)  # of a part
 EXTREMES = {max: ">", min: "<"}  # of two whole numbers, and which of them is taken
+NEW_ARRAYS = (np.empty, np.zeros)
+ALIGNED = 32  # where a new array begins: at a multiple of so many bytes
 
 
 def is_flat(kind: Any) -> bool:
@@ -46,6 +45,11 @@ def is_pair(kinds: Any) -> bool:
     )
 
 
+def is_new_array(kinds: Any) -> bool:
+    """Whether types are those of a whole number of elements, and of what elements are."""
+    return len(kinds) == 2 and isinstance(kinds[0], types.Integer) and isinstance(kinds[1], types.NumberClass)
+
+
 class KnownTypes:
     """Numba's types of calls, found once for numbers and arrays."""
 
@@ -65,11 +69,14 @@ class KnownTypes:
         if getattr(function, "typing_key", None) in EXTREMES and is_pair(wanted):
             kind = self._context.unify_types(*wanted)
             return typed(kind, kind, kind)
+        if getattr(function, "typing_key", None) in NEW_ARRAYS and is_new_array(wanted) and not named:
+            return typed(types.Array(wanted[1].dtype, 1, "C"), types.intp, wanted[1])
         if named or not all(isinstance(kind, (types.Number, types.Boolean, types.Array)) for kind in wanted):
             return self._context.resolve_function_type(function, args, named)
-        if (function, wanted) not in self.known:
-            self.known[function, wanted] = self._context.resolve_function_type(function, args, named)
-        return self.known[function, wanted]
+        key = (getattr(function, "typing_key", function), wanted)
+        if key not in self.known:
+            self.known[key] = self._context.resolve_function_type(function, args, named)
+        return self.known[key]
 
     def resolve_static_getitem(self, value: Any, index: Any) -> Any:
         """The signature of an element that has a constant number; none for arrays, which know only one way."""
@@ -91,6 +98,8 @@ class KnownTypes:
 
 class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
     """Writes LLVM's code of one function."""
+
+    ways: ClassVar[dict[object, Any]] = {}  # how operators on numbers are written
 
     def lower_inst(self, inst: Any) -> Any:
         """One statement."""
@@ -126,12 +135,28 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
         if name is range and not expr.kws and expr.vararg is None:
             given = [self._cast_var(*each) for each in zip(expr.args, signature.args, strict=True)]
             return self._range(given, resty)
+        if name in NEW_ARRAYS and is_new_array(signature.args):
+            return self._new_array(self._cast_var(expr.args[0], types.intp), resty, is_zero=name is np.zeros)
         if name in EXTREMES and is_pair(signature.args):
             one, other = (self._cast_var(*each) for each in zip(expr.args, signature.args, strict=True))
             compare = self.builder.icmp_signed if signature.return_type.signed else self.builder.icmp_unsigned
             found = self.builder.select(compare(EXTREMES[name], other, one), other, one)
             return self.context.cast(self.builder, found, signature.return_type, resty)
         return super().lower_call(resty, expr)
+
+    def _new_array(self, count: Any, kind: Any, *, is_zero: bool) -> Any:
+        """An array of the kernel's own."""
+        context, builder = self.context, self.builder
+        width = count.type(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        size = builder.mul(count, width)
+        owner = context.nrt.meminfo_alloc_aligned(builder, size, NUMBER(ALIGNED))
+        data = context.nrt.meminfo_data(builder, owner)
+        if is_zero:
+            cgutils.memset(builder, data, size, 0)
+        made = context.make_array(kind)(context, builder)
+        data = builder.bitcast(data, made.data.type)
+        populate_array(made, data=data, shape=[count], strides=[width], itemsize=width, meminfo=owner)
+        return made._getvalue()
 
     def _range(self, given: list[Any], kind: Any) -> Any:
         """Start, stop and step of a range."""
@@ -188,13 +213,15 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         """An operator between two values."""
-        signature = self.fndesc.calltypes[expr]
-        operator = self.context.typing_context.resolve_value_type(op)
-        known = KnownTypes.known.get((operator, tuple(map(plain, signature.args))))
-        if known is None or expr.static_lhs is not ir.UNDEFINED or expr.static_rhs is not ir.UNDEFINED:
+        key = (op, tuple(map(plain, self.fndesc.calltypes[expr].args)))
+        known = KnownTypes.known.get(key)
+        if known is None:
             return super().lower_binop(resty, expr, op)
-        left, right = (self._cast_var(*side) for side in zip((expr.lhs, expr.rhs), known.args, strict=True))
-        found = self.context.get_function(operator, known)(self.builder, (left, right))
+        if key not in self.ways:
+            operator = self.context.typing_context.resolve_value_type(op)
+            self.ways[key] = self.context.get_function(operator, known)._imp
+        sides = tuple(self._cast_var(*side) for side in zip((expr.lhs, expr.rhs), known.args, strict=True))
+        found = self.ways[key](self.context, self.builder, known, sides, loc=None)
         return self.context.cast(self.builder, found, known.return_type, resty)
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
@@ -232,55 +259,3 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
         """Whether a variable is a constant below zero."""
         known = getattr(self.typeof(index.name), "literal_value", 0)
         return known < 0
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class KernelProcessing(IRProcessing):  # type: ignore[misc, unused-ignore]
-    """Puts blocks in order; where variables live matters to generators only."""
-
-    _name = "kernel_processing"
-
-    def run_pass(self, state: Any) -> bool:
-        """Prepare a function for all that follows."""
-        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class KernelVariables(ReconstructSSA):  # type: ignore[misc, unused-ignore]
-    """Gives each assignment a variable of its own."""
-
-    _name = "kernel_variables"
-
-    def run_pass(self, state: Any) -> bool:
-        """Rename variables."""
-        state.func_ir = reconstruct_ssa(state.func_ir)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(NativeLowering):  # type: ignore[misc, unused-ignore]
-    """Lowers a function."""
-
-    _name = "kernel_lowering"
-
-    @property
-    def lowering_class(self) -> type[Lower]:
-        """What writes the code."""
-        return KernelLower
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class KernelLegalization(IRLegalization):  # type: ignore[misc, unused-ignore]
-    """Says where variables end, if anybody counts references to arrays."""
-
-    _name = "kernel_legalization"
-
-    def run_pass(self, state: Any) -> bool:
-        """Prepare a function for lowering."""
-        if state.flags.nrt:
-            return bool(super().run_pass(state))
-        enforce_no_phis(state.func_ir)
-        enforce_no_dels(state.func_ir)
-        return False

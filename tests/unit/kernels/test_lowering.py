@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from weft.kernels.compiler import KernelCompiler
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import bare, inlined, spliced
 from weft.kernels.memory.sorting import sort
 
 
@@ -135,6 +135,54 @@ def test_a_spliced_part_of_a_kernel_that_makes_arrays() -> None:
         return made
 
     assert compiled(in_order, counts=True)(np.array([3, 1, 2, 9, 0])).tolist() == [0, 1, 2, 3, 9]
+
+
+def test_arrays_of_a_kernel_s_own() -> None:
+    @inlined
+    def counted(count: int) -> Any:
+        found = np.zeros(count, np.uint64)
+        for place in range(1, count):
+            found[place] = found[place - 1] + np.uint64(place)
+        return found
+
+    def several(count: int) -> Any:
+        marks, halves, kept = np.zeros(count, np.bool_), np.empty(count, np.float64), np.zeros(0, np.int32)
+        for place in range(count):
+            marks[place] |= place % 3 == 1
+            halves[place] = place / 2
+        sums = counted(count)
+        for _ in range(1000):  # many are made and given up: nothing of the others may be written to
+            sums = counted(count)
+            kept = np.empty(count, np.int32)
+            for place in range(count):
+                kept[place] = place * place
+        return marks, halves, kept, sums
+
+    marks, halves, kept, sums = compiled(several, counts=True)(7)
+    assert marks.tolist() == [False, True, False, False, True, False, False]
+    assert halves.tolist() == [0, 0.5, 1, 1.5, 2, 2.5, 3]
+    assert (kept.tolist(), kept.dtype) == ([0, 1, 4, 9, 16, 25, 36], np.int32)
+    assert (sums.tolist(), sums.dtype) == ([0, 1, 3, 6, 10, 15, 21], np.uint64)
+    assert [len(made) for made in compiled(several, counts=True)(0)] == [0] * 4
+
+
+def test_an_array_that_cannot_be() -> None:
+    def much(count: int) -> Any:
+        return np.empty(count, np.int64)
+
+    with pytest.raises(MemoryError):
+        compiled(much, counts=True)(1 << 58)
+
+
+def test_what_an_exception_says() -> None:
+    def checked(values: Any, place: int) -> Any:
+        if place >= len(values):
+            raise IndexError("there are fewer")
+        return values[place]
+
+    assert compiled(checked)(np.arange(4), 3) == 3
+    with pytest.raises(IndexError, match="there are fewer"):
+        compiled(checked)(np.arange(4), 4)
 
 
 def test_garbage_is_collected_again_afterwards() -> None:

@@ -190,8 +190,9 @@ def report(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> tuple[Int64
 @kernel
 def variable_events(rows: Int64s, events: Int64s, ids: Int64s, variable: int, which: int) -> Int64s:
     """Of the events each occurrence binds to a variable, by its number: the LATER, LEAST or GREATEST; -1: none."""
-    chosen = np.full(len(ids), np.int64(-1))
+    chosen = np.empty(len(ids), np.int64)
     for i in range(len(ids)):
+        chosen[i] = -1
         parts, numbers = parts_of(rows, ids[i])
         for k in range(len(parts)):
             if numbers[k] != variable or rows[parts[k] * ROW + KIND] != SOURCE:

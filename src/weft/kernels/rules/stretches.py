@@ -101,7 +101,7 @@ def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
 @inlined
 def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     """The sum of the numbers of a stretch, one by one, as `math.fsum` has it: whether there is one, and the sum."""
-    partials = np.empty(64)
+    partials = np.empty(64, np.float64)
     used = 0
     infinite = 0.0
     for at in range(old, new):
