@@ -67,6 +67,8 @@ class KernelCode(Code):
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
         """What is kept of a kernel: machine code, and the names that are in it. Nobody links a kernel, so no more."""
+        if self._compiled_object is None:  # Ctrl-C came when LLVM handed the machine code over, and was lost in there
+            raise KeyboardInterrupt
         names = (function.name for function in self._final_module.functions if not function.is_declaration)
         known = llvm.parse_assembly("".join(f'@"{name}" = global i8 0\n' for name in names))
         return self.name, "object", (self._get_compiled_object(), known.as_bitcode())

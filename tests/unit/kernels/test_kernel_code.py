@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba.core.errors import LoweringError
 
 from weft.kernels import jit
+from weft.kernels.compiler import KernelCompiler
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +119,16 @@ def _doubled(array: Any) -> Any:
 def test_a_kernel_gives_no_array_to_a_function_that_takes_it_otherwise(ask: Any) -> None:
     with pytest.raises(LoweringError, match="a kernel cannot give arrays to"):
         jit.kernel(ask)(np.arange(3))
+
+
+def test_ctrl_c_that_was_lost_inside_llvm_is_not_forgotten() -> None:
+    def twice(number: int) -> int:
+        return 2 * number
+
+    compiled = numba.njit(twice, pipeline_class=KernelCompiler)
+    assert compiled(4) == 8
+    library = next(iter(compiled.overloads.values())).library
+    assert library.serialize_using_object_code()[2][0].startswith(b"\x7fELF")
+    library._compiled_object = None  # as it is when the callback that keeps it was interrupted
+    with pytest.raises(KeyboardInterrupt):
+        library.serialize_using_object_code()
