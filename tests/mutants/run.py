@@ -20,6 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutate import Mutant, mutants
 
+from weft.cache import cache_folder
+
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 FOLDERS = ("plan", "optimizer", "runtime")
@@ -155,7 +157,7 @@ def passes(tests: tuple[str, ...], seconds: float) -> bool:
         ended = subprocess.run(
             command,
             cwd=COPY,
-            env={**os.environ, "PYTHONPATH": str(COPY / "src")},
+            env={**os.environ, "PYTHONPATH": str(COPY / "src"), "WEFT_CACHE": str(cache_folder() or "")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=seconds,
