@@ -91,3 +91,14 @@ def test_what_may_still_take_part_at_the_last_moment_is_kept(language: str, text
         found += matcher.push(batch)
     found += matcher.finish()
     assert [tuple(batch.positions.tolist()) for batch in found if len(batch)] == [(0, 5)]
+
+
+def test_what_waits_for_an_operator_that_lags_is_kept() -> None:
+    """A greedy run is told when it is over, long after it ended: what began before it waits as long."""
+    program = compile_text(STEP + "Q(*): A/a ;[dur <= 5] (B/b+[prev(b.k) = b.k])", language="step")[0]
+    events = [("A", 10, 1), ("B", 12, 1), ("B", 14, 1), ("X", 20, 1), ("X", 30, 1), ("B", 40, 2), ("X", 50, 1)]
+    chosen = plan(program)
+    matcher = Matcher(chosen)
+    batches = event_batches([[{"type": type_, "ts": ts, "k": k}] for type_, ts, k in events], chosen)
+    found = [found for batch in batches for found in matcher.push(batch)]
+    assert [tuple(batch.positions.tolist()) for batch in found if len(batch)] == [(0, 1, 2)]
