@@ -264,18 +264,19 @@ class Given(TypedDict, total=False):
 
 def reading_of(**given: Unpack[Given]) -> Reading:
     """How events are read, with all that was not given as it usually is."""
-    columns, shown = given.get("columns"), given.get("shown", ())
+    usual = Reading()
+    columns, shown = given.get("columns", usual.columns), given.get("shown", usual.shown)
     return Reading(
-        given.get("time", "ts"),
-        given.get("type", "type"),
-        given.get("catalog") or Catalog(),
-        given.get("time_unit", "ms"),
-        given.get("batch_size", blocks.PUSHED),
+        given.get("time", usual.time),
+        given.get("type", usual.type),
+        given.get("catalog") or usual.catalog,
+        given.get("time_unit", usual.time_unit),
+        given.get("batch_size", usual.batch_size),
         None if columns is None else frozenset(columns),
-        given.get("ordered", False),
-        tuple(given.get("sources", ())),
-        order=tuple(given.get("order", ())),
-        key=tuple(given.get("key", ())),
+        given.get("ordered", usual.ordered),
+        tuple(given.get("sources", usual.sources)),
+        order=tuple(given.get("order", usual.order)),
+        key=tuple(given.get("key", usual.key)),
         shown=None if shown is None else frozenset(shown),
     )
 
