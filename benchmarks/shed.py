@@ -23,6 +23,7 @@ UNSEEN = 271_828
 PUSH = 1000  # events pushed at a time
 PUSHED = 20_000  # events of a batch of a burst
 ROOM = 200_000  # events that may wait in a burst
+READINGS = 60  # of memory in a burst
 BURST = 10.2  # times the rate that is sustained: a little more, so that what is offered is ten times
 FAR = 86_400_000  # ticks between rounds of a burst: no window is as long
 Row = dict[str, Any]
@@ -165,13 +166,14 @@ class Stream:
                 running.push(self.piece(number))
                 number += 1
             most = max(most, running.queued)
-            if now - started > len(resident):
+            if now - started > len(resident) * seconds / READINGS:
                 resident.append(resident_bytes())
             if rate is not None:
                 time.sleep(0.001)
             now = time.perf_counter()
         if rate is None:
             running.join()
+        resident.append(resident_bytes())
         return number, time.perf_counter() - started, resident, most
 
     def watch(self, running: weft.LiveProgram) -> Found:

@@ -296,7 +296,21 @@ def streams(draw: st.DrawFn, word: Listing[str] = (), max_size: int = 8) -> list
         event |= {"stream": draw(st.sampled_from([None, *STREAMS]))} if named else {}
         events.append(event if mixed else {name: value for name, value in event.items() if value is not None})
     events.sort(key=lambda e: (e.get("end", e.get("ts")), e.get("start", e.get("ts"))))
-    return enlarged(events, "x", draw(large))
+    events = enlarged(events, "x", draw(large))
+    return with_extremes(events, draw(extremes)) if draw(st.integers(0, 9)) == 9 else events
+
+
+EXTREMES = (-(2**63), -(2**53) - 1, 0, 2**53 + 1, 1700000000000000001, 1700000000000000101, 2**63 - 1, 2**63, 2**70 + 1)
+extremes = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("xyt"), st.sampled_from(EXTREMES)), max_size=4)
+
+
+def with_extremes(events: list[EventDict], chosen: Listing[tuple[int, str, int]]) -> list[EventDict]:
+    """The events with some attributes of some of them as large or as small as numbers come."""
+    changed = [dict(event) for event in events]
+    for place, name, value in chosen:
+        if place < len(changed):
+            changed[place][name] = value
+    return changed
 
 
 @st.composite

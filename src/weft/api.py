@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 from weft import engines, inputs, stages
 from weft.algebra.query import Program
 from weft.arguments import FLAG, check
-from weft.detection import Detection
+from weft.detection import Detection, report_doubts, report_rejected
 from weft.drawing.program import plan_picture
 from weft.errors import (
-    DataWarning,
     Diagnostic,
     ProgramError,
-    RejectedWarning,
     UsageError,
     callers_level,
 )
@@ -113,6 +111,7 @@ def match(
     time: str = "ts",
     type: str = "type",
     *,
+    language: str | None = None,
     order: str | Sequence[str] = (),
     key: str | Sequence[str] = (),
     rejects: bool = False,
@@ -127,7 +126,8 @@ def match(
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
     variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
     bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. For `order`, `key`, `optimize`, `statistics`, `budget` and `shed` see `detect`; limits are shared out
+    and no query. For `language`, `order`, `key`, `optimize`, `statistics`, `budget` and `shed` see `detect`; limits are
+    shared out
     to lanes, and what was left out is counted (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
     `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `heavy_keys=True`, that
     frequent keys of a frame are to be found by a job now, and to have lanes of their own; `delay`, for a stream without
@@ -140,7 +140,7 @@ def match(
     check({**options, **locals()}, rejects=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
-        whole, limits = together(program), Limits(budget, shed)
+        whole, limits = together(program, language=language), Limits(budget, shed)
         chosen = chosen_for(whole, optimize, statistics)
         return engines.match_on_spark(frame, whole, **names, rejects=rejects, choices=chosen, limits=limits, **options)
     raise UsageError(
@@ -163,6 +163,7 @@ def detect(
     program: Programs,
     engine: str | None = None,
     *,
+    language: str | None = None,
     time: str = "ts",
     type: str = "type",
     order: str | Sequence[str] = (),
@@ -185,6 +186,7 @@ def detect(
     read take no part: they are appended to `rejects`, or warned about if it is None. `order` names columns that
     decide between events with equal times, as in `ORDER BY ts, seq`. `key` names columns that tell events apart: ids
     are made of them instead of positions, so that they stay the same when other events are left out before.
+    `language` names that of a program given as text, where neither its file's ending nor its first word tells it.
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
@@ -199,7 +201,7 @@ def detect(
     what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
     """
     check(locals())
-    whole = together(program)
+    whole = together(program, language=language)
     names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
     how: dict[str, Any] = {
         "sharing": Sharing(strategy, lanes, threads),
@@ -223,6 +225,7 @@ def count(
     program: Programs,
     engine: str | None = None,
     *,
+    language: str | None = None,
     time: str = "ts",
     type: str = "type",
     order: str | Sequence[str] = (),
@@ -240,7 +243,7 @@ def count(
     check(locals())
     arrival = _arrival(delay, idle_after)
     names = _names(time, type, order, key)
-    whole, sharing = together(program), Sharing(strategy, lanes, threads)
+    whole, sharing = together(program, language=language), Sharing(strategy, lanes, threads)
     chosen = chosen_for(whole, optimize, statistics)
     run = engines.start(events, whole, engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
     counts = run.counts()
@@ -321,8 +324,13 @@ def choices(optimize: bool = True, statistics: Known = None) -> Choices:
     return Choices(bool(optimize), known)
 
 
-def together(programs: Programs, compiled: Compile = compile_with_findings) -> Program:
-    """Several programs as one, deployed on the same events. Their queries see what the others define."""
+def together(programs: Programs, compiled: Compile = compile_with_findings, *, language: str | None = None) -> Program:
+    """Several programs as one, deployed on the same events. Their queries see what the others define.
+
+    With a `language`, texts are in it.
+    """
+    if language is not None:
+        compiled = partial(compiled, language=language)
     parts, findings = compile_each(programs, compiled)
     warn_of(findings)
     if not parts or not all(isinstance(part, Program) for part in parts):
@@ -377,19 +385,3 @@ def _compiled(text: Compile, **context: Any) -> Compiled:
         return text(**context)
     except ProgramError as error:
         return None, error.diagnostics
-
-
-def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None, *, stacklevel: int = 3) -> None:
-    """Give the events that could not be read to whoever collects them, or warn of them."""
-    if rejects is not None:
-        rejects.extend(found)
-    elif found:
-        count = f"{len(found):,} event{'s' * (len(found) > 1)}"
-        message = f"{count} could not be read; the first: {found[0]} (pass rejects=[] to collect them)"
-        warnings.warn(message, RejectedWarning, stacklevel=stacklevel)
-
-
-def report_doubts(run: engines.Run, *, stacklevel: int = 3) -> None:
-    """Warn of what the events show that is probably not meant."""
-    for doubt in run.doubts:
-        warnings.warn(doubt, DataWarning, stacklevel=stacklevel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from weft.drawing.scene import MOST_MATCHES, Row, Scene, scene_of, with_events
 from weft.drawing.svg import element, escaped
 from weft.drawing.timeline import timeline_svg
 from weft.engines import Run
-from weft.errors import UsageError, WeftError
+from weft.errors import DataWarning, RejectedWarning, UsageError, WeftError
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import fitted, joint_schema
 from weft.runtime.local import Events
@@ -175,3 +176,19 @@ def scene_in(matches: Any, time: str = "ts", type: str = "type") -> Scene:
 def _plain_rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
     rows: list[Row] = table.slice(0, MOST_MATCHES).to_pylist()
     return rows
+
+
+def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None, *, stacklevel: int = 3) -> None:
+    """Give the events that could not be read to whoever collects them, or warn of them."""
+    if rejects is not None:
+        rejects.extend(found)
+    elif found:
+        count = f"{len(found):,} event{'s' * (len(found) > 1)}"
+        message = f"{count} could not be read; the first: {found[0]} (pass rejects=[] to collect them)"
+        warnings.warn(message, RejectedWarning, stacklevel=stacklevel)
+
+
+def report_doubts(run: Run, *, stacklevel: int = 3) -> None:
+    """Warn of what the events show that is probably not meant."""
+    for doubt in run.doubts:
+        warnings.warn(doubt, DataWarning, stacklevel=stacklevel)

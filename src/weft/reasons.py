@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from weft import engines, inputs
-from weft.algebra.analysis.prefixes import prefixes
+from weft.algebra.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
 from weft.api import Programs, as_columns, together
 from weft.arguments import check

@@ -11,7 +11,7 @@ import pytest
 from tests.spark.test_run import EVENTS, options, write, written
 
 from weft import api
-from weft.algebra.analysis.prefixes import funnels_of, step_names, with_steps
+from weft.algebra.prefixes import funnels_of, step_names, with_steps
 from weft.connectors.files import ENDINGS, READERS
 from weft.optimizer.pipeline import optimize
 from weft.reasons import funnel

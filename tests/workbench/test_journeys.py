@@ -133,7 +133,7 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     write(page, "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 9 EVENTS")
     expect(get("verdict")).to_contain_text("0 errors", timeout=PATIENCE)
     expect(get("plan")).to_contain_text("a[x] = b[x]", timeout=PATIENCE)
-    expect(get("plan")).to_contain_text("strategy slice")
+    expect(get("plan")).to_contain_text("strategy key")
     get("path").fill("pairs.ceql")
     get("try").click()
 

@@ -6,6 +6,8 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -96,25 +98,29 @@ def _load(path: Path) -> ModuleType:
 
 
 def _show_table(rows: Sequence[Row]) -> None:
+    """Print one table for each benchmark; 80 columns are enough to read it."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    for title in ("benchmark", "case", "value", "unit", "baseline", "ratio", "goal"):
-        table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
-    for row in rows:
-        ratio = row.get("ratio")
-        table.add_row(
-            str(row["benchmark"]),
-            escape(str(row["case"])),
-            _figure(row["value"]),
-            str(row.get("unit") or ""),
-            str(row.get("baseline") or ""),
-            "" if ratio is None else f"{ratio:.2f}",
-            str(row.get("goal") or ""),
-        )
-    Console().print(table)
+    for name, own in groupby(rows, key=itemgetter("benchmark")):
+        table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+        table.add_column("case", ratio=1)
+        table.add_column("value", justify="right", max_width=17)
+        table.add_column("baseline", max_width=20)
+        table.add_column("ratio", justify="right", no_wrap=True)
+        table.add_column("goal", no_wrap=True)
+        for row in own:
+            ratio = row.get("ratio")
+            table.add_row(
+                escape(str(row["case"])),
+                f"{_figure(row['value'])} {row.get('unit') or ''}".rstrip(),
+                escape(str(row.get("baseline") or "")),
+                "" if ratio is None else f"{ratio:.2f}",
+                str(row.get("goal") or ""),
+            )
+        Console().print(table)
 
 
 def _figure(value: float) -> str:

@@ -12,25 +12,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from weft.cli.bench import bench
-from weft.cli.check import check
+from weft.cli.commands import Commands
 from weft.cli.console import say, say_what_others_say
-from weft.cli.explain import explain
 from weft.cli.interrupts import INTERRUPTED, say_interrupted, was_interrupted
-from weft.cli.match import MatchCommand, match
-from weft.cli.run import run
-from weft.cli.runs import list_runs, show, stop
-from weft.cli.stats import stats
-from weft.cli.test import run_tests
-from weft.cli.tune import tune
-from weft.cli.warm import warm
-from weft.cli.web import web
-from weft.cli.why import why
 from weft.errors import UsageError, WeftError
 
 
 class QuietGroup(TyperGroup):
-    """Commands whose failures are messages on stderr, never stack traces."""
+    """Commands whose failures are messages on stderr, never stack traces. Each is loaded when it is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands()
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -101,19 +94,3 @@ def weft(
     ] = False,
 ) -> None:
     """Find patterns of events."""
-
-
-app.command(cls=MatchCommand)(match)
-app.command()(check)
-app.command()(explain)
-app.command(cls=MatchCommand)(why)
-app.command("test")(run_tests)
-app.command()(run)
-app.command(cls=MatchCommand)(stats)
-app.command()(tune)
-app.command("list")(list_runs)
-app.command()(show)
-app.command()(stop)
-app.command()(web)
-app.command()(bench)
-app.command()(warm)

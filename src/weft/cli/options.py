@@ -43,7 +43,10 @@ TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event t
 Strategy = Annotated[
     str | None,
     typer.Option(
-        "--strategy", metavar="NAME", help="How work is shared out: key, slice, replicate, query, rank, match or one."
+        "--strategy",
+        metavar="NAME",
+        help="How work is shared out: key, slice, replicate, query, rank, match (match:rr, match:potc, match:es, "
+        "match:mcee) or one.",
     ),
 ]
 

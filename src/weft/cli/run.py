@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from weft import engines
-from weft.algebra.analysis.prefixes import Steps as StepsOfQueries
-from weft.algebra.analysis.prefixes import step_names, with_steps
+from weft.algebra.prefixes import Steps as StepsOfQueries
+from weft.algebra.prefixes import step_names, with_steps
 from weft.algebra.query import Program
 from weft.cli import options
 from weft.cli.console import say

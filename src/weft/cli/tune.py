@@ -15,7 +15,7 @@ from weft.errors import UsageError
 from weft.tuning.goal import Estimate
 from weft.tuning.plotting import check_plot, plot
 from weft.tuning.streams import Domain
-from weft.tuning.tune import EVENTS, RUNS, Tuning
+from weft.tuning.tune import EVENTS, RUNS, NothingToTune, Tuning
 from weft.tuning.tune import tune as try_splits
 from weft.tuning.writing import with_split
 
@@ -54,19 +54,26 @@ def tune(
     if plot_to is not None:
         check_plot(plot_to)
     (compiled,) = compile_all([program], None, "epn", time_unit)
-    found = try_splits(
-        compiled,
-        pattern,
-        alpha=alpha,
-        rates=rates_in(rates),
-        domains=dict(map(domain_in, domain or ())),
-        distribution=distribution,
-        events=events,
-        runs=runs,
-        coefficient=coefficient,
-        seed=seed,
-        progress=_progress,
-    )
+    try:
+        found = try_splits(
+            compiled,
+            pattern,
+            alpha=alpha,
+            rates=rates_in(rates),
+            domains=dict(map(domain_in, domain or ())),
+            distribution=distribution,
+            events=events,
+            runs=runs,
+            coefficient=coefficient,
+            seed=seed,
+            progress=_progress,
+        )
+    except NothingToTune as reason:  # the program is fine as it is
+        if as_json:
+            say_json({"chosen": None, "reason": str(reason)}, indent=2)
+        else:
+            say(f"nothing to tune: {reason}")
+        return
     if as_json:
         say_json(found.to_json(), indent=2)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 
@@ -134,9 +134,37 @@ def compile_text(
             return program, (*warnings, *doubts_about(program, given_catalog(schema), known, source))
     except TooLarge as found:
         raise found.in_text(source) from None
+    except ProgramError as found:
+        if language is None and chosen is not (meant := _language_that_parses(source, chosen)):
+            raise _with_hint(found, f"this looks like {meant.name.upper()}: {_how_to_say(meant, name)}") from None
+        raise
     except RecursionError:
         hint = "split it into several queries, or write fewer operators in one formula"
         raise TooLarge("this program is nested too deeply", Span(0, 0), hint).in_text(source) from None
+
+
+def _language_that_parses(source: SourceText, chosen: Language) -> Language:
+    """Return the chosen language if its grammar reads the text, else the first that does, else the chosen one."""
+    for language in (chosen, *LANGUAGES):
+        try:
+            with deep:
+                within_limits(language.parse, source)
+        except (ProgramError, TooLarge, RecursionError):
+            continue
+        return language
+    return chosen
+
+
+def _how_to_say(language: Language, name: str) -> str:
+    if PurePath(name).suffix:
+        return f"give the file the ending {language.ending}, or name the language (--language {language.name})"
+    return f"name the language, as in language={language.name!r}"
+
+
+def _with_hint(error: ProgramError, hint: str) -> ProgramError:
+    """Return the error with the hint at its first finding, whose own hint is about the wrong language."""
+    first, *others = error.diagnostics
+    return ProgramError([replace(first, hint=hint), *others])
 
 
 def _require_unicode(source: SourceText) -> None:

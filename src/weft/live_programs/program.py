@@ -18,9 +18,10 @@ import numpy as np
 
 from weft import inputs
 from weft.algebra.query import Program
-from weft.api import Known, Programs, Schema, as_columns, choices, compile_with_findings, report_rejected, together
+from weft.api import Known, Programs, Schema, as_columns, choices, compile_with_findings, together
 from weft.arguments import check
 from weft.connectors.writers import MatchFile
+from weft.detection import report_rejected
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types

@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 
 from weft.algebra.analysis.binding import always_bound
 from weft.algebra.analysis.normal_form import clauses
+from weft.algebra.analysis.ties import tied_attributes
 from weft.algebra.composites import (
     After,
     Composite,
@@ -24,14 +25,15 @@ from weft.algebra.composites import (
 from weft.algebra.contexts import Whole, Windows
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Comparison, Predicate
-from weft.algebra.query import AnyQuery, Consume, Query
+from weft.algebra.query import AnyQuery, Consume, Query, Strategy
 from weft.algebra.rules import Absence, Events, Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.terms import conjuncts
 from weft.plan.graph import links_members
-from weft.plan.partitioning.splits import Family, Key
-from weft.plan.properties import columns, counts_events, counts_time
+from weft.plan.properties import Family, columns, counts_events, counts_time
 from weft.plan.search import equal_attributes
+
+Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
 
 
 def key_of(family: Family) -> tuple[Key, str]:
@@ -51,9 +53,13 @@ def _key_of(query: AnyQuery) -> tuple[Key, str]:
             return (), "one lane: ORDER BY looks at all partitions"
         case Query(window=window) if query.partition and window is not None and window.unit == "attribute":
             return (), f"one lane: the order of [{window.attribute}] is that of all partitions"
+        case Query() if not query.partition and not names:
+            return (), "one lane: no PARTITION BY, and no equality ties all variables together"
+        case Query() if not query.partition:
+            return ((names[0],),), f"by key [{names[0]}], which is equal in all variables"
         case Query():
             parts = ", ".join(f"[{', '.join(part)}]" for part in query.partition)
-            return query.partition, f"by key {parts}" if parts else "one lane: no PARTITION BY"
+            return query.partition, f"by key {parts}"
         case SituationQuery() if counts_time(query):
             return (), "one lane: an absence counts the time of all events"
         case SituationQuery() if not names:
@@ -102,15 +108,30 @@ def key_names(query: AnyQuery) -> list[str]:
     match query:
         case Query(consume=Consume.ANY):
             return []
-        case Query(window=window):
-            parts = [part[0] for part in query.partition if len(part) == 1]
-            return [] if window is not None and window.unit == "attribute" else parts
+        case Query(window=window) if window is not None and window.unit == "attribute":
+            return []
+        case Query() if query.partition:
+            return [part[0] for part in query.partition if len(part) == 1]
+        case Query():
+            return tied_attributes(query.pattern) if _is_decided_by_its_events(query) else []
         case CompositeQuery():
             return _tying(query.pattern)
         case SituationQuery():
             return [] if counts_time(query) else _dividing(query.situation)
     assert isinstance(query, Rule)
     return [name for name in sorted(columns(query)) if _ties_rule(query, name)]
+
+
+def _is_decided_by_its_events(query: Query) -> bool:
+    """Return whether a match depends on no event but those it binds, and on matches with the same last event."""
+    return (
+        query.strategy is not Strategy.STRICT
+        and query.consume is Consume.NONE
+        and query.skip is None
+        and query.unless is None
+        and query.session is None
+        and query.top is None
+    )
 
 
 # ---------------------------------------------------------------- composite patterns

@@ -12,8 +12,8 @@ from weft.algebra.situations import SituationQuery
 from weft.plan.automaton.cea import Automaton
 from weft.plan.graph import Graph
 from weft.plan.keyed import KeyedSequence
-from weft.plan.partitioning.by_key import ByKey
-from weft.plan.partitioning.splits import Key, Lane, Split
+from weft.plan.partitioning.lane_groups import LaneGroup
+from weft.plan.partitioning.splits import Lane
 from weft.plan.properties import seen_types
 from weft.plan.search import Search
 from weft.tree import Node
@@ -153,39 +153,12 @@ class Layer(Node):
 
 
 @dataclass(frozen=True)
-class Lanes(Node):
-    """Queries whose work is shared out to lanes in one way, without changing the answer.
-
-    Of the input only events of `types` matter to them; None: all do.
-    """
-
-    split: Split
-    queries: tuple[int, ...]
-    types: frozenset[str] | None = None
-
-    def numbered_from(self, first: int) -> Lanes:
-        """The same for queries with numbers that are larger by so much."""
-        numbers = tuple(first + number for number in self.queries)
-        return replace(self, split=self.split.numbered_from(first), queries=numbers)
-
-    @property
-    def key(self) -> Key:
-        """The key that they are split by, if they are split by one."""
-        return self.split.key if isinstance(self.split, ByKey) else ()
-
-    @property
-    def reason(self) -> str:
-        """Why they are split in this way, for people."""
-        return self.split.reason
-
-
-@dataclass(frozen=True)
 class Plan:
     """What runs, how the work may be split, and what is read of the events."""
 
     program: Program
     layers: tuple[Layer, ...]  # each after those that feed it
-    lanes: tuple[Lanes, ...]
+    lanes: tuple[LaneGroup, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may
 

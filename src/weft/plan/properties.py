@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from weft.algebra.chains import Chain
 from weft.algebra.contexts import Whole, Windows
@@ -12,6 +13,7 @@ from weft.algebra.predicates import Attribute
 from weft.algebra.query import AnyQuery, Query, Strategy
 from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import SituationQuery
+from weft.tree import Node
 
 # ---------------------------------------------------------------- what is read
 
@@ -77,6 +79,31 @@ def counts_events(query: AnyQuery) -> bool:
 
 
 # ---------------------------------------------------------------- who feeds whom
+
+
+@dataclass(frozen=True)
+class Family(Node):
+    """Queries that feed each other, directly or not: they are shared out together."""
+
+    numbers: tuple[int, ...]
+    queries: tuple[AnyQuery, ...]
+    fed_by: tuple[tuple[int, ...], ...]  # for each query the numbers of those whose events it reads
+
+    @property
+    def fed(self) -> list[AnyQuery]:
+        """The queries that read what others define."""
+        return [query for query, makers in zip(self.queries, self.fed_by, strict=True) if makers]
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The names of those whose events others read."""
+        read = {number for makers in self.fed_by for number in makers}
+        return frozenset(query.name for number, query in zip(self.numbers, self.queries, strict=True) if number in read)
+
+    @property
+    def names(self) -> str:
+        """What its queries are called."""
+        return ", ".join(dict.fromkeys(query.name for query in self.queries))
 
 
 def families(fed_by: Sequence[Collection[int]]) -> list[list[int]]:

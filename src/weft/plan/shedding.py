@@ -21,10 +21,9 @@ from weft.algebra.rules import Absence, Events, Rule, Summary
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import conjuncts
 from weft.plan.atoms import IsType
-from weft.plan.keys import key_of
+from weft.plan.keys import Key, key_of
 from weft.plan.one_event import at_hand, is_of_one_event, source_predicates
-from weft.plan.partitioning.splits import Family, Key
-from weft.plan.properties import relevant_types
+from weft.plan.properties import Family, relevant_types
 
 STARTS = -1  # among what may come before a leaf: nothing need
 

@@ -27,6 +27,10 @@ MORE = 4  # times as many runs, at most, when the two best cannot be told apart
 Json = dict[str, object]
 
 
+class NothingToTune(UsageError):
+    """No split of the program makes a difference."""
+
+
 @dataclass(frozen=True)
 class Alternative:
     """A split, what it reached, and how many events were looked at: for each event, and at an event with sets."""
@@ -156,9 +160,9 @@ def pattern_of(program: Program, name: str | None) -> SituationQuery:
     if len(able) > 1:
         raise UsageError(f"several patterns can be split: name one of {', '.join(query.name for query in able)}")
     if not able or len(splits_of(able[0].situation)) < 2:
-        raise UsageError("no pattern can be split: only sequences are, whose conditions do not tie all participants")
+        raise NothingToTune("no pattern can be split: only sequences are, whose conditions do not tie all participants")
     if any(op.query is able[0] and isinstance(op.way, KeyedSequence) for op in _situations(program)):
-        raise UsageError(f"{able[0].name!r} runs on the kernel of equal keys, which is as fast with any split")
+        raise NothingToTune(f"{able[0].name!r} runs on the kernel of equal keys, which is as fast with any split")
     return able[0]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from weft.algebra.analysis.prefixes import funnels_of, with_steps
+from weft.algebra.prefixes import funnels_of, with_steps
 from weft.algebra.query import Program
 from weft.errors import UsageError, WeftError
 from weft.live_programs.program import LiveProgram

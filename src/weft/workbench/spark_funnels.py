@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from weft.algebra.analysis.prefixes import funnels_of
+from weft.algebra.prefixes import funnels_of
 from weft.api import compile, together
 from weft.errors import UsageError
 from weft.reasons import funnel

@@ -43,7 +43,7 @@ def report() -> Iterator[None]:
     """Say how often rewrites fired, and refuse a run in which one never did."""
     yield
     print(f"\nrewrites: {dict(SEEN)}")
-    for name in () if len(RAN) < 7 else RULES:
+    for name in () if len(RAN) < 8 else RULES:
         assert SEEN[name] > 0, f"{name} never happened in {dict(SEEN)}"
         # Chains with plain conditions that are lifted seldom match; `test_forbidden_rewrites` has such streams.
         some_found = SEEN[f"{name}, with matches"] > 0 or name == "lift_plain_conditions"
@@ -157,6 +157,15 @@ def test_rules(text: str, rates: dict[str, float], events: list[dict[str, object
 def test_regular_patterns(example: Example) -> None:
     RAN.add("regular")
     check(example.program, {}, example.events)
+
+
+@some(30)
+@given(st.permutations(["a[v] < b[v]", "a[k] = c[k]", "b[v] <= c[v]"]), rule_streams(max_size=14))
+def test_conditions_over_several_events(conditions: list[str], events: list[dict[str, object]]) -> None:
+    RAN.add("conditions")
+    program = compiled(f"SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER {' AND '.join(conditions)}", "ceql")
+    assert program is not None
+    check(program, {}, events)
 
 
 @some(25)

@@ -177,6 +177,37 @@ def test_regular_queries() -> None:
     assert min(counted["key refused"], counted["slice refused"]) > 0
 
 
+def tied_queries() -> st.SearchStrategy[Program]:
+    """CEQL queries whose variables are tied by equalities, without PARTITION BY."""
+    two = ("A AS a; B AS b", "A AS a; B+ AS b", "A+ AS a; (B OR C) AS b")
+    three = ("A AS a; B AS b; C AS c", "(A; B+) AS a; C AS b; A AS c")
+    bodies = st.one_of(
+        st.sampled_from(two).map(lambda text: f"{text} FILTER a[x] = b[x]"),
+        st.sampled_from(three).map(lambda text: f"{text} FILTER a[x] = b[x] AND b[x] = c[x]"),
+        st.sampled_from(three).map(lambda text: f"{text} FILTER a[x] = b[x]"),  # c is not tied
+    )
+    selections = st.sampled_from(["*", "a", "MAX *", "NEXT *", "LAST *", "ANY *", "STRICT *"])
+    windows = st.sampled_from(["", "WITHIN 3 MILLISECONDS", "WITHIN 4 EVENTS"])
+    texts = st.tuples(selections, bodies, windows).map(lambda t: f"SELECT {t[0]} FROM S WHERE {t[1]} {t[2]}")
+    return texts.map(lambda text: compiled(text, "ceql"))
+
+
+def test_regular_queries_with_tied_variables() -> None:
+    values = st.sampled_from([1, 1, 1.0, 0, None, "1", True])
+    kinds = st.tuples(st.sampled_from("ABC"), st.integers(0, 1), values)
+
+    def stream(drawn: list[tuple[str, int, Any]]) -> list[EventDict]:
+        now = 0
+        events: list[EventDict] = []
+        for kind, step, value in drawn:
+            now += step
+            events.append({"type": kind, "ts": now} | ({} if value is None else {"x": value}))
+        return events
+
+    counted = check(st.tuples(tied_queries(), st.lists(kinds, min_size=6, max_size=14).map(stream)))
+    assert min(counted["key matches"], counted["key allowed"], counted["key refused"]) > 0
+
+
 def test_composite_queries() -> None:
     counted = check(cases_of(composite_programs, composite_streams()))
     assert min(counted["slice matches"], counted["replicate matches"]) > 0

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import weft
-from weft.algebra.analysis.prefixes import funnels_of, is_step, prefixes, step_names, with_steps
+from weft.algebra.prefixes import funnels_of, is_step, prefixes, step_names, with_steps
 from weft.inputs import open_input
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher

@@ -150,3 +150,12 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plotting, "import_module", missing)
     with pytest.raises(UsageError, match=r"pip install 'weft\[plot\]'"):
         plotting.check_plot(Path("a.png"))
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_program_that_needs_no_tuning_is_no_error(tmp_path: Path, words: list[str]) -> None:
+    program = tmp_path / "p.epn"
+    program.write_text("pattern P all(A a, B b) context fixed 10\n")
+    done = CliRunner().invoke(app, ["tune", str(program), *words])
+    assert done.exit_code == 0
+    assert "no pattern can be split" in done.stdout

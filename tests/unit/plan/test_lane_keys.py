@@ -41,10 +41,35 @@ def test_an_event_that_may_be_alone_needs_no_key(language: str, text: str) -> No
         ("eql", "SELECT * FROM A a+ ; B b WHERE FILTER(PREV(a.k) = a.k), FILTER(a.k = b.k)"),
         ("epn", "pattern Q all(A a, B b) where a.k = b.k"),
         ("tesla", "define Q(n: int) from A() and each B(k = A.k) within 5 from A where n = 1"),
+        ("ceql", "SELECT * FROM S WHERE A AS a; B+ AS b; C AS c FILTER a[k] = b[k] AND b[k] = c[k]"),
+        ("ceql", "SELECT MAX a FROM S WHERE A AS a; (B OR C) AS b FILTER a[k] = b[k] WITHIN 5 EVENTS"),
+        ("ceql", "SELECT * FROM S WHERE (A AS a; B AS b) AS x; C AS c FILTER x[k] = c[k] AND a[j > 1]"),
     ],
 )
 def test_two_events_tied_by_an_equality_are_split_by_it(language: str, text: str) -> None:
     assert keys(text, language) == [(("k",),)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WHERE A AS a; B AS b; C AS c FILTER a[k] = b[k]",  # nothing ties c
+        "WHERE A AS a; B AS b FILTER a[k] = b[j]",
+        "WHERE A AS a; B AS b FILTER a[k] = b[k] OR a[j] = b[j]",
+        "WHERE A AS a; (B AS b OR C) FILTER a[k] = b[k]",  # vacuous where b is bound to nothing
+        "WHERE A AS a : B AS b FILTER a[k] = b[k]",  # events of other keys stand between them
+        "WHERE A AS a; NOT(C) : B AS b FILTER a[k] = b[k]",
+        "WHERE A AS a; B AS b FILTER a[k] = b[k] WITHIN 5 [x]",
+        "WHERE A AS a; B AS b FILTER a[k] = b[k] CONSUME BY ANY",
+        "WHERE A+ AS a",
+    ],
+)
+def test_a_regular_query_whose_match_depends_on_other_keys_is_not_split(text: str) -> None:
+    assert keys(f"SELECT * FROM S {text}", "ceql") == [()]
+
+
+def test_strict_counts_events_of_all_keys() -> None:
+    assert keys("SELECT STRICT * FROM S WHERE A AS a; B AS b FILTER a[k] = b[k]", "ceql") == [()]
 
 
 def test_rules_that_feed_each_other_are_split_by_a_key_that_goes_through_them() -> None:

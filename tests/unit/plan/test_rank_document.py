@@ -164,15 +164,15 @@ def query(pattern: str, window: str = "1 DAY") -> Query:
     return found
 
 
+@pytest.mark.parametrize("window", ["1 DAY", "9 EVENTS"])
 @pytest.mark.parametrize("pattern", ["A ; B+ ; C", "A+ AS a ; B+ AS b ; C", "A"])
-def test_flat(pattern: str) -> None:
-    assert is_flat(query(pattern))
+def test_flat(pattern: str, window: str) -> None:
+    assert is_flat(query(pattern, window))
 
 
 @pytest.mark.parametrize("pattern", ["(A ; B)+ ; C", "A+ ; A", "(A OR B) ; C", "A : B", "(A OR B)+ ; C"])
 def test_not_flat(pattern: str) -> None:
     assert not is_flat(query(pattern))
-    assert not is_flat(query("A+ ; B", "9 EVENTS"))
 
 
 @some(30)

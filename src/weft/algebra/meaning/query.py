@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
 
 from weft.algebra.chains import Skip
 from weft.algebra.meaning.chains import floor_after, satisfies
@@ -173,9 +175,10 @@ def in_order(events: Sequence[Happening], window: Window | None) -> list[Happeni
     if window is None or window.attribute is None:
         return list(events)
     kept: list[Happening] = []
-    largest: int | float | Decimal | None = None
+    largest: int | float | Fraction | None = None
     for event in events:
-        value = number_of(event.attributes, window.attribute)
+        number = number_of(event.attributes, window.attribute)
+        value = None if number is None else _exact(number)
         if value is None or largest is None or value >= largest:
             kept.append(event)
             largest = largest if value is None else value
@@ -195,11 +198,25 @@ def fits(window: Window | None, first: Happening, last: Happening) -> bool:
             assert window.attribute is not None
             low = number_of(first.attributes, window.attribute)
             high = number_of(last.attributes, window.attribute)
-            return low is not None and high is not None and _plain(high) - window.amount <= _plain(low)
+            return low is not None and high is not None and _lower(_exact(high), window.amount) <= _exact(low)
 
 
-def _plain(number: int | float | Decimal) -> int | float:
-    return float(number) if isinstance(number, Decimal) else number
+def _exact(number: int | float | Decimal) -> int | float | Fraction:
+    """A number by its exact value, where a float would not do; decimals that are smaller count as floats."""
+    if isinstance(number, int):
+        return number
+    return float(number) if -(2**53) < number < 2**53 or not isfinite(number) else Fraction(number)
+
+
+def _lower(number: int | float | Fraction, amount: float) -> int | float | Fraction:
+    """A number less the amount of a window: integers exactly, whatever their size."""
+    if isinstance(number, float) and not isfinite(number):
+        return number
+    if isinstance(number, int) and amount == int(amount):
+        return number - int(amount)
+    if -(2**53) < number < 2**53 and amount < 2**53:
+        return float(number) - float(amount)
+    return Fraction(number) - Fraction(amount)
 
 
 def _may_fit(window: Window | None, members: Sequence[Happening]) -> Fits:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.plan.keys import key_of
-from weft.plan.partitioning.splits import Family, Key, Refused, Split, Strategy
+from weft.plan.keys import Key, key_of
+from weft.plan.partitioning.splits import Refused, Split, Strategy
+from weft.plan.properties import Family
 
 
 @dataclass(frozen=True)

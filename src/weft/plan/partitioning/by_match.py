@@ -11,7 +11,8 @@ from typing import ClassVar
 from weft.algebra.query import Consume
 from weft.plan.partitioning.by_rank import listing
 from weft.plan.partitioning.dealing import DEALINGS, Dealing, is_flat
-from weft.plan.partitioning.splits import Family, Refused, Split, Strategy
+from weft.plan.partitioning.splits import Refused, Split, Strategy
+from weft.plan.properties import Family
 
 BLOCK = 1000  # candidates that are dealt at once
 _WAYS: dict[Dealing, str] = {
@@ -48,7 +49,7 @@ def by_match(family: Family, dealing: str = "rr") -> ByMatch | Refused:
     way = DEALINGS[dealing]
     if way == "maximal" and not is_flat(query):
         return Refused(
-            f"{query.name} is no sequence of events and of repeated events with different neighbours and a window of "
-            "time, so that not every choice of a maximal match's events is a match"
+            f"{query.name} is no sequence of events and of repeated events with different neighbours, so that not "
+            "every choice of a maximal match's events is a match"
         )
     return ByMatch(f"by match: {_WAYS[way]}", way)

@@ -15,8 +15,9 @@ from math import ceil
 from typing import ClassVar, NamedTuple
 
 from weft.optimizer.cost import Costs
-from weft.plan.partitioning.splits import Family, Split, Strategy
+from weft.plan.partitioning.splits import Split, Strategy
 from weft.plan.partitioning.work import Work, joint, total_of, work_of
+from weft.plan.properties import Family
 from weft.plan.properties import families as joined_families
 
 TOO_HEAVY = 1.5  # times its fair share: then a family is cut

@@ -12,7 +12,8 @@ from weft.algebra.query import Consume, Query, Strategy
 from weft.plan.automaton.cea import build_automaton
 from weft.plan.automaton.determinize import Determinizer
 from weft.plan.partitioning import splits
-from weft.plan.partitioning.splits import Family, Refused, Split
+from weft.plan.partitioning.splits import Refused, Split
+from weft.plan.properties import Family
 
 
 @dataclass(frozen=True)

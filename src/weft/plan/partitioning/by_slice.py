@@ -13,7 +13,8 @@ from typing import ClassVar
 from weft.algebra.contexts import Windows
 from weft.algebra.situations import SituationQuery
 from weft.plan.partitioning.reach import joint_reach
-from weft.plan.partitioning.splits import Family, Refused, Split, Strategy
+from weft.plan.partitioning.splits import Refused, Split, Strategy
+from weft.plan.properties import Family
 
 USUAL = 8  # slices are so many times as long as what is seen around them, when nothing is known of the input
 

@@ -9,7 +9,6 @@ from weft.algebra.query import AnyQuery
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.cost import Costs
-from weft.plan.operators import Lanes
 from weft.plan.partitioning.by_key import by_key
 from weft.plan.partitioning.by_match import by_match
 from weft.plan.partitioning.by_query import ByQuery, by_query
@@ -17,12 +16,13 @@ from weft.plan.partitioning.by_rank import by_rank
 from weft.plan.partitioning.by_slice import by_slice, joined
 from weft.plan.partitioning.dealing import DEALINGS
 from weft.plan.partitioning.estimates import load_of
+from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.partitioning.one import One, one
 from weft.plan.partitioning.replicated import replicated
-from weft.plan.partitioning.splits import STRATEGIES, Family, Refused, Split
+from weft.plan.partitioning.splits import STRATEGIES, Refused, Split
 from weft.plan.partitioning.work import work_of
+from weft.plan.properties import Family, seen_types
 from weft.plan.properties import families as joined_families
-from weft.plan.properties import seen_types
 
 SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "key": by_key,
@@ -42,7 +42,7 @@ def share_out(
     strategy: str | None,
     costs: Callable[[], Costs],
     lanes: int,
-) -> tuple[Lanes, ...]:
+) -> tuple[LaneGroup, ...]:
     """Families by the way that they are shared out; those of one way are together, situations apart.
 
     Without a strategy they are split by key, or not at all; `auto` is the one with which lanes have least to do.
@@ -129,8 +129,8 @@ def _as_asked(family: Family, strategy: str, costs: Callable[[], Costs]) -> Spli
 
 def _lanes(
     split: Split, numbers: Sequence[int], queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]
-) -> Lanes:
+) -> LaneGroup:
     seen = [seen_types([queries[number]], fed=bool(fed_by[number])) for number in numbers]
     known = [types for types in seen if types is not None]
     types = frozenset().union(*known) if len(known) == len(seen) else None
-    return Lanes(split, tuple(numbers), types)
+    return LaneGroup(split, tuple(numbers), types)

@@ -66,12 +66,12 @@ def variation(loads: Sequence[float]) -> float:
 def is_flat(query: Query) -> bool:
     """Whether every choice of at least one event of each group of a maximal match is a match, and every match is one.
 
-    So it is for sequences of events and of repeated events, neighbours of different types, while no window counts
-    events and none must stand next to each other.
+    So it is for sequences of events and of repeated events, neighbours of different types, none of which must stand
+    next to each other. A window, of time or of events, keeps what is between the first and the last event of a match
+    it allows.
     """
     parts = list(_parts(query.pattern))
-    near = any(node.contiguous for node in query.pattern.walk() if isinstance(node, Follows | Repeat))
-    if near or (query.window is not None and query.window.unit == "events"):
+    if any(node.contiguous for node in query.pattern.walk() if isinstance(node, Follows | Repeat)):
         return False
     types = [part.type if isinstance(part, Event) else "" for part in map(_inner, parts)]
     return all(types) and all(one != other for one, other in pairwise(types))

@@ -10,8 +10,9 @@ from weft.algebra.composites import Composite, CompositeQuery, Source
 from weft.algebra.query import Query, Strategy
 from weft.plan.partitioning.by_slice import USUAL, BySlice
 from weft.plan.partitioning.replicated import Replicated
-from weft.plan.partitioning.splits import Family, Split
+from weft.plan.partitioning.splits import Split
 from weft.plan.partitioning.work import Work
+from weft.plan.properties import Family
 
 MANY = 10.0  # matches to an event, where it can end many
 COPIED = 0.1  # what it takes to give a lane an event that it only copies, against looking at it

@@ -20,8 +20,9 @@ from weft.plan.keyed import keyed_sequence
 from weft.plan.partitioning.by_query import ByQuery
 from weft.plan.partitioning.choice import best_of, families_of
 from weft.plan.partitioning.estimates import load_of
-from weft.plan.partitioning.splits import Family, Split
+from weft.plan.partitioning.splits import Split
 from weft.plan.partitioning.work import total_of, work_of
+from weft.plan.properties import Family
 
 READING = 0.4  # comparisons that it takes to read an event
 ROUTING = {"key": 1.4, "slice": 1.2, "replicate": 2.0, "query": 1.2, "one": 0.0}  # and to give it to a lane

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.plan.partitioning.splits import Family, Split, Strategy
+from weft.plan.partitioning.splits import Split, Strategy
+from weft.plan.properties import Family
 
 
 @dataclass(frozen=True)

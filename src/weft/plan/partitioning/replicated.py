@@ -25,7 +25,8 @@ from weft.algebra.composites import (
 )
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.algebra.query import AnyQuery
-from weft.plan.partitioning.splits import Family, Refused, Split, Strategy
+from weft.plan.partitioning.splits import Refused, Split, Strategy
+from weft.plan.properties import Family
 from weft.tree import Node
 
 # Attributes that events have in a lane, and nowhere else: whether the event is the lane's own, and not a copy; whether

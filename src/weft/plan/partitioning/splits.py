@@ -15,32 +15,6 @@ from weft.tree import Node
 
 Strategy = Literal["key", "slice", "replicate", "query", "rank", "match", "one"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
-
-
-@dataclass(frozen=True)
-class Family(Node):
-    """Queries that feed each other, directly or not: they are shared out together."""
-
-    numbers: tuple[int, ...]
-    queries: tuple[AnyQuery, ...]
-    fed_by: tuple[tuple[int, ...], ...]  # for each query the numbers of those whose events it reads
-
-    @property
-    def fed(self) -> list[AnyQuery]:
-        """The queries that read what others define."""
-        return [query for query, makers in zip(self.queries, self.fed_by, strict=True) if makers]
-
-    @property
-    def read(self) -> frozenset[str]:
-        """The names of those whose events others read."""
-        read = {number for makers in self.fed_by for number in makers}
-        return frozenset(query.name for number, query in zip(self.numbers, self.queries, strict=True) if number in read)
-
-    @property
-    def names(self) -> str:
-        """What its queries are called."""
-        return ", ".join(dict.fromkeys(query.name for query in self.queries))
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from textwrap import wrap
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import Program
 from weft.optimizer.cost import Costs, known_of
-from weft.plan.operators import Lanes
 from weft.plan.partitioning.by_query import ByQuery, by_query
 from weft.plan.partitioning.choice import families_of, share_out, split_of
 from weft.plan.partitioning.estimates import load_of
+from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.partitioning.one import one
-from weft.plan.partitioning.splits import STRATEGIES, Family, Refused
+from weft.plan.partitioning.splits import STRATEGIES, Refused
 from weft.plan.partitioning.work import total_of, work_of
+from weft.plan.properties import Family
 from weft.statistics import Statistics
 
 WIDTH = 120
@@ -50,7 +51,7 @@ def strategies(program: Program, strategy: str, lanes: int, statistics: Statisti
     return told
 
 
-def _of_group(group: Lanes, families: Mapping[int, Family]) -> list[Family]:
+def _of_group(group: LaneGroup, families: Mapping[int, Family]) -> list[Family]:
     """The families, by their first queries, that are shared out together."""
     queries = set(group.queries)
     own = (families[number] for number in sorted(queries) if number in families)
@@ -61,7 +62,7 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT + "  ")
 
 
-def _loads(group: Lanes, families: Sequence[Family], costs: Costs, lanes: int) -> str:
+def _loads(group: LaneGroup, families: Sequence[Family], costs: Costs, lanes: int) -> str:
     works = [work_of(family, costs) for family in families]
     if isinstance(group.split, ByQuery):
         split = group.split
@@ -74,7 +75,7 @@ def _loads(group: Lanes, families: Sequence[Family], costs: Costs, lanes: int) -
     return f"load of {'the lane' if count == 1 else f'each of {count} lanes'}: {load / whole:.2f}"
 
 
-def _others(group: Lanes, family: Family, costs: Costs, lanes: int) -> str:
+def _others(group: LaneGroup, family: Family, costs: Costs, lanes: int) -> str:
     """The strategies that were not taken, with the load of their lanes or the reason against them."""
     told: list[tuple[list[str], str]] = []  # strategies, and a load or what stands against them
     for strategy in STRATEGIES:

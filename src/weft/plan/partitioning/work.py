@@ -19,7 +19,7 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.cost import Costs
 from weft.plan.keyed import keyed_sequence
-from weft.plan.partitioning.splits import Family
+from weft.plan.properties import Family
 
 OWN = 0.25  # comparisons that an event at which a rule may fire costs it, besides the search for all of its row
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from weft.algebra.analysis.prefixes import is_step
+from weft.algebra.prefixes import is_step
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError, WeftError
 from weft.plan.changes import Change, changed

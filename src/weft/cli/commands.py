@@ -1,0 +1,57 @@
+"""The table of commands. Each is loaded when it is asked for: `weft match` needs neither Spark nor the workbench."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from importlib import import_module
+from typing import Any
+
+import typer
+
+# Where the function of each command is, in the order of the help.
+PLACES = {
+    "match": "weft.cli.match:match",
+    "check": "weft.cli.check:check",
+    "explain": "weft.cli.explain:explain",
+    "why": "weft.cli.why:why",
+    "test": "weft.cli.test:run_tests",
+    "run": "weft.cli.run:run",
+    "stats": "weft.cli.stats:stats",
+    "tune": "weft.cli.tune:tune",
+    "list": "weft.cli.runs:list_runs",
+    "show": "weft.cli.runs:show",
+    "stop": "weft.cli.runs:stop",
+    "web": "weft.cli.web:web",
+    "bench": "weft.cli.bench:bench",
+    "warm": "weft.cli.warm:warm",
+}
+TAKES_FILES_OF_EVENTS = ("match", "why", "stats")  # several files after one `--events`
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name; those that were asked for are kept."""
+
+    def __init__(self) -> None:
+        super().__init__(PLACES)
+
+    def __getitem__(self, name: str) -> Any:
+        """The command, loaded."""
+        found = self.data[name]
+        if isinstance(found, str):
+            found = self.data[name] = _load(name, found)
+        return found
+
+
+def _load(name: str, place: str) -> Any:
+    module, function = place.split(":")
+    one = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    how: dict[str, Any] = {}
+    if name in TAKES_FILES_OF_EVENTS:
+        how["cls"] = import_module("weft.cli.match").MatchCommand
+    one.command(name, **how)(getattr(import_module(module), function))
+    return typer.main.get_command(one)

@@ -1,0 +1,37 @@
+"""Lane groups: the queries that are split by the same strategy, and the split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from weft.plan.keys import Key
+from weft.plan.partitioning.by_key import ByKey
+from weft.plan.partitioning.splits import Split
+from weft.tree import Node
+
+
+@dataclass(frozen=True)
+class LaneGroup(Node):
+    """Queries whose work is shared out to lanes in one way, without changing the answer.
+
+    Of the input only events of `types` matter to them; None: all do.
+    """
+
+    split: Split
+    queries: tuple[int, ...]
+    types: frozenset[str] | None = None
+
+    def numbered_from(self, first: int) -> LaneGroup:
+        """The same for queries with numbers that are larger by so much."""
+        numbers = tuple(first + number for number in self.queries)
+        return replace(self, split=self.split.numbered_from(first), queries=numbers)
+
+    @property
+    def key(self) -> Key:
+        """The key that they are split by, if they are split by one."""
+        return self.split.key if isinstance(self.split, ByKey) else ()
+
+    @property
+    def reason(self) -> str:
+        """Why they are split in this way, for people."""
+        return self.split.reason
