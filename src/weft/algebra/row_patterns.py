@@ -114,7 +114,7 @@ class MatchNumber(RowExpression):
 
 @dataclass(frozen=True)
 class At(RowExpression):
-    """The argument at one row: `offset` rows of the variables from the first or last, then `shift` rows of the partition."""
+    """The argument at one row: `offset` rows of the variables from the first or last, then `shift` partition rows."""
 
     argument: RowExpression
     variables: Variables = None
