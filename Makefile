@@ -3,9 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PROCESSOR := x86-64-v3# see BASELINE in kernels/store.py
 
-.PHONY: help setup demo web pages test soak lint mutants format bench wheel clean chaos chaos-spark fuzz
+.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -63,15 +62,12 @@ format: $(READY) ## put all code into shape
 bench: $(READY) ## measure; NAME="…" chooses benchmarks
 	@$(BIN)/weft bench $(NAME)
 
-# Kernels are compiled for a common processor in a process of its own, so no setting of Numba's leaves this target.
-wheel: $(READY) ## a wheel in dist/ with kernels that are compiled already
-	@rm -rf build/wheel && mkdir -p build/wheel dist && cp -r src pyproject.toml README.md LICENSE build/wheel
-	@find build/wheel -name __pycache__ -prune -exec rm -rf {} +
-	@cd build/wheel && env PYTHONPATH=src WEFT_CACHE=src/weft/compiled NUMBA_CPU_NAME=$(PROCESSOR) NUMBA_CPU_FEATURES= \
-	  $(abspath $(BIN))/python -m weft warm --no-spark
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist build/wheel \
-	  --config-settings=--build-option="--python-tag $$($(BIN)/python -c 'import sys; print("cp%d%d" % sys.version_info[:2])') --plat-name $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_"))')"
-	@ls -sh dist/weft-*.whl
+wheel: $(READY) ## wheels in dist/: a pure one, and one with compiled kernels for each Python here (ONLY=3.11 chooses); each is tested
+	@$(BIN)/python packaging/wheels.py $(if $(ONLY),--only $(ONLY))
+
+release: $(READY) ## build all wheels, check them, and run the demo from each in a clean environment
+	@$(BIN)/python packaging/wheels.py --demo $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m twine check --strict dist/*.whl
 
 clean: ## remove what was built, .venv included
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -133,9 +135,24 @@ _MODULES = {
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
+def _warn_of_the_other_weft() -> None:
+    """Warn if the unrelated distribution `weft` is installed into the same folder: its files replace some of ours."""
+    other = next(Path(__file__).parents[1].glob("weft-*.dist-info"), None)
+    if other is not None:
+        warnings.warn(
+            f"another package that is also imported as 'weft' is installed ({other.stem}): files of the two overwrite "
+            "each other. Run `pip uninstall weft weft-cep`, then `pip install weft-cep`",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+_warn_of_the_other_weft()
+
+
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("importlib.metadata").version("weft")
+        return import_module("importlib.metadata").version("weft-cep")
     if name not in _PLACES:
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
     found = getattr(import_module(_PLACES[name]), name)

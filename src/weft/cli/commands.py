@@ -24,6 +24,8 @@ PLACES = {
     "web": "weft.cli.web:web",
     "bench": "weft.cli.bench:bench",
     "warm": "weft.cli.warm:warm",
+    "init": "weft.cli.init:init",
+    "doctor": "weft.cli.doctor:doctor",
 }
 TAKES_FILES_OF_EVENTS = ("match", "why", "stats")  # several files after one `--events`
 

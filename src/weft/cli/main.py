@@ -69,7 +69,7 @@ def _forget_unwritable_output() -> None:
 
 app = typer.Typer(
     cls=QuietGroup,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -83,14 +83,28 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        say(f"weft {version('weft')}")
+        say(f"weft {version('weft-cep')}")
         raise typer.Exit(0)
+
+
+TRY = """weft finds patterns of events in files, tables and live streams.
+
+Three things to try:
+
+    weft init fraud     a small project: a program, events, a test
+    weft web fraud      a project in a browser (pip install 'weft-cep[workbench]')
+    weft doctor         what is installed here, and what is missing
+
+weft --help lists all commands."""
 
 
 @app.callback()
 def weft(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
     """Find patterns of events."""
+    if context.invoked_subcommand is None:
+        say(TRY)

@@ -40,4 +40,4 @@ def check_plot(path: Path) -> None:
     try:
         import_module("matplotlib.figure")
     except ImportError:
-        raise UsageError("plots need matplotlib, which is not installed: pip install 'weft[plot]'") from None
+        raise UsageError("plots need matplotlib, which is not installed: pip install 'weft-cep[plot]'") from None

@@ -40,7 +40,7 @@ def workbench_app(bench: Workbench, address: Address, *, pages: bool = True) -> 
     try:
         from weft.workbench.api import application
     except ImportError:
-        raise UsageError("the workbench needs more packages: pip install 'weft[workbench]'") from None
+        raise UsageError("the workbench needs more packages: pip install 'weft-cep[workbench]'") from None
     app = application(bench)
     if pages:
         from weft.workbench.pages import add_pages
@@ -55,7 +55,7 @@ def serve(folder: Path, host: str = LOOPBACK, port: int = 8765, *, announce: obj
     try:
         import uvicorn
     except ImportError:
-        raise UsageError("the workbench needs more packages: pip install 'weft[workbench]'") from None
+        raise UsageError("the workbench needs more packages: pip install 'weft-cep[workbench]'") from None
     address = Address(host, port or free_port(host), secrets.token_urlsafe(24))
     app = workbench_app(bench, address)
     assert callable(announce)

@@ -148,7 +148,7 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError(name)
 
     monkeypatch.setattr(plotting, "import_module", missing)
-    with pytest.raises(UsageError, match=r"pip install 'weft\[plot\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'weft-cep\[plot\]'"):
         plotting.check_plot(Path("a.png"))
 
 

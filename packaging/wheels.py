@@ -1,0 +1,122 @@
+"""Build a pure wheel, and one with compiled kernels for each Python that is here; install each and find a match.
+
+usage: wheels.py [--only 3.11] [--demo]   PYTHONS="python3.12 /opt/…/python3.13" names further interpreters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BUILD, DIST = ROOT / "build", ROOT / "dist"
+TREE = BUILD / "wheel"
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+PROCESSOR = "x86-64-v3"  # BASELINE in kernels/store.py
+FIRST_MATCH = (
+    'import weft; n = weft.count([{"type": "A", "ts": 1}, {"type": "B", "ts": 2}], "SELECT * FROM S WHERE A ; B"); '
+    "assert sum(n.values()) == 1, n"
+)
+
+
+def run(*command: str | Path, **settings: str) -> None:
+    """Run a command with further environment variables; fail if it does."""
+    subprocess.run([str(part) for part in command], check=True, cwd=BUILD, env={**os.environ, **settings})
+
+
+def pip(python: Path, *arguments: str | Path) -> None:
+    """Run the pip of an environment, quietly."""
+    run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def interpreters() -> dict[str, str]:
+    """Return the Pythons that are here, by version."""
+    named = [*os.environ.get("PYTHONS", "").split(), sys.executable, *(f"python{one}" for one in VERSIONS)]
+    found: dict[str, str] = {}
+    for name in named:
+        asked = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        answer = subprocess.run(asked, capture_output=True, text=True) if shutil.which(name) else None
+        version = answer.stdout.strip() if answer is not None and answer.returncode == 0 else ""
+        if version in VERSIONS:
+            found.setdefault(version, name)
+    return found
+
+
+def prepare() -> None:
+    """Copy what a wheel is made of, with links that work on PyPI."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.mkdir(parents=True)
+    DIST.mkdir(exist_ok=True)
+    for old in DIST.glob("weft_cep-*.whl"):
+        old.unlink()
+    shutil.copytree(ROOT / "src", TREE / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "compiled"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, TREE)
+    run(sys.executable, ROOT / "packaging" / "readme.py", TREE / "README.md", TREE / "pyproject.toml")
+
+
+def build(python: Path, tag: str | None = None) -> Path:
+    """Build a wheel of the prepared files, for one Python on this platform if it has a tag."""
+    before = set(DIST.glob("*.whl"))
+    shutil.rmtree(TREE / "build", ignore_errors=True)
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    option = [f"--config-settings=--build-option=--python-tag {tag} --plat-name {platform}"] if tag else []
+    pip(python, "wheel", "--no-deps", "--wheel-dir", DIST, *option, TREE)
+    (wheel,) = set(DIST.glob("*.whl")) - before
+    return wheel
+
+
+def environment(version: str, interpreter: str) -> Path:
+    """Make a clean environment and return its Python."""
+    folder = BUILD / "pythons" / version
+    shutil.rmtree(folder, ignore_errors=True)
+    run(interpreter, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
+def compiled_wheel(python: Path, version: str) -> Path:
+    """Compile all kernels for a common processor and build the wheel that carries them."""
+    compiled = TREE / "src" / "weft" / "compiled"
+    shutil.rmtree(compiled, ignore_errors=True)
+    processor = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": ""}
+    run(python, "-m", "weft", "warm", "--no-spark", PYTHONPATH=str(TREE / "src"), WEFT_CACHE=str(compiled), **processor)
+    wheel = build(python, f"cp{version.replace('.', '')}")
+    shutil.rmtree(compiled)
+    return wheel
+
+
+def main() -> None:
+    """Build and test all wheels."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=VERSIONS, help="build for this Python only")
+    parser.add_argument("--demo", action="store_true", help="also run the demo from each wheel")
+    wanted = parser.parse_args()
+    BUILD.mkdir(exist_ok=True)
+    prepare()
+    pure = build(Path(sys.executable))
+    print(f"built {pure.name}", flush=True)
+    for version, interpreter in sorted(interpreters().items()):
+        if wanted.only not in (None, version):
+            continue
+        python = environment(version, interpreter)
+        try:
+            pip(python, "install", "--only-binary", "numba,llvmlite,numpy,pyarrow,pandas", pure)
+        except subprocess.CalledProcessError:
+            print(f"Python {version} is left out: not all dependencies have packages for it", flush=True)
+            continue
+        run(python, "-c", FIRST_MATCH, WEFT_CACHE=str(BUILD / "pythons" / f"cache-{version}"))
+        wheel = compiled_wheel(python, version)
+        pip(python, "install", "--force-reinstall", "--no-deps", wheel)
+        run(python, "-c", FIRST_MATCH)
+        if wanted.demo:
+            run(python, ROOT / "examples" / "demo.py")
+        print(f"built and tested {wheel.name} ({wheel.stat().st_size / 1e6:.1f} MB)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

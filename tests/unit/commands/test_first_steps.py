@@ -1,0 +1,80 @@
+"""What a new user meets first: `weft` alone, `weft init`, `weft doctor`, and a package of the same name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from weft.cli import doctor
+from weft.cli.main import app
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_weft_alone_shows_three_things_to_try() -> None:
+    shown = CliRunner().invoke(app, [])
+    assert shown.exit_code == 0
+    for words in ("weft init", "weft web", "weft doctor"):
+        assert words in shown.output
+
+
+def test_init_creates_a_project_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "fraud"
+    assert CliRunner().invoke(app, ["init", str(folder)]).exit_code == 0
+    monkeypatch.chdir(folder)
+    found = CliRunner().invoke(app, ["match", "card_fraud.ceql", "--events", "payments.jsonl"])
+    assert [json.loads(line)["event"] for line in found.output.splitlines()] == [{"card": "a", "amount": 980.0}]
+    tested = CliRunner().invoke(app, ["test", "."])
+    assert tested.exit_code == 0
+    assert "2 cases: 2 passed" in tested.output
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "payments.jsonl").write_text("mine")
+    refused = CliRunner().invoke(app, ["init", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "payments.jsonl already" in refused.output
+    assert (tmp_path / "payments.jsonl").read_text() == "mine"
+    assert not (tmp_path / "card_fraud.ceql").exists()
+
+
+def test_doctor_says_what_is_here() -> None:
+    shown = CliRunner().invoke(app, ["doctor", "--json"])
+    checks = {check["name"]: check for check in map(json.loads, shown.output.splitlines())}
+    assert {"weft", "Java", "Spark", "Numba", "kernels", "[serve]", "port"} <= set(checks)
+    assert checks["Spark"]["good"] is True
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(doctor, "_installed", lambda package: "1.0" if package == "weft" else None)
+    shown = CliRunner().invoke(app, ["doctor"])
+    assert shown.exit_code == 1
+    for words in ("pip uninstall weft", "set JAVA_HOME to a Java that runs", "pip install pyspark"):
+        assert words in shown.output
+
+
+def test_a_package_of_the_same_name_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "weft").symlink_to(ROOT / "src" / "weft")
+    (tmp_path / "weft-2.0.dist-info").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", "import weft"], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+    )
+    assert "weft-2.0" in done.stderr
+    assert "pip install weft-cep" in done.stderr
+
+
+def test_links_of_the_packages_readme_are_absolute(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("[a](docs/a.md) ![b](docs/b.svg) [c](https://c.example) [d](#d)")
+    script = ROOT / "packaging" / "readme.py"
+    subprocess.run([sys.executable, script, readme, ROOT / "pyproject.toml"], check=True)
+    text = readme.read_text()
+    assert "/blob/main/docs/a.md)" in text
+    assert "/raw/main/docs/b.svg)" in text
+    assert text.endswith("[c](https://c.example) [d](#d)")
