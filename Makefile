@@ -69,5 +69,11 @@ release: $(READY) ## build all wheels, check them, and run the demo from each in
 	@$(BIN)/python packaging/wheels.py --demo $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python -m twine check --strict dist/*.whl
 
+docs: $(READY) ## the documentation site in build/site; broken links and pages without a place are errors
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+docs-serve: $(READY) ## the documentation site on this machine, made anew when a page changes
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 clean: ## remove what was built, .venv included
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

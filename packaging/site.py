@@ -1,0 +1,102 @@
+"""Hooks of the documentation site: its navigation from docs/README.md, and pages that are made from the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+ROW = re.compile(r"^\| \[[^\]]*\]\(([^)]+)\)")
+ABOVE = {"../ARCHITECTURE.md": "architecture.md", "../CONTRIBUTING.md": "contributing.md", "../SECURITY.md": "security.md"}
+MADE = {"cli.md": "Command line", "api.md": "Python"}  # pages that are made from the code
+
+
+def on_config(config: Any) -> Any:
+    """Make the navigation from the index: a part for each heading, a page for each row below it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    config["repo_url"] = project["urls"]["Source"]
+    config["site_url"] = project["urls"]["Documentation"] + "/"
+    nav: list[dict[str, Any]] = [{"Home": "README.md"}]
+    for line in (ROOT / "docs" / "README.md").read_text().splitlines():
+        if line.startswith("## "):
+            nav.append({line[3:]: []})
+        elif (row := ROW.match(line)) is not None:
+            next(iter(nav[-1].values())).append(ABOVE.get(row[1], row[1]))
+    reference = next(part["Reference"] for part in nav if "Reference" in part)
+    reference += [{title: name} for name, title in MADE.items()]
+    config["nav"] = nav
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not files of the folder."""
+    for above, name in ABOVE.items():
+        text = (ROOT / "docs" / above).resolve().read_text()
+        files.append(File.generated(config, name, content=_links_inside(text)))
+    files.append(File.generated(config, "cli.md", content=command_line()))
+    files.append(File.generated(config, "api.md", content=functions()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Point links at files beside the folder to their pages, and at code to the repository.
+
+    What follows the language of a block (`python spark`) is for the tests that run it.
+    """
+    markdown = re.sub(r"^```(\w+) .+$", r"```\1", markdown, flags=re.MULTILINE)
+    for above, name in ABOVE.items():
+        markdown = markdown.replace(f"]({above}", f"]({name}")
+    source = f"{config['repo_url']}/blob/main/"
+    return re.sub(r"\]\(\.\./(?!\.)([^)]*)\)", lambda link: f"]({source}{link[1]})", markdown)
+
+
+def _links_inside(text: str) -> str:
+    """Links of a page of the repository's top folder, as links of the site."""
+    for above, name in ABOVE.items():
+        text = text.replace(f"]({above[3:]}", f"]({name}")
+    text = text.replace("](docs/", "](")
+    return re.sub(r"\]\((?![a-z]+:|#)(LICENSE|CHANGELOG\.md|tests/[^)]*|examples/[^)]*)\)", r"](../\1)", text)
+
+
+def command_line() -> str:
+    """Describe every command, with its arguments and options, as its help does."""
+    from weft.cli.commands import PLACES, Commands
+
+    parts = ["# Command line\n", "`weft COMMAND --help` shows the same in a terminal.\n"]
+    for name, command in ((name, Commands()[name]) for name in PLACES):
+        usage = " ".join(command.collect_usage_pieces(command.context_class(command, info_name=name)))
+        parts += [f"## weft {name}\n", f"```text\nweft {name} {usage}\n```\n", inspect.cleandoc(command.help or ""), ""]
+        parts += ["| argument | meaning |", "|---|---|"]
+        for parameter in command.params:
+            names = ", ".join(f"`{one}`" for one in (*parameter.opts, *parameter.secondary_opts))
+            if parameter.param_type_name == "argument":
+                names = f"`{parameter.metavar or parameter.name.upper()}`"
+            text = " ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|")
+            parts.append(f"| {names} | {text} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def functions() -> str:
+    """List the public names of the package, functions first; their texts are their docstrings."""
+    import weft
+
+    found = {name: getattr(weft, name) for name in weft.__all__}
+    calls = [name for name, one in found.items() if inspect.isfunction(one)]
+    errors = [name for name, one in found.items() if inspect.isclass(one) and issubclass(one, Exception)]
+    rest = [name for name in found if name not in calls and name not in errors]
+    parts = ["# Python\n", "`import weft`, and all of these are there.\n"]
+    for title, names in (("Functions", calls), ("Values", rest), ("Errors and warnings", errors)):
+        parts += [f"## {title}\n", *(f"::: {found_at(found[name], name)}\n" for name in names)]
+    return "\n".join(parts)
+
+
+def found_at(thing: Any, name: str) -> str:
+    """Return where a public name is defined."""
+    module = getattr(thing, "__module__", "weft")
+    return f"{module}.{getattr(thing, '__qualname__', name)}"
