@@ -12,7 +12,11 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| \[[^\]]*\]\(([^)]+)\)")
-ABOVE = {"../ARCHITECTURE.md": "architecture.md", "../CONTRIBUTING.md": "contributing.md", "../SECURITY.md": "security.md"}
+ABOVE = {
+    "../ARCHITECTURE.md": "architecture.md",
+    "../CONTRIBUTING.md": "contributing.md",
+    "../SECURITY.md": "security.md",
+}
 MADE = {"cli.md": "Command line", "api.md": "Python"}  # pages that are made from the code
 
 
@@ -20,6 +24,7 @@ def on_config(config: Any) -> Any:
     """Make the navigation from the index: a part for each heading, a page for each row below it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     config["repo_url"] = project["urls"]["Source"]
+    config["repo_name"] = project["name"]
     config["site_url"] = project["urls"]["Documentation"] + "/"
     nav: list[dict[str, Any]] = [{"Home": "README.md"}]
     for line in (ROOT / "docs" / "README.md").read_text().splitlines():
@@ -92,11 +97,11 @@ def functions() -> str:
     rest = [name for name in found if name not in calls and name not in errors]
     parts = ["# Python\n", "`import weft`, and all of these are there.\n"]
     for title, names in (("Functions", calls), ("Values", rest), ("Errors and warnings", errors)):
-        parts += [f"## {title}\n", *(f"::: {found_at(found[name], name)}\n" for name in names)]
+        parts += [f"## {title}\n", *(_entry(name, found[name]) for name in names)]
     return "\n".join(parts)
 
 
-def found_at(thing: Any, name: str) -> str:
-    """Return where a public name is defined."""
-    module = getattr(thing, "__module__", "weft")
-    return f"{module}.{getattr(thing, '__qualname__', name)}"
+def _entry(name: str, thing: Any) -> str:
+    """Ask for the docstring of a public name, where it is defined, under the name that users write."""
+    place = f"{getattr(thing, '__module__', 'weft')}.{getattr(thing, '__qualname__', name)}"
+    return f"::: {place}\n    options:\n      heading: weft.{name}\n      toc_label: {name}\n"

@@ -21,7 +21,12 @@ from weft.cli.console import say, say_json
 from weft.errors import WeftError
 
 LEAST_JAVA = 17
-EXTRAS = {"workbench": "nicegui", "serve": "fastapi", "sql": "duckdb", "plot": "matplotlib"}  # a package that each brings
+EXTRAS = {
+    "workbench": "nicegui",
+    "serve": "fastapi",
+    "sql": "duckdb",
+    "plot": "matplotlib",
+}  # a package that each brings
 PORTS = {8765: "weft web", 8787: "weft serve"}
 
 
@@ -106,7 +111,9 @@ def _kernels() -> Iterator[Check]:
         yield Check("kernels", False, str(problem))
         return
     if missing:
-        yield Check("kernels", None, f"{missing} are compiled when first used ({folder})", "weft warm compiles them now")
+        yield Check(
+            "kernels", None, f"{missing} are compiled when first used ({folder})", "weft warm compiles them now"
+        )
     else:
         yield Check("kernels", True, f"all compiled ({folder})")
 

@@ -63,7 +63,11 @@ def test_a_package_of_the_same_name_is_reported(tmp_path: Path) -> None:
     (tmp_path / "weft").symlink_to(ROOT / "src" / "weft")
     (tmp_path / "weft-2.0.dist-info").mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", "import weft"], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+        [sys.executable, "-c", "import weft"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(tmp_path)},
     )
     assert "weft-2.0" in done.stderr
     assert "pip install weft-cep" in done.stderr
