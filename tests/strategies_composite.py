@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 
 from hypothesis import strategies as st
-from tests.strategies import enlarged, large
+from tests.strategies import enlarged, large, with_some_extremes
 
 from weft.languages import expressions as e
 from weft.languages.counts import Count
@@ -301,4 +301,4 @@ def composite_streams(draw: st.DrawFn, max_size: int = 9, intervals: bool | None
         times: EventDict = {"start": end - length, "end": end} if length else {"ts": end}
         events.append({"type": type_name, **times, **draw(attributes)})
     events.sort(key=lambda event: (event.get("end", event.get("ts")), event.get("start", event.get("ts"))))
-    return enlarged(events, "x", draw(large))
+    return draw(with_some_extremes(enlarged(events, "x", draw(large)), NUMBERS))

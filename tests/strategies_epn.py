@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from tests.strategies import enlarged, large
+from tests.strategies import enlarged, large, with_some_extremes
 
 from weft.languages import expressions as e
 from weft.languages.epn import syntax as epn
@@ -193,7 +193,7 @@ def streams(draw: st.DrawFn) -> list[EventDict]:
         event |= {} if "ts" in event else {"start": end - length}
         events.append(event | {n: value for n, value in zip(NUMBERS, values, strict=True) if value is not None})
     events.sort(key=lambda one: (one.get("end", one.get("ts")), one.get("start", one.get("ts"))))
-    return enlarged(events, NUMBERS[0], draw(large))
+    return draw(with_some_extremes(enlarged(events, NUMBERS[0], draw(large)), NUMBERS))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from hypothesis import strategies as st
-from tests.strategies import enlarged, large
+from tests.strategies import enlarged, large, with_some_extremes
 
 from weft.languages import expressions as e
 from weft.languages.tesla import syntax
@@ -240,4 +240,4 @@ def rule_streams(draw: st.DrawFn, max_size: int = 11, ties: bool = True) -> list
         now += chance.choice([0, 1, 1, 2, 4] if ties else [1, 1, 2, 4])
         drawn = {attribute: chance.choice(known) for attribute, known in VALUES.items()}
         events.append({"type": chance.choice([*GIVEN, *GIVEN, "D"]), "ts": now, **drawn})
-    return enlarged(events, "v", draw(large))
+    return draw(with_some_extremes(enlarged(events, "v", draw(large)), NUMBERS))

@@ -34,6 +34,8 @@ class Whole(Context):
 
 
 WHOLE = Whole()
+# An absence in windows tells so many windows of a run of windows without a candidate one by one.
+TOLD_SINGLY = 10_000
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class Windows(Context):
 
     Partitions without events count when they meet the time from the start of the first event (with `by`: of those
     values) to the last end of any input event.
+
+    In an absence, windows without a candidate that follow each other (with `by`: of the same values) form a run. Its
+    first TOLD_SINGLY windows are partitions of their own. The next TOLD_SINGLY are one partition, from the start of the
+    first to the end of the last, then twice as many, and so on; the last of these ends with the run. So one event in
+    the far future leads to few partitions, not to one for each window before it. Windows that forget values have no
+    such runs: `forget` bounds them.
     """
 
     length: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.contexts import Context, Forgetting, FromFor, FromUntil, Whole, Windows
+from weft.algebra.contexts import TOLD_SINGLY, Context, Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Value, attribute_of, family
 
@@ -28,13 +28,19 @@ class Partition:
 
 
 def partitions(context: Context, seen: Sequence[Happening], last: int) -> list[Partition]:
-    """All partitions, of all keys; `last` is the last time of the input."""
+    """All partitions, of all keys, without windows in which no event is; `last` is the last time of the input."""
+    found = _by_key(context, seen).items()
+    return [part for key, events in found for part in _of_key(context, key, events, last)]
+
+
+def _by_key(context: Context, seen: Sequence[Happening]) -> dict[Key, list[Happening]]:
+    """The events of each key."""
     by_key: defaultdict[Key, list[Happening]] = defaultdict(list)
     for event in seen:
         key = key_of(event, context.by)
         if key is not None:
             by_key[key].append(event)
-    return [part for key, events in by_key.items() for part in _of_key(context, key, events, last)]
+    return by_key
 
 
 def key_of(event: Happening, attributes: Sequence[str]) -> Key | None:
@@ -73,14 +79,52 @@ def _of_key(context: Context, key: Key, events: Sequence[Happening], last: int) 
 
 
 def _windows(context: Windows, key: Key, events: Sequence[Happening], last: int) -> Iterator[Partition]:
-    """The windows that meet the time from the first event to the last time, those without events too."""
+    """The windows with events among those that meet the time from the first event to the last time."""
     inside: defaultdict[int, list[Happening]] = defaultdict(list)
     for event in events:
         for number in _numbers(context, event.end, event.start):
             inside[number].append(event)
-    for number in _numbers(context, events[0].start, last):
-        start = number * context.step
-        yield Partition(start, start + context.length, key, _position(events[0]), tuple(inside[number]))
+    counted = _numbers(context, events[0].start, last)
+    for number in sorted(inside):
+        if number in counted:
+            yield _window(context, key, events, number, number, inside[number])
+
+
+def _window(
+    context: Windows, key: Key, events: Sequence[Happening], first: int, last: int, inside: Sequence[Happening]
+) -> Partition:
+    """Windows that follow each other as one partition."""
+    end = last * context.step + context.length
+    return Partition(first * context.step, end, key, _position(events[0]), tuple(inside))
+
+
+def absent_windows(
+    context: Windows, seen: Sequence[Happening], last: int, is_absent: Callable[[Partition], bool]
+) -> Iterator[Partition]:
+    """The partitions of an absence in windows: those without a candidate, and stretches of such windows."""
+    for key, events in _by_key(context, seen).items():
+        spans = _known(context, events) if isinstance(context, Forgetting) else [(list(events), last)]
+        singly = None if isinstance(context, Forgetting) else TOLD_SINGLY
+        for own, until in spans:
+            end = min(last, until)
+            taken = [part.start // context.step for part in _windows(context, key, own, end) if not is_absent(part)]
+            numbers = _numbers(context, own[0].start, end)
+            begin = numbers.start
+            for stop in [*taken, numbers.stop]:
+                for low, high in _stretches(begin, stop, singly):
+                    yield _window(context, key, own, low, high, ())
+                begin = stop + 1
+
+
+def _stretches(begin: int, stop: int, singly: int | None) -> Iterator[tuple[int, int]]:
+    """The first and last numbers of the partitions of a run of windows; None: all are told singly."""
+    single = stop if singly is None else min(stop, begin + singly)
+    yield from ((number, number) for number in range(begin, single))
+    low, size = single, singly
+    while low < stop and size is not None:
+        high = min(stop, low + size)
+        yield low, high - 1
+        low, size = high, low + size - begin
 
 
 def _known(context: Forgetting, events: Sequence[Happening]) -> list[tuple[list[Happening], int]]:

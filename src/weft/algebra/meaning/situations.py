@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from weft.algebra.contexts import Windows
 from weft.algebra.meaning.match import Match, bindings_of
-from weft.algebra.meaning.partitions import Partition, key_values, partitions
+from weft.algebra.meaning.partitions import Partition, absent_windows, key_values, partitions
 from weft.algebra.meaning.stream import Happening, Stream, positions_of
 from weft.algebra.meaning.values import EventDict, Scope, holds, shown
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
@@ -17,10 +18,11 @@ Candidate = tuple[Happening | None, ...]  # the event in each slot; in `any` all
 def situation_matches(query: SituationQuery, seen: Stream) -> list[Match]:
     """The matches of a situation, in match order."""
     last = max((event.end for event in seen if not event.is_derived), default=0)
-    parts = partitions(query.situation.context, seen, last)
+    context = query.situation.context
     if query.situation.kind == "absence":
-        matches = [_absence(query, part) for part in parts if _is_absent(query.situation, part)]
+        matches = [_absence(query, part) for part in _absent(query.situation, seen, last)]
         return sorted(matches, key=lambda m: (m.end, m.start, m.first, m.last))
+    parts = partitions(context, seen, last)
     # A set that several partitions select is one match.
     selected = {candidate: part for part in parts for candidate in selected_in(query.situation, part)}
     matches = [_match(query, candidate, selected[candidate]) for candidate in sorted(selected, key=_places)]
@@ -186,6 +188,13 @@ def _match(query: SituationQuery, candidate: Candidate, part: Partition) -> Matc
         bindings=bindings_of({variable: [event] for variable, event in bound if event is not None}),
         event=_fields(query, read_of(query.situation, candidate), part),
     )
+
+
+def _absent(situation: Situation, seen: Stream, last: int) -> Iterable[Partition]:
+    """The partitions of an absence."""
+    if isinstance(situation.context, Windows):
+        return absent_windows(situation.context, seen, last, lambda part: _is_absent(situation, part))
+    return (part for part in partitions(situation.context, seen, last) if _is_absent(situation, part))
 
 
 def _is_absent(situation: Situation, part: Partition) -> bool:

@@ -31,6 +31,7 @@ CHAINS, TABLE, TABLE_SIZE, KEYS, KEY_COUNT, TIMERS = range(28, 34)
 # what is under way: the event, partitions with work, the search (DEPTH -1: none), sets found and seen, to be consumed;
 ARRIVED, NEW, NEW_CLASS, WORK, DEPTH, FOUND, SEEN, SEEN_SIZE, SEEN_COUNT, STAMP, GONE, SWEPT, LIMIT = range(34, 47)
 KNOWN = SEEN  # an absence selects no sets: how long keys are known after their last event, and for each until when
+RUNS = GONE  # and it consumes nothing: how many windows of a run are told singly, and where each key's run begins
 # and of each step of the search the entry, whether it led to a set, whether the new event was bound before it; of each
 # slot the event and the entry that are bound, and between which times an event must be; of each step in a block the
 # entry. LOOKED counts the entries that were looked at; LASTING_EVENTS says whether some were no instants.

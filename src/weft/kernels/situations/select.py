@@ -42,6 +42,7 @@ from weft.kernels.situations.participants import (
     LIMIT,
     LINK,
     LOOKED,
+    NEVER,
     NEW_CLASS,
     NEWEST,
     NEXT_TODO,
@@ -53,6 +54,7 @@ from weft.kernels.situations.participants import (
     PARTITION,
     PLACE,
     REPEATED,
+    RUNS,
     SEEN_COUNT,
     SIDE,
     SINGLE,
@@ -235,23 +237,67 @@ def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -
 
 
 @bare
-def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool) -> Number:
+def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
+    """Close the next window of a key, and write it out if it had no candidate; False: there is no room."""
+    number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
+    known = part != 0 and m[part + NUMBER] == number
+    taken = known and m[part + TAKEN] != 0
+    if not taken:
+        start = number * m[STEP]
+        if not _write_absence(m, out, counting, m[SWEPT], start, start + m[LENGTH], m[own + KEY_ORIGIN]):
+            return False
+    elif m[COUNTS_EMPTY] != FORGETS:
+        m[m[RUNS] + 1 + m[SWEPT]] = number + 1
+    if known:
+        forget(m, part)
+    m[own + NEXT_NUMBER] = number + 1
+    return True
+
+
+@bare
+def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
+    """The last window of the next stretch of a long run, which is told as one; NEVER: it has not closed yet."""
+    begin, number = m[m[RUNS] + 1 + m[SWEPT]], m[own + NEXT_NUMBER]
+    size = m[m[RUNS]]
+    while size <= number - begin and size < NEVER // 4:
+        size *= 2
+    end = begin + size - 1
+    part = m[own + FIRST_PART]
+    while part != 0 and m[part + NUMBER] <= bound and m[part + TAKEN] == 0:
+        forget(m, part)
+        part = m[own + FIRST_PART]
+    if part != 0 and m[part + TAKEN] != 0:
+        end = min(end, m[part + NUMBER] - 1)
+    if finish:
+        end = min(end, bound)
+    return end if end <= bound else np.int64(NEVER)
+
+
+@bare
+def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish: bool) -> Number:
     """Close the windows up to a number, of all keys, those without events too."""
     while m[SWEPT] < m[KEY_COUNT]:
         own = m[KEYS] + m[SWEPT] * KEYED
         bound = last
-        if m[COUNTS_EMPTY] == FORGETS:
+        forgets = m[COUNTS_EMPTY] == FORGETS
+        if forgets:
             bound = min(last, m[m[KNOWN] + 1 + m[SWEPT]] // m[STEP])
         while m[own + NEXT_NUMBER] <= bound:
-            number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
-            known = part != 0 and m[part + NUMBER] == number
-            if not known or m[part + TAKEN] == 0:
-                start, origin = number * m[STEP], m[own + KEY_ORIGIN]
-                if not _write_absence(m, out, counting, m[SWEPT], start, start + m[LENGTH], origin):
+            number = m[own + NEXT_NUMBER]
+            if forgets or number - m[m[RUNS] + 1 + m[SWEPT]] < m[m[RUNS]]:
+                if not _close_window(m, own, out, counting):
                     return FULL
-            if known:
-                forget(m, part)
-            m[own + NEXT_NUMBER] = number + 1
+                continue
+            end = _stretch_end(m, own, bound, finish)
+            if end == NEVER:
+                break
+            if end < number:  # it ended with the window before
+                m[m[RUNS] + 1 + m[SWEPT]] = number
+                continue
+            start, stop = number * m[STEP], end * m[STEP] + m[LENGTH]
+            if not _write_absence(m, out, counting, m[SWEPT], start, stop, m[own + KEY_ORIGIN]):
+                return FULL
+            m[own + NEXT_NUMBER] = end + 1
         m[SWEPT] += 1
     m[SWEPT] = 0
     return DONE
@@ -281,8 +327,8 @@ def advance_situation(
         if m[COUNTS_EMPTY] != 0:
             finish = arriving[at + OF_KIND] == FINISH
             last = min((arriving[at + ENDS] - (0 if finish else m[LENGTH])) // m[STEP], m[LAST_NUMBER])
-            if m[SWEPT] > 0 or last != m[LIMIT]:
-                status = _sweep_windows(m, last, out, counting)
+            if m[SWEPT] > 0 or finish or last != m[LIMIT]:
+                status = _sweep_windows(m, last, out, counting, finish)
                 if status != DONE:
                     return status
                 m[LIMIT] = last

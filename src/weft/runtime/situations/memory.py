@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.algebra.contexts import TOLD_SINGLY
 from weft.kernels.situations import participants as p
 from weft.kernels.situations import partitions
 from weft.kernels.situations.found_sets import place_seen
@@ -31,6 +32,7 @@ class Memory:
         if tables.forget is not None:
             self.m[p.KNOWN] = self._block(1)
             self.m[int(self.m[p.KNOWN])] = tables.forget
+        self._place_runs()
         self.reserve_keys(1)
         if tables.numbers[p.OVERLAPS]:
             self.grow_seen(0)
@@ -63,23 +65,37 @@ class Memory:
             self.m[block : block + have] = self.m[old : old + have]
             self.m[block + have + NEXT_NUMBER : block + room : KEYED] = p.NEVER
             self.m[p.KEYS] = block
-            if self.m[p.COUNTS_EMPTY] == partitions.FORGETS:
-                known, block = self._known(), self._block(1 + room // KEYED)
-                self.m[block : block + len(known)] = known
-                self.m[p.KNOWN] = block
+            for place in self._by_key():
+                kept, block = self._numbers(place), self._block(1 + room // KEYED)
+                self.m[block : block + len(kept)] = kept
+                self.m[place] = block
 
     def keys(self) -> Int64s:
         """The keys as rows of a table."""
         begin = int(self.m[p.KEYS])
         return self.m[begin : begin + self._size(p.KEYS)].reshape(-1, KEYED)
 
-    def _known(self) -> Int64s:
-        begin = int(self.m[p.KNOWN])
-        return self.m[begin : begin + self._size(p.KNOWN)].copy()
+    def _by_key(self) -> list[int]:
+        """Where blocks are known that have a number for each key, after one for all."""
+        return {partitions.FORGETS: [p.KNOWN], 1: [p.RUNS]}.get(int(self.m[p.COUNTS_EMPTY]), [])
+
+    def _numbers(self, place: int) -> Int64s:
+        begin = int(self.m[place])
+        return self.m[begin : begin + self._size(place)].copy()
+
+    def _place_runs(self) -> None:
+        """Make room for where runs of windows without a candidate begin; those of now begin with the next window."""
+        if p.RUNS in self._by_key() and not self.m[p.RUNS]:
+            nexts = [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]
+            self.place_blocks({p.RUNS: nexts})
 
     def known_until(self) -> Int64s:
         """For each key the time up to which windows may begin that count without events."""
-        return self._known()[1:]
+        return self._numbers(p.KNOWN)[1:]
+
+    def untold(self) -> bool:
+        """Whether windows of a long run have closed that are told with others."""
+        return p.RUNS in self._by_key() and bool((self.keys()[:, NEXT_NUMBER] <= self.m[p.LIMIT]).any())
 
     def grow_seen(self, oldest: int) -> None:
         """Make room for sets that were selected, and forget those with an event before a place."""
@@ -152,3 +168,4 @@ class Memory:
     def load(self, kept: Int64s) -> None:
         """Go on from what was kept."""
         self.m = kept
+        self._place_runs()  # states of 0.1.0 have none

@@ -112,7 +112,10 @@ class Stage:
     def settled(self) -> int | None:
         """All further matches end then or later; None when nothing is known."""
         if self.time is None or self.is_absence or self.immediate:
-            return None if self.is_absence and isinstance(self.query.situation.context, Whole) else self.time
+            context = self.query.situation.context
+            if self._remembers_keys and isinstance(context, Windows) and self.time is not None and self.memory.untold():
+                return (self.time - context.length) // context.step * context.step + context.length
+            return None if self.is_absence and isinstance(context, Whole) else self.time
         return min(self.time, self.memory.oldest()[0])
 
     @property
