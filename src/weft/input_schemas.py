@@ -14,7 +14,7 @@ from weft.algebra.text.program import to_text
 from weft.connectors.csv_rows import header_of
 from weft.connectors.files import STANDARD_INPUT, find_files, format_of
 from weft.errors import InputError, did_you_mean
-from weft.inputs import is_event, paths_of
+from weft.inputs import files_of, is_event
 from weft.runtime.events import STREAM
 from weft.runtime.reading.times import END, START
 from weft.tree import Node
@@ -35,7 +35,7 @@ def columns_of(events: Any, time: str, type: str) -> Columns | None:
         if not events or is_event(events, time, type):
             return None
         return _together([columns_of(source, time, type) for source in events.values()])
-    paths = paths_of(events)
+    paths = files_of(events)
     if paths is not None:
         return _together([_columns_in(path) for path in find_files(paths)])
     if isinstance(events, pa.Table | pa.RecordBatch | pa.RecordBatchReader):

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from weft.algebra.query import Program
+from weft.connectors.adapters import registry as adapters
+from weft.connectors.adapters.registry import Incoming
+from weft.connectors.adapters.uris import Uri, as_uri
 from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_files
 from weft.errors import UsageError
 from weft.runtime.local import Events
@@ -19,6 +22,10 @@ from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
 if TYPE_CHECKING:
     from weft.runtime.spark.files.batches import Files
+
+
+WHOLE = "events"  # the name of a source that is the only one
+FILES = frozenset({"file", "folder"})  # schemes whose places are paths
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,9 @@ class Arrival:
 def open_input(events: Any, program: Program, *, arrival: Arrival | None = None, **given: Unpack[Given]) -> Events:
     """Events in stream order from data in memory, from files, or from named sources; the rest as for `read_events`."""
     reading = _reading(program, **given)
+    events = placed(events)
+    if isinstance(events, Placed):
+        events = {WHOLE: events}
     if isinstance(events, Mapping) and not is_event(events, reading.time, reading.type):
         return _merged(events, reading, program, arrival or Arrival())
     if arrival is not None:
@@ -40,8 +50,12 @@ def open_input(events: Any, program: Program, *, arrival: Arrival | None = None,
 
 
 def open_source(events: Any, program: Program, **given: Unpack[Given]) -> EventSource:
-    """Events in stream order from data in memory or from files."""
-    return _opened(events, _reading(program, **given))
+    """Events in stream order from data in memory, from files, or from a place that is read to its end."""
+    reading = _reading(program, **given)
+    events = placed(events)
+    if isinstance(events, Placed):
+        return whole_source([_placed_source(WHOLE, events, {}, reading, is_live=False)], reading)
+    return _opened(events, reading)
 
 
 def _opened(events: Any, reading: Reading) -> EventSource:
@@ -51,6 +65,9 @@ def _opened(events: Any, reading: Reading) -> EventSource:
 
 def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
     """Events as the Spark engine takes them: files are found here, and read in Spark's tasks."""
+    events = placed(events)
+    if isinstance(events, Placed):
+        events = {WHOLE: events}
     if isinstance(events, Mapping) and not is_event(events, time, type):
         sources = named_sources(events, _reading(program, time=time, type=type), program)
         live = [source.name for source in sources if source.items is not None]
@@ -60,7 +77,7 @@ def spark_input(events: Any, program: Program, *, time: str, type: str) -> Any:
                 "that is for engine='local'; for engine='spark' make it a list"
             )
         places = [
-            (paths, source.defaults) for source in sources if (paths := paths_of(events[source.name])) is not None
+            (paths, source.defaults) for source in sources if (paths := files_of(events[source.name])) is not None
         ]
         return _files(places) if len(places) == len(sources) else sources
     paths = paths_of(events)
@@ -88,11 +105,9 @@ def declared_input(program: Program, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def path_of(uri: str) -> str:
-    """The file that a URI in a program means."""
-    path = uri.removeprefix("file://")
-    if "://" in path:
-        raise UsageError(f"{uri} is not a file, and nothing else can be read or written yet: give --events and --out")
-    return path
+    """The path that a URI in a program means, or the URI of another place."""
+    given = placed(uri)
+    return given.uri.text if isinstance(given, Placed) else str(given)
 
 
 def named_sources(events: Mapping[str, Any], reading: Reading, program: Program) -> tuple[NamedSource, ...]:
@@ -103,7 +118,10 @@ def named_sources(events: Mapping[str, Any], reading: Reading, program: Program)
     sources = []
     for name in sorted(events, key=lambda name: declared.index(name) if name in declared else len(declared)):
         defaults = defaults_of(name, len(events), program, reading.type)
-        data = events[name]
+        data = placed(events[name])
+        if isinstance(data, Placed):
+            sources.append(_placed_source(name, data, defaults, reading))
+            continue
         if isinstance(data, Iterator):
             sources.append(NamedSource(name, items=data, defaults=defaults))
             continue
@@ -115,6 +133,20 @@ def named_sources(events: Mapping[str, Any], reading: Reading, program: Program)
             chunks = partial(file_chunks, files, reading)
         sources.append(NamedSource(name, chunks, defaults=defaults))
     return tuple(sources)
+
+
+def _placed_source(
+    name: str, place: Placed, defaults: Mapping[str, str], reading: Reading, *, is_live: bool = True
+) -> NamedSource:
+    """A place that is read through its adapter, with the type that its URI says."""
+    defaults = {**defaults, **({} if place.uri.type is None else {reading.type: place.uri.type})}
+    paths, items, arriving = place.opened()
+    if paths is not None:
+        files = [(path, format_of(path)) for path in find_files(paths)]
+        return NamedSource(name, partial(file_chunks, files, reading), defaults=defaults)
+    if arriving and is_live:
+        return NamedSource(name, items=iter(items or ()), defaults=defaults)
+    return NamedSource(name, partial(chunks_of, items, reading.batch_size, reading.time_unit), defaults=defaults)
 
 
 def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arrival: Arrival) -> Events:
@@ -140,6 +172,8 @@ def is_event(events: Mapping[Any, Any], time: str, type: str) -> bool:
 
 def reads_once(events: Any) -> bool:
     """Whether these events are gone when they have been read: iterators, and files that are none, as pipes are."""
+    if isinstance(placed(events), Placed):
+        return files_of(events) is None
     paths = paths_of(events)
     if paths is not None:
         return any(Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()) for path in paths)
@@ -147,10 +181,48 @@ def reads_once(events: Any) -> bool:
     return isinstance(events, Iterator) or any(map(reads_once, named))
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A place that is read through its adapter: it is opened when its events are needed."""
+
+    uri: Uri
+
+    def opened(self) -> Incoming:
+        """Its events."""
+        return adapters.open_source(self.uri)
+
+
+def placed(events: Any) -> Any:
+    """What is given, a URI of files as their path, and another as a `Placed`."""
+    if isinstance(events, list | tuple) and any(isinstance(item, str) and as_uri(item) for item in events):
+        found = [placed(item) for item in events]
+        if not any(isinstance(item, Placed) for item in found):
+            return found
+        if len(found) > 1:
+            raise UsageError("several places are sources of their own: give each a name, as in quotes=tcp://…")
+        return found[0]
+    uri = as_uri(events) if isinstance(events, str) else None
+    if uri is None:
+        return events
+    if uri.scheme in FILES and not uri.options:
+        adapters.adapter_for(uri, "source")
+        return uri.place
+    return Placed(uri)
+
+
 def paths_of(events: Any) -> list[str] | None:
-    """The files that are meant, None for data in memory."""
+    """The files that are meant, None for data in memory and for places that say more than that."""
+    events = placed(events)
     if isinstance(events, str | Path):
         return [str(events)]
     if isinstance(events, list | tuple) and events and all(isinstance(item, str | Path) for item in events):
         return [str(path) for path in events]
     return None
+
+
+def files_of(events: Any) -> list[str] | None:
+    """The same, also where a URI says more of the files."""
+    given = placed(events)
+    if isinstance(given, Placed):
+        return [given.uri.place] if given.uri.scheme in FILES else None
+    return paths_of(given)

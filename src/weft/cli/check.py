@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial, reduce
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,9 @@ from weft.api import Compile, Compiled, compile_beside, compile_with_findings
 from weft.cli import options
 from weft.cli.console import say, say_json
 from weft.cli.render import sources_of
+from weft.connectors.adapters.checking import check_adapters
 from weft.errors import Diagnostic, InputError, UsageError
+from weft.languages.texts import path_of_program, read_program
 
 
 def check(
@@ -60,7 +62,7 @@ def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | Non
     """The programs with their findings, as far as they can be read, and how many cannot."""
     readable: list[Compile] = []
     for text_or_path, stem in given:
-        compiled = partial(compile_with_findings, text_or_path, language, stem=stem)
+        compiled = partial(_with_adapters, text_or_path, language, stem)
         try:
             compile_beside([compiled])
         except InputError as error:
@@ -68,6 +70,16 @@ def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | Non
         else:
             readable.append(compiled)
     return compile_beside(readable), len(given) - len(readable)
+
+
+def _with_adapters(
+    text_or_path: str | Path, language: str | None, stem: str | None, **context: Any
+) -> tuple[Program, tuple[Diagnostic, ...]]:
+    """A program with its findings, those about the places that it names included."""
+    program, findings = compile_with_findings(text_or_path, language, stem=stem, **context)
+    path = path_of_program(text_or_path)
+    text = str(text_or_path) if path is None else read_program(path)
+    return program, (*findings, *check_adapters(program, text, "<text>" if path is None else str(path)))
 
 
 def _conflict(programs: Sequence[Program]) -> str | None:

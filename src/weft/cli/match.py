@@ -21,6 +21,7 @@ from weft.cli import options
 from weft.cli.console import say
 from weft.cli.grouping import grouped
 from weft.cli.render import compiling_told, progress, show_stats, write_rejects
+from weft.connectors.adapters.uris import as_uri
 from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
 from weft.engines import Engine
@@ -39,12 +40,14 @@ Events = Annotated[
         "--events",
         "-e",
         metavar="FILE...",
-        help="Files of events (.jsonl, .csv, .parquet), or NAME=FILE for a source; else those the program names.",
+        help="Files of events (.jsonl, .csv, .parquet) or URIs, or NAME=FILE for a source; else as the program says.",
     ),
 ]
 Out = Annotated[
     str | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Where matches go; `-` is stdout, as without it; see below."),
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Where matches go: a file or a URI; `-` is stdout, as without it."
+    ),
 ]
 EngineName = Annotated[
     Engine,
@@ -58,7 +61,9 @@ Rejects = Annotated[
 Shedding = Annotated[
     float | None, typer.Option("--shed", min=0, max=1, metavar="SHARE", help="Leave this share of events out, if safe.")
 ]
-AllowSinks = Annotated[bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, too.")]
+AllowSinks = Annotated[
+    bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")
+]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -152,6 +157,7 @@ def match(
     given = events_of(events or [], program)
     sinks = {} if events or told.out or told.count else sinks_of(program)
     if not told.allow_sinks:
+        refuse_code(given, events or [])
         refuse_sinks_elsewhere(sinks, texts.paths)
     out = told.out or "-"
     output = Output(out, told.output_format or _format_of(out), sinks, told.count)
@@ -229,7 +235,8 @@ def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, l
 def files_of(events: list[str] | dict[str, list[str]]) -> list[str]:
     """All files that will be read."""
     places = [events] if isinstance(events, list) else events.values()
-    return [path for paths in places for path in find_files(paths)]
+    named = (inputs.files_of(place) for place in places)
+    return [path for paths in named if paths is not None for path in find_files(paths)]
 
 
 def sinks_of(program: Program) -> dict[str, list[str]]:
@@ -240,8 +247,17 @@ def sinks_of(program: Program) -> dict[str, list[str]]:
     return sinks
 
 
+def refuse_code(events: list[str] | dict[str, list[str]], items: Sequence[str]) -> None:
+    """Refuse functions as sources that the program names, and not the command: to run a query runs no other code."""
+    for name, place in events.items() if isinstance(events, dict) else ():
+        if isinstance(place, str) and place.startswith("python:") and not any(place in item for item in items):
+            raise UsageError(f"the source {name} calls {place}: give --allow-sinks if that is meant")
+
+
 def refuse_sinks_elsewhere(sinks: dict[str, list[str]], programs: Sequence[str]) -> None:
     """Refuse sinks that are neither below the current folder nor below that of a program, wherever links lead."""
+    for name, path in ((name, path) for name, paths in sinks.items() for path in paths if as_uri(path) is not None):
+        raise UsageError(f"{name} sends matches to {path}: give --allow-sinks if that is meant, or --out FILE")
     folders = [Path.cwd().resolve(), *(Path(path).resolve().parent for path in programs)]
     for name, paths in sinks.items():
         for path in paths:
@@ -253,6 +269,8 @@ def refuse_sinks_elsewhere(sinks: dict[str, list[str]], programs: Sequence[str])
 
 
 def _format_of(out: str) -> OutputFormat:
+    if as_uri(out) is not None:
+        return "jsonl"
     return FORMAT_OF_SUFFIX.get(Path(out).suffix, "jsonl")
 
 

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from weft.connectors.csv_rows import csv_chunks
 from weft.connectors.json_lines import json_chunks
-from weft.connectors.writers import write_matches, write_rejected, write_to_sinks
+from weft.connectors.sinks import write_matches, write_to_sinks
+from weft.connectors.writers import write_rejected
 from weft.errors import InputError
 from weft.runtime.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk, column_at

@@ -46,6 +46,23 @@ def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
         yield bad_rows(path, [(line, damage[0])])
 
 
+class JsonText:
+    """JSON lines in memory, from anywhere; `place` and `line` are where its first line is, for messages."""
+
+    def __init__(self, text: bytes, place: str = "<lines>", line: int = 1) -> None:
+        self._text, self._place, self._line = text, place, line
+
+    def __len__(self) -> int:
+        """The number of lines."""
+        return self._text.count(b"\n") + (not self._text.endswith(b"\n"))
+
+    def chunks(self, time_unit: str) -> Iterator[Chunk]:
+        """Its events; a line that is not a JSON object is a row with a problem."""
+        if self._text and not self._text.isspace():
+            given = self._text, self._place, self._line, time_unit
+            yield _arrow_block(*given, set()) or _block_of_lines(*given)
+
+
 def _open(path: str) -> BufferedIOBase:
     if path == "-":
         return cast(BufferedIOBase, sys.stdin.buffer)

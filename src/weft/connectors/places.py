@@ -12,6 +12,7 @@ from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from weft.connectors.adapters.uris import as_uri
 from weft.errors import InputError, UsageError
 from weft.source import printable_json
 
@@ -23,7 +24,7 @@ def check_places(written: Iterable[str], read: Iterable[str]) -> None:
     sources: dict[object, str] = {found: path for path in read if (found := _place(path)) is not None}
     seen: set[object] = set()
     for path in written:
-        if path == STANDARD_OUTPUT:
+        if path == STANDARD_OUTPUT or as_uri(path) is not None:
             continue
         place: object = _place(path) or Path(path).resolve()
         if place in sources:

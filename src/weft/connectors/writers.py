@@ -7,15 +7,14 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 from weakref import finalize
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.connectors.places import opened
@@ -30,42 +29,6 @@ Rows = Iterable[Any]  # a table, a record batch, or an iterable of these or of d
 ROWS = 4096  # dicts taken together
 
 
-def write_matches(matches: Rows, path: str | Path, format: str = "jsonl") -> int:
-    """Write matches (dicts, or rows of MATCH_SCHEMA) to a file, `-` being standard output; returns how many."""
-    make = _writer_of(format)
-    count = 0
-    with opened(path) as sink, closing(make(sink)) as writer:
-        for rows in _batches(matches):
-            writer.write(rows)
-            count += len(rows)
-    return count
-
-
-def write_to_sinks(matches: Iterable[pa.RecordBatch], sinks: Mapping[str, Sequence[str]]) -> int:
-    """Write each query's matches to its files, by their endings; those of queries without one to standard output."""
-    count = 0
-    with ExitStack() as stack:
-        paths = dict.fromkeys(path for places in sinks.values() for path in places)
-        files = {path: stack.enter_context(_whole(path)) for path in paths}
-        shown = stack.enter_context(closing(JsonLines(stack.enter_context(opened("-")))))
-        for rows in matches:
-            count += len(rows)
-            for query in rows["query"].unique().to_pylist():
-                own = rows.filter(pc.equal(rows["query"], query))
-                targets: list[Writer] = [files[path] for path in sinks.get(query, ())]
-                for target in targets or [shown]:
-                    target.write(own)
-    return count
-
-
-@contextmanager
-def _whole(path: str | Path) -> Iterator[Writer]:
-    """A file of matches by its ending, which is there when all are."""
-    make = _writer_of_ending(path)
-    with opened(path) as sink, closing(make(sink)) as writer:
-        yield writer
-
-
 def _emptied(path: str | Path) -> BinaryIO:
     """A file that others may read while it grows."""
     try:
@@ -78,7 +41,7 @@ class MatchFile:
     """A file that matches are added to as they are found; the format is told by the path's ending."""
 
     def __init__(self, path: str | Path) -> None:
-        make = _writer_of_ending(path)
+        make = writer_of_ending(path)
         self._open = ExitStack()
         self._sink = self._open.enter_context(_emptied(path))
         self._writer = self._open.enter_context(closing(make(self._sink)))
@@ -106,7 +69,7 @@ def write_rejected(rejected: Iterable[Rejected], path: str | Path) -> int:
     return count
 
 
-def _batches(matches: Rows) -> Iterator[pa.RecordBatch]:
+def batches_of(matches: Rows) -> Iterator[pa.RecordBatch]:
     """Matches as record batches of MATCH_SCHEMA."""
     items: Iterable[Any] = [matches] if isinstance(matches, pa.Table | pa.RecordBatch) else matches
     dicts: list[Mapping[str, Any]] = []
@@ -134,15 +97,17 @@ def _from_dicts(matches: list[Mapping[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=MATCH_SCHEMA)
 
 
-def _writer_of(format: str) -> Callable[[BinaryIO], Writer]:
+def writer_of(format: str) -> Callable[[BinaryIO], Writer]:
+    """What makes the writer of a format."""
     writers: dict[str, Callable[[BinaryIO], Writer]] = {"jsonl": JsonLines, "csv": Csv, "parquet": Parquet}
     if format not in writers:
         raise UsageError(f"unknown format {format!r}; known are {', '.join(writers)}")
     return writers[format]
 
 
-def _writer_of_ending(path: str | Path) -> Callable[[BinaryIO], Writer]:
-    return _writer_of(Path(path).suffix.removeprefix(".").lower())
+def writer_of_ending(path: str | Path) -> Callable[[BinaryIO], Writer]:
+    """The same by the ending of a path."""
+    return writer_of(Path(path).suffix.removeprefix(".").lower())
 
 
 class Writer(Protocol):

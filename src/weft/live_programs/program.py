@@ -20,7 +20,7 @@ from weft import inputs
 from weft.algebra.query import Program
 from weft.api import Known, Programs, Schema, as_columns, choices, compile_with_findings, together
 from weft.arguments import check
-from weft.connectors.writers import MatchFile
+from weft.connectors.sinks import growing_sink
 from weft.detection import report_rejected
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
@@ -306,13 +306,14 @@ class LiveProgram(LiveState):
 
         The type is a query's name; for a rule the type that it defines. `where` is a condition on the fields of the
         match's event: `area = 'hall' and temp > 50`. A file's format is told by its ending (`.jsonl`, `.csv`,
-        `.parquet`). What a receiver raises is counted and kept in the subscription, and stops nobody.
+        `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. What a receiver raises is counted
+        and kept in the subscription, and stops nobody.
         """
         with self._lock:
             fields = fields_of(self.program, type)
             wanted = None if where is None else compile_filter(where, fields)
             if isinstance(to, str | Path):
-                file = MatchFile(to)
+                file = growing_sink(to)
                 subscription = Subscription(type, None, file.write, wanted, file.close)
             elif isinstance(to, Queue):
                 subscription = Subscription(type, to.put_nowait, wanted=wanted)

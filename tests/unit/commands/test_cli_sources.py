@@ -81,13 +81,13 @@ def test_a_query_may_have_several_sinks() -> None:
         (["moves.step", "-e", "Stock=stocks.jsonl", "-e", "news.csv"], 2, "do not mix the two"),
         (["moves.step", "-e", "Stock=stock.jsonl"], 1, "no such file: stock.jsonl; did you mean stocks.jsonl?"),
         (["plain.ceql"], 2, "there are no events: give --events FILE"),
-        (["far.step"], 2, "kafka://host/topic is not a file"),
+        (["far.step"], 2, "gopher://host/topic: there is no adapter for 'gopher'"),
         (["odd.step"], 2, "unknown format 'txt'"),
     ],
 )
 def test_mistakes(args: list[str], code: int, message: str) -> None:
     Path("plain.ceql").write_text("SELECT * WHERE A WITHIN 1 EVENTS")
-    Path("far.step").write_text(STEP.replace("file://news.csv", "kafka://host/topic"))
+    Path("far.step").write_text(STEP.replace("file://news.csv", "gopher://host/topic"))
     Path("odd.step").write_text(STEP.replace("moved.jsonl", "moved.txt"))
     result = weft("match", *args)
     assert result.exit_code == code

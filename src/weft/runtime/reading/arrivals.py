@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.errors import DataWarning
 from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk
+from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk, makes_chunks
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.shown import as_dicts
 from weft.runtime.reading.sources import NamedSource, with_defaults
@@ -229,7 +229,10 @@ def come_by_now(
 
 def chunks_of_items(items: list[Any], reading: Reading) -> Iterator[Chunk]:
     """Items of one kind as chunks: events one by one, lists of events, or tables."""
-    if isinstance(items[0], list | tuple):
+    if makes_chunks(type(items[0])):
+        for item in items:
+            yield from item.chunks(reading.time_unit)
+    elif isinstance(items[0], list | tuple):
         yield dict_chunk([event for item in items for event in item], reading.time_unit)
     elif hasattr(items[0], "columns") or hasattr(items[0], "__arrow_c_stream__"):
         for item in items:

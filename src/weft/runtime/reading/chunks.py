@@ -73,8 +73,16 @@ class Chunk:
         return pa.RecordBatch.from_arrays([self.array(name) for name in names], names=names)
 
 
+def makes_chunks(kind: type) -> bool:
+    """Whether this is the class of texts that make chunks of themselves, as `JsonText` is."""
+    return callable(getattr(kind, "chunks", None))
+
+
 def chunks_of(data: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
     """The input in pieces of about `batch_size` rows, in its own order."""
+    if makes_chunks(type(data)):
+        yield from data.chunks(time_unit)
+        return
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         yield from _arrow_chunks([data], batch_size, time_unit)
     elif _is_from(data, "pandas") and hasattr(data, "columns"):
@@ -202,7 +210,13 @@ def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> It
     """Dicts, record batches and tables, one after the other."""
     remaining = iter(items)
     while taken := list(islice(remaining, batch_size)):
-        if set(map(type, taken)).isdisjoint((pa.RecordBatch, pa.Table)):
+        kinds = set(map(type, taken))
+        if any(map(makes_chunks, kinds)):
+            for item in taken:
+                alone = item if makes_chunks(type(item)) or hasattr(item, "columns") else [item]
+                yield from chunks_of(alone, batch_size, time_unit)
+            continue
+        if kinds.isdisjoint((pa.RecordBatch, pa.Table)):
             yield dict_chunk(taken, time_unit)
             del taken  # before the next are read
             continue
