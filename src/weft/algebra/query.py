@@ -17,6 +17,7 @@ from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
 from weft.algebra.patterns import Event, Other, Pattern
 from weft.algebra.predicates import Expression
+from weft.algebra.row_patterns import RowPattern
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.errors import UsageError, did_you_mean
@@ -134,7 +135,10 @@ AnyQuery = Query | CompositeQuery | SituationQuery | Rule
 
 @dataclass(frozen=True)
 class Program:
-    """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time."""
+    """Compiled text: its queries (in the algebra), what they declare, and the unit of one tick of event time.
+
+    Queries read events. `row_patterns` are those of an SQL text, which read tables: they run by `weft.sql`.
+    """
 
     language: str
     queries: tuple[AnyQuery, ...]
@@ -143,6 +147,7 @@ class Program:
     time_unit: str = "ms"
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
+    row_patterns: tuple[RowPattern, ...] = ()
 
     def __repr__(self) -> str:
         """Short, for a shell; `weft.explain` shows the whole."""
@@ -157,7 +162,7 @@ class Program:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the queries, each once, in order; a rule's is the type that it defines."""
-        return tuple(dict.fromkeys(query.name for query in self.queries))
+        return tuple(dict.fromkeys(query.name for query in (*self.queries, *self.row_patterns)))
 
     def extended(self, other: Program) -> Program:
         """This program with the queries of another after its own; raises UsageError when they do not go together.

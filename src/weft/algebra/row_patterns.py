@@ -8,7 +8,9 @@ another. So `PREV(LAST(A.x + 1, 2), 3)` is `At(x + 1, ("A",), offset=2, shift=-3
 Names of scalars (`RowCall.function`) are in lower case. Operators: `+ - * / % ||` and `negate`; `= <> < <= > >=` and
 `is distinct from`; `and`, `or` (two or more arguments) and `not`; `is null`, `is true`, `is false`; `in` (the value,
 then the list); `like` (value, pattern and perhaps the escape); `array` (a list of its arguments); `map` (of keys and
-values), `[]` (an element). BETWEEN is two comparisons, IS NOT is the `not` of IS, and everything else is a function.
+values), `[]` (an element), `.` (a field of a struct, named by a constant). BETWEEN is two comparisons, IS NOT is the
+`not` of IS, and everything else is a function, by Spark's name for it. Of the aggregates, `collect_list` (also written
+array_agg) keeps nulls.
 """
 
 from __future__ import annotations
