@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from weft.live_programs.program import LiveProgram, live
     from weft.pattern import AfterMatch, Pattern, coalesce, e, step
     from weft.plan.changes import Change
+    from weft.plots import Plot, plot
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
     from weft.runtime.events import Rejected
     from weft.runtime.limits.budgets import Budget
@@ -63,6 +64,7 @@ __all__ = [
     "Match",
     "Matches",
     "Pattern",
+    "Plot",
     "Program",
     "ProgramError",
     "ProgramWarning",
@@ -85,6 +87,7 @@ __all__ = [
     "live",
     "match",
     "measure",
+    "plot",
     "rows",
     "step",
     "timeline",
@@ -122,6 +125,7 @@ _MODULES = {
     "weft.live_programs.program": ("LiveProgram", "live"),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "step"),
     "weft.plan.changes": ("Change",),
+    "weft.plots": ("Plot", "plot"),
     "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),
     "weft.runtime.limits.budgets": ("Budget",),

@@ -154,12 +154,12 @@ def _shown(match: Found, time: str, type: str) -> Iterator[Seen]:
     """The events of a match. When they were is told by their times, for the first and last by the match's."""
     ends = {}
     if match.positions:
-        ends = {match.positions[0]: _moment(match.start), match.positions[-1]: _moment(match.end)}
+        ends = {match.positions[0]: moment_of(match.start), match.positions[-1]: moment_of(match.end)}
     for name, positions in match.bindings.items():
         events = match.variables.get(name, [{}] * len(positions))
         for position, event in zip(positions, events, strict=False):
-            start = _moment(event.get(time, event.get(START)))
-            end = _moment(event.get(time, event.get(END)))
+            start = moment_of(event.get(time, event.get(START)))
+            end = moment_of(event.get(time, event.get(END)))
             kind = event.get(type)
             yield Seen(
                 position,
@@ -170,7 +170,8 @@ def _shown(match: Found, time: str, type: str) -> Iterator[Seen]:
             )
 
 
-def _moment(value: object) -> Moment | None:
+def moment_of(value: object) -> Moment | None:
+    """Return when something was: a time with a zone, or a number; None if the value is neither."""
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, date):
