@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import weft
@@ -41,7 +42,7 @@ def test_matches_and_events_in_rows_by_key(form: str) -> None:
 
 
 def test_dates_and_types() -> None:
-    events = payments(lambda ts: datetime(2026, 5, 1, 12, ts, tzinfo=UTC))
+    events = pa.Table.from_pylist(payments(lambda ts: datetime(2026, 5, 1, 12, ts, tzinfo=UTC)))
     data = data_of(weft.plot(weft.detect(events, TEXT)))
     assert data["dates"] is True
     assert data["rows"] == ["Payment"]
