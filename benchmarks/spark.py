@@ -101,11 +101,11 @@ def stream_speed(folder: str, events: int, program: Program) -> float:
             write_events(str(work / "in" / f"{number}.parquet"), events, keys=100_000, first=3 * events * number)
         places = {"sink": str(work / "out"), "checkpoint": str(work / "state")}
         options: dict[str, Any] = {**places, "until": "read", "files_per_trigger": 1, "lanes": LANES}
-        before = _tree_cpu()
+        before = tree_cpu()
         run = continuous(program, [("S", str(work / "in"))], **options)
         run.start()
         run.wait()
-        return _tree_cpu() - before
+        return tree_cpu() - before
 
     seconds("warm", 2)
     few, many = seconds("few", 1), seconds("many", 5)
@@ -171,13 +171,13 @@ def tree_cpu_seconds(works: Sequence[Callable[[], object]], repeats: int = 3) ->
     for _ in range(repeats):
         for place, work in enumerate(works):
             gc.collect()
-            before = _tree_cpu()
+            before = tree_cpu()
             work()
-            best[place] = min(best[place], _tree_cpu() - before)
+            best[place] = min(best[place], tree_cpu() - before)
     return best
 
 
-def _tree_cpu() -> float:
+def tree_cpu() -> float:
     """CPU seconds so far of this process and its descendants, ended ones included."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
