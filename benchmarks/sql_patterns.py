@@ -134,7 +134,7 @@ TASKS = (
 
 
 def trades(count: int, seed: int = 7) -> pa.Table:
-    """One trade each millisecond, of one of 100 symbols; half are sales, one in ten is a cancellation; prices wander."""
+    """One trade each millisecond of one of 100 symbols; half are sales, one in ten is a cancellation; prices wander."""
     random = np.random.default_rng(seed)
     symbols = random.integers(0, SYMBOLS, count)
     kinds = random.choice(3, count, p=[0.5, 0.4, 0.1])
