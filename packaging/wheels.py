@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[1]
 BUILD, DIST = ROOT / "build", ROOT / "dist"
 TREE = BUILD / "wheel"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-PROCESSOR = "x86-64-v3"  # BASELINE in kernels/store.py
 FIRST_MATCH = (
     'import weft; n = weft.count([{"type": "A", "ts": 1}, {"type": "B", "ts": 2}], "SELECT * FROM S WHERE A ; B"); '
     "assert sum(n.values()) == 1, n"
@@ -83,7 +82,9 @@ def compiled_wheel(python: Path, version: str) -> Path:
     """Compile all kernels for a common processor and build the wheel that carries them."""
     compiled = TREE / "src" / "weft" / "compiled"
     shutil.rmtree(compiled, ignore_errors=True)
-    processor = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": ""}
+    asked = [str(python), "-c", "from weft.kernels.store import BASELINE; print(BASELINE)"]
+    baseline = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    processor = {"NUMBA_CPU_NAME": baseline, "NUMBA_CPU_FEATURES": ""}
     run(python, "-m", "weft", "warm", "--no-spark", PYTHONPATH=str(TREE / "src"), WEFT_CACHE=str(compiled), **processor)
     wheel = build(python, f"cp{version.replace('.', '')}")
     shutil.rmtree(compiled)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from platform import machine
 from typing import Any
 
 import llvmlite
@@ -29,8 +30,9 @@ from numba.core.serialize import dumps
 from weft.cache import cache_folder
 
 SUPPLIED = Path(__file__).parents[1] / "compiled" / "kernels"
-BASELINE = "x86-64-v3"  # the processor for which kernels are supplied: AVX2, as all have since about 2015
-BASELINE_FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")
+_AVX2 = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")
+# The processor for which wheels supply kernels, and what it must have: AVX2 on x86 (all since about 2015), any ARM.
+BASELINE, BASELINE_FEATURES = ("x86-64-v3", _AVX2) if machine() in ("x86_64", "AMD64") else ("generic", ())
 WAITING = "weft:waiting"  # the event: another process compiles a kernel that this one wants
 PATIENCE = 120.0  # seconds that a process waits for another one's kernel before it compiles the kernel itself
 _IMPORTED = re.compile(r"^from (weft\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
