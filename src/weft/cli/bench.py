@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from weft.cli.console import say, say_json
+from weft.drawing.ratios import check_plot, plot_ratios
 from weft.errors import InputError, UsageError, did_you_mean
 
 Row = dict[str, Any]  # case, value, unit, baseline, ratio, and the goal of the ratio if there is one
@@ -29,6 +30,7 @@ def bench(
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None,
     lanes: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only so many lanes.")] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ratios into a .png or .svg file.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
 ) -> None:
     """Run benchmarks; each ratio is against a baseline measured in the same run.
@@ -45,6 +47,8 @@ def bench(
 
         weft bench spark --part stream
     """
+    if plot is not None:
+        check_plot(plot)
     found = discover(Path(folder))
     for name in names or ():
         if name not in found:
@@ -61,6 +65,8 @@ def bench(
                 say_json(row)
     if not as_json:
         _show_table(rows)
+    if plot is not None:
+        plot_ratios(rows, plot)
 
 
 def _accepted(name: str, work: Callable[..., Any], **options: Any) -> dict[str, Any]:

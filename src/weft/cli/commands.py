@@ -23,9 +23,9 @@ PLACES = {
     "stop": "weft.cli.runs:stop",
     "web": "weft.cli.web:web",
     "bench": "weft.cli.bench:bench",
-    "warm": "weft.cli.warm:warm",
-    "init": "weft.cli.init:init",
-    "doctor": "weft.cli.doctor:doctor",
+    "warm": "weft.cli.setup.warm:warm",
+    "init": "weft.cli.setup.init:init",
+    "doctor": "weft.cli.setup.doctor:doctor",
 }
 TAKES_FILES_OF_EVENTS = ("match", "why", "stats")  # several files after one `--events`
 

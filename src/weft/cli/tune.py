@@ -11,9 +11,10 @@ import typer
 from weft.cli import options
 from weft.cli.console import rewrite_line, say, say_json
 from weft.cli.render import compile_all
+from weft.drawing.ratios import check_plot
 from weft.errors import UsageError
 from weft.tuning.goal import Estimate
-from weft.tuning.plotting import check_plot, plot
+from weft.tuning.plotting import plot
 from weft.tuning.streams import Domain
 from weft.tuning.tune import EVENTS, RUNS, NothingToTune, Tuning
 from weft.tuning.tune import tune as try_splits

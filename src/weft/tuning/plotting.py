@@ -6,10 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from weft.errors import UsageError
+from weft.drawing.ratios import check_plot, save_figure
 from weft.tuning.tune import Tuning
-
-ENDINGS = (".png", ".svg")
 
 
 def plot(tuning: Tuning, path: Path) -> None:
@@ -27,17 +25,4 @@ def plot(tuning: Tuning, path: Path) -> None:
     front = sorted((one.throughput.mean, one.latency.mean) for one in tuning.alternatives if one.split in tuning.pareto)
     axes.plot(*zip(*front, strict=True), linestyle="--", linewidth=1, color="gray", zorder=0)
     axes.set(xlabel="throughput, events/s", ylabel="latency, ms", title=f"{tuning.pattern}, alpha {tuning.alpha:g}")
-    try:
-        figure.savefig(path)
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror or problem}") from None
-
-
-def check_plot(path: Path) -> None:
-    """Refuse a picture that cannot be made, before any work is done."""
-    if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"a plot is a file that ends in {' or '.join(ENDINGS)}, not {path.name!r}")
-    try:
-        import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("plots need matplotlib, which is not installed: pip install 'weft-cep[plot]'") from None
+    save_figure(figure, path)

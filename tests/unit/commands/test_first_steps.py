@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli import doctor
 from weft.cli.main import app
+from weft.cli.setup import doctor
+from weft.drawing import ratios
+from weft.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +30,7 @@ def test_init_creates_a_project_that_works(tmp_path: Path, monkeypatch: pytest.M
     assert CliRunner().invoke(app, ["init", str(folder)]).exit_code == 0
     monkeypatch.chdir(folder)
     found = CliRunner().invoke(app, ["match", "card_fraud.ceql", "--events", "payments.jsonl"])
-    assert [json.loads(line)["event"] for line in found.output.splitlines()] == [{"card": "a", "amount": 980.0}]
+    assert [json.loads(line)["event"] for line in found.stdout.splitlines()] == [{"card": "a", "amount": 980.0}]
     tested = CliRunner().invoke(app, ["test", "."])
     assert tested.exit_code == 0
     assert "2 cases: 2 passed" in tested.output
@@ -45,7 +47,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_doctor_says_what_is_here() -> None:
     shown = CliRunner().invoke(app, ["doctor", "--json"])
-    checks = {check["name"]: check for check in map(json.loads, shown.output.splitlines())}
+    checks = {check["name"]: check for check in map(json.loads, shown.stdout.splitlines())}
     assert {"weft", "Java", "Spark", "Numba", "kernels", "[serve]", "port"} <= set(checks)
     assert checks["Spark"]["good"] is True
 
@@ -82,3 +84,16 @@ def test_links_of_the_packages_readme_are_absolute(tmp_path: Path) -> None:
     assert "/blob/main/docs/a.md)" in text
     assert "/raw/main/docs/b.svg)" in text
     assert text.endswith("[c](https://c.example) [d](#d)")
+
+
+def test_ratios_of_benchmarks_are_drawn(tmp_path: Path) -> None:
+    rows = [
+        {"benchmark": "peers", "case": "half the time", "ratio": 0.5, "goal": "<= 0.5", "baseline": "DuckDB: 0.3"},
+        {"benchmark": "peers", "case": "no ratio", "ratio": None},
+    ]
+    ratios.plot_ratios(rows, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert "2.0x" in text
+    assert "against DuckDB" in text
+    with pytest.raises(UsageError, match="ratio to draw"):
+        ratios.plot_ratios(rows[1:], tmp_path / "b.svg")

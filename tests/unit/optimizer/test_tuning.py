@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import weft
 from weft.cli.main import app
+from weft.drawing import ratios
 from weft.errors import UsageError
-from weft.tuning import plotting
 from weft.tuning.goal import Estimate, Point, best_by_alpha, coefficient_of, estimate, goal, pareto
 from weft.tuning.streams import Simulated
 from weft.tuning.writing import with_split
@@ -147,9 +147,9 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(plotting, "import_module", missing)
+    monkeypatch.setattr(ratios, "import_module", missing)
     with pytest.raises(UsageError, match=r"pip install 'weft-cep\[plot\]'"):
-        plotting.check_plot(Path("a.png"))
+        ratios.check_plot(Path("a.png"))
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

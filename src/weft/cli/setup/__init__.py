@@ -1,0 +1,1 @@
+"""Commands around an installation: a first project, what is installed, kernels compiled ahead."""
