@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, cast
@@ -18,13 +18,16 @@ import pyarrow.json as pj
 
 from weft.algebra.numbers import EXACT
 from weft.connectors.damage import bad_rows, read_piece
-from weft.runtime.reading.chunks import Chunk, arrow_chunk
+from weft.runtime.reading.chunks import SPARSE, Chunk, arrow_chunk
 from weft.runtime.reading.kinds import columns_of_dicts
 from weft.runtime.reading.order import Reading
 
 BLOCK = 1 << 24  # bytes parsed at a time
 LONGEST = 1 << 26  # bytes of a line
 TOO_LONG = b'"a line that is too long"'
+MOST_LINES = 1 << 16  # of a piece that Arrow reads
+SAMPLED = 256  # lines that are looked at for their names
+FEW_NAMES = 64
 DEEPEST = 500  # nested brackets that are left to Arrow
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^\s{]", re.MULTILINE)
 _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
@@ -36,7 +39,7 @@ def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     line = 1
     damage: list[str] = []
     with _open(path) as stream:
-        for block in _blocks(stream, damage):
+        for block in _pieces(_blocks(stream, damage)):
             if not block.isspace():
                 yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
                     block, path, line, reading.time_unit
@@ -95,12 +98,41 @@ def _blocks(stream: BufferedIOBase, damage: list[str]) -> Iterator[bytes]:
         yield rest
 
 
+def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks with many lines in pieces: Arrow's tables have a cell for each line and each name."""
+    for block in blocks:
+        rest = block
+        while rest.count(b"\n") > MOST_LINES:
+            cut = len(b"\n".join(rest.split(b"\n", MOST_LINES)[:-1])) + 1
+            yield rest[:cut]
+            rest = rest[cut:]
+        if rest:
+            yield rest
+
+
+def _is_sparse(block: bytes) -> bool:
+    """Whether most lines seem to have few of the names: by some lines, as many in any place of the block."""
+    names: set[str] = set()
+    fields = lines = 0
+    for start in range(0, len(block), max(len(block) // SAMPLED, 1)):
+        begin = block.rfind(b"\n", 0, start + 1) + 1
+        stop = block.find(b"\n", begin)
+        try:
+            event = json.loads(block[begin : stop if stop >= 0 else len(block)])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict):
+            names.update(event)
+            fields, lines = fields + len(event), lines + 1
+    return len(names) > FEW_NAMES and len(names) * lines > SPARSE * fields
+
+
 def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[str]) -> Chunk | None:
     """A block read by Arrow; None when it cannot, or would change a value.
 
     Arrow takes texts that look like times for times, so those columns are asked for as texts in a second try.
     """
-    if _is_odd(block):
+    if _is_odd(block) or _is_sparse(block):
         return None
     read = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
     for _ in range(2):
@@ -208,6 +240,7 @@ def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chun
         problems=problems,
         place=lambda row: (path, numbers[row]),
         tabular=False,
+        sparse=len(names) * len(events) > SPARSE * sum(map(len, events)),
     )
 
 

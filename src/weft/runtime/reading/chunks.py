@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.errors import InputError, UsageError
+from weft.errors import DataWarning, InputError, UsageError, callers_level
 from weft.runtime.events import Column
 from weft.runtime.reading.halves import NOT_UNICODE, has_half
 from weft.runtime.reading.kinds import (
@@ -22,6 +24,9 @@ from weft.runtime.reading.kinds import (
     plain_array,
     values_of_dicts,
 )
+
+MOST_SHOWN = 1024  # attributes of sparse events in a table of matches
+SPARSE = 8  # so many times as many cells as values: rows of few attributes with many names
 
 
 class Chunk:
@@ -37,6 +42,7 @@ class Chunk:
         problems: Mapping[int, str] | None = None,
         place: Callable[[int], tuple[str, int]] | None = None,
         tabular: bool = True,
+        sparse: bool = False,
         values: Callable[[str], Sequence[object]] | None = None,
         original: Callable[[str], pa.Array] | None = None,
     ) -> None:
@@ -46,6 +52,7 @@ class Chunk:
         self.problems = problems or {}  # rows that are no events, and why
         self.place = place  # file and line of a row, if it is from a file
         self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
+        self.sparse = sparse  # most rows have few of the attributes, so that rows cost less than columns
         self.values = values  # those of a column if they are Python's, whose texts may be no Unicode
         self._load = load
         self._original = original  # a column with the type of the input, if it has types
@@ -70,7 +77,20 @@ class Chunk:
     def rows(self, wanted: Collection[str] | None) -> pa.RecordBatch:
         """The rows as the input has them, with the columns that are wanted (None: all)."""
         names = [name for name in self.names if wanted is None or name in wanted]
+        if self.sparse and len(names) > MOST_SHOWN:
+            names = self._frequent(names)
         return pa.RecordBatch.from_arrays([self.array(name) for name in names], names=names)
+
+    def _frequent(self, names: Sequence[str]) -> list[str]:
+        """The names that most rows have, in their order: a table has a cell for each row and name."""
+        counts = Counter(name for row in range(self.length) for name in self.row(row) or ())
+        kept = set(sorted(names, key=lambda name: -counts[name])[:MOST_SHOWN])
+        text = (
+            f"events have {len(names)} attributes, most of them in few events: "
+            f"tables of matches show the {MOST_SHOWN} that most events have"
+        )
+        warnings.warn(text, DataWarning, stacklevel=callers_level())
+        return [name for name in names if name in kept]
 
 
 def makes_chunks(kind: type) -> bool:
@@ -246,5 +266,6 @@ def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
         lambda row: None if row in problems else events[row],
         problems=problems,
         tabular=False,
+        sparse=len(names) * len(events) > SPARSE * sum(map(len, events)),
         values=lambda name: values_of_dicts(events, name),
     )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from weft.runtime.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk
-from weft.runtime.reading.halves import NOT_UNICODE, halved
+from weft.runtime.reading.halves import NOT_UNICODE, halved, has_half
 from weft.runtime.reading.times import valid_mask
 from weft.schema import Catalog, EventType, Kind
 
@@ -23,10 +23,16 @@ def check_texts(chunk: Chunk, needed: Collection[str] | None, problems: dict[int
 
     Columns that are needed are made for that (None: all are), which shows whether they are worth a look.
     """
-    for name in chunk.names if chunk.values is not None else ():
+    if chunk.values is None:  # a reader has looked
+        return
+    if chunk.sparse:  # to look at each column would take rows times names
+        rows = [row for row in range(chunk.length) if row not in chunk.problems and has_half(chunk.row(row))]
+        problems.update(dict.fromkeys(rows, NOT_UNICODE))
+        return
+    for name in chunk.names:
         is_made = needed is None or name in needed
         if not is_made or chunk.column(name).others is not None:
-            problems.update(dict.fromkeys(halved(chunk.values(name)), NOT_UNICODE))  # type: ignore[misc] # it is there
+            problems.update(dict.fromkeys(halved(chunk.values(name)), NOT_UNICODE))
 
 
 def check_types(chunk: Chunk, name: str, problems: dict[int, str]) -> None:
