@@ -6,30 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import PurePath
+from types import ModuleType
 
 from weft.algebra.analysis.feeding import cycles_beyond_rules
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, ProgramError, UsageError
 from weft.languages.ceql.declarations import Schema, given_catalog
-from weft.languages.ceql.lower import lower as lower_ceql
-from weft.languages.ceql.parser import parse as parse_ceql
-from weft.languages.ceql.printer import to_source as print_ceql
 from weft.languages.defined import NOTHING_DEFINED, Defined, defined_by, defined_types, doubts_about, place_of
-from weft.languages.epn.lower import lower as lower_epn
-from weft.languages.epn.parser import parse as parse_epn
-from weft.languages.epn.printer import to_source as print_epn
-from weft.languages.eql.lower import lower as lower_eql
-from weft.languages.eql.parser import parse as parse_eql
-from weft.languages.eql.printer import to_source as print_eql
 from weft.languages.expressions import SyntaxNode
 from weft.languages.limits import TooLarge, within_limits
-from weft.languages.step.lower import lower as lower_step
-from weft.languages.step.parser import parse as parse_step
-from weft.languages.step.printer import to_source as print_step
-from weft.languages.tesla.lower import lower as lower_tesla
-from weft.languages.tesla.parser import parse as parse_tesla
-from weft.languages.tesla.printer import to_source as print_tesla
 from weft.source import SourceText, Span
 from weft.tree import Node, deep, growing
 
@@ -41,59 +28,48 @@ Lower = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
 
 @dataclass(frozen=True)
 class Language:
-    """A query language: how its texts are recognised, parsed, lowered and printed."""
+    """A query language: how its texts are recognised, parsed, lowered and printed.
+
+    Its folder has the modules `parser`, `lower` and `printer`, which are imported when they are first used.
+    """
 
     name: str
-    ending: str
     keywords: frozenset[str]  # one of which, in capitals, starts every text
-    parse: Callable[[SourceText], SyntaxNode]
-    lower: Lower
-    print: Callable[..., str]
     joins: bool = False  # its queries see what queries deployed before define, and are checked together with them
+
+    @property
+    def ending(self) -> str:
+        """The ending of its files."""
+        return f".{self.name}"
+
+    @property
+    def parse(self) -> Callable[[SourceText], SyntaxNode]:
+        """The function from text to syntax."""
+        parse: Callable[[SourceText], SyntaxNode] = self._module("parser").parse
+        return parse
+
+    @property
+    def lower(self) -> Lower:
+        """The function from syntax to the algebra, with warnings."""
+        lower: Lower = self._module("lower").lower
+        return lower
+
+    @property
+    def print(self) -> Callable[..., str]:
+        """The function from syntax to text."""
+        to_source: Callable[..., str] = self._module("printer").to_source
+        return to_source
+
+    def _module(self, name: str) -> ModuleType:
+        return import_module(f"weft.languages.{self.name}.{name}")
 
 
 LANGUAGES = (
-    Language(
-        name="ceql",
-        ending=".ceql",
-        keywords=frozenset({"SELECT", "QUERY", "CREATE", "DECLARE"}),
-        parse=parse_ceql,
-        lower=lower_ceql,
-        print=print_ceql,
-    ),
-    Language(
-        name="eql",
-        ending=".eql",
-        keywords=frozenset({"SOURCE", "SINK"}),
-        parse=parse_eql,
-        lower=lower_eql,
-        print=print_eql,
-    ),
-    Language(
-        name="epn",
-        ending=".epn",
-        keywords=frozenset({"PATTERN"}),
-        parse=parse_epn,
-        lower=lower_epn,
-        print=print_epn,
-    ),
-    Language(
-        name="step",
-        ending=".step",
-        keywords=frozenset({"TOPOLOGY", "EXTERNAL"}),
-        parse=parse_step,
-        lower=lower_step,
-        print=print_step,
-    ),
-    Language(
-        name="tesla",
-        ending=".tesla",
-        keywords=frozenset({"DEFINE", "RULE", "ASSIGN"}),
-        parse=parse_tesla,
-        lower=lower_tesla,
-        print=print_tesla,
-        joins=True,
-    ),
+    Language("ceql", frozenset({"SELECT", "QUERY", "CREATE", "DECLARE"})),
+    Language("eql", frozenset({"SOURCE", "SINK"})),
+    Language("epn", frozenset({"PATTERN"})),
+    Language("step", frozenset({"TOPOLOGY", "EXTERNAL"})),
+    Language("tesla", frozenset({"DEFINE", "RULE", "ASSIGN"}), joins=True),
 )
 
 _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
