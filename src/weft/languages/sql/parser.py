@@ -99,7 +99,9 @@ def _expressions(words: tuple[SqlWord, ...], source: SourceText) -> list[Span]:
 
 
 def _begins_section(words: tuple[SqlWord, ...], index: int) -> bool:
-    return index == 0 or not words[index - 1].says("BY", ",", "TO", "FIRST", "LAST", "AS", "=")
+    if index > 1 and words[index - 1].says("FIRST", "LAST"):
+        return words[index - 2].says("NULLS")  # else it is a variable that SKIP TO names
+    return index == 0 or not words[index - 1].says("BY", ",", "TO", "AS", "=")
 
 
 def _after(words: tuple[SqlWord, ...], index: int) -> int:

@@ -1,0 +1,1 @@
+"""Row patterns over sorted partitions: which rows can begin a match, and the preferred match of each."""
