@@ -77,6 +77,10 @@ class ProgramError(WeftError, ValueError):
         more = len(self.diagnostics) - len(shown)
         super().__init__("\n\n".join([*shown, f"and {more:,} more like these"] if more else shown))
 
+    def __reduce__(self) -> tuple[type[ProgramError], tuple[Sequence[Diagnostic]]]:
+        """Go from process to process with all findings."""
+        return type(self), (self.diagnostics,)
+
 
 class InputError(WeftError, ValueError):
     """Events cannot be read at all: a missing file, an unknown format, no time column."""

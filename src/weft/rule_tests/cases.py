@@ -79,8 +79,8 @@ def find_files(paths: Sequence[str]) -> list[Path]:
     return list(found)
 
 
-def read_file(path: Path) -> RuleTests:
-    """Read a test file and compile its program."""
+def read_file(path: Path, within: Path | None = None) -> RuleTests:
+    """Read a test file and compile its program. `within`: the folder that all files it names must be in."""
     try:
         source = SourceText(path.read_text(encoding="utf-8-sig"), str(path))
     except FileNotFoundError:
@@ -97,8 +97,9 @@ def read_file(path: Path) -> RuleTests:
     if notation.time_unit not in NANOSECONDS:
         hint = did_you_mean(notation.time_unit, NANOSECONDS)
         raise places.key(0, "time_unit").wrong("unknown-unit", f"there is no unit {notation.time_unit!r}", hint)
-    program = _compile(table, places, path.parent, notation.time_unit)
-    reader = _CaseReader(places, path.parent, notation, _variables(program))
+    beside = Beside(path.parent, within)
+    program = _compile(table, places, beside, notation.time_unit)
+    reader = _CaseReader(places, beside, notation, _variables(program))
     return RuleTests(program, notation, [partial(reader.read, case, at) for at, case in enumerate(table["case"], 1)])
 
 
@@ -127,7 +128,22 @@ def _check_keys(
             raise place.wrong("wrong-kind", f"`{key}` must be {_KINDS[known[key]]}")
 
 
-def _compile(table: Mapping[str, object], places: Places, folder: Path, time_unit: str) -> Program:
+@dataclass(frozen=True)
+class Beside:
+    """The folder of a test file, in which others are named; `within`: the one that they must be in."""
+
+    folder: Path
+    within: Path | None = None
+
+    def path(self, named: str, place: Written) -> Path:
+        """The path of a file that is named in a test file."""
+        path = self.folder / named
+        if self.within is not None and not path.resolve().is_relative_to(self.within.resolve()):
+            raise place.wrong("outside", f"{named!r} is not in the project", "name a file of the project")
+        return path
+
+
+def _compile(table: Mapping[str, object], places: Places, beside: Beside, time_unit: str) -> Program:
     """The program, from its file beside the tests or from its text in them."""
     text = str(table["program"])
     is_file = "\n" not in text and Path(text).suffix in PROGRAM_SUFFIXES
@@ -135,7 +151,7 @@ def _compile(table: Mapping[str, object], places: Places, folder: Path, time_uni
     language = table.get("language")
     try:
         # With a line's end a text is never taken for the name of a file.
-        given = folder / text if is_file else text + "\n"
+        given = beside.path(text, places.key(0, "program")) if is_file else text + "\n"
         return compile_with_findings(given, None if language is None else str(language), time_unit=time_unit)[0]
     except ProgramError as error:
         raise error if is_file else shifted(error, written) from None
@@ -178,7 +194,7 @@ def _shown(query: Query) -> frozenset[str]:
 @dataclass(frozen=True)
 class _CaseReader:
     places: Places
-    folder: Path
+    beside: Beside
     notation: Notation
     variables: Mapping[str, frozenset[str]]
 
@@ -197,8 +213,10 @@ class _CaseReader:
         if query is not None:
             self._require_query(query, self.places.value(section, "query", query))
         lines: list[Written] = []
-        events: Sequence[EventDict] | Path = self.folder / table.get("events_file", "")
-        if "events" in table:
+        events: Sequence[EventDict] | Path
+        if "events_file" in table:
+            events = self.beside.path(table["events_file"], self.places.key(section, "events_file"))
+        else:
             read = read_events(self.places.value(section, "events", table["events"]), self.notation)
             lines, events = [line for line, _ in read], [event for _, event in read]
         expected = self._expected(section, table["expected"], query) if "expected" in table else None

@@ -57,11 +57,14 @@ class FileResult:
         return not self.findings and all(outcome.passed for outcome in self.outcomes)
 
 
-def run_file(path: Path, engine: str, **sharing: Any) -> FileResult:
-    """Run all cases of a file; a case that is written wrongly leaves the others alone. For `sharing` see `detect`."""
+def run_file(path: Path, engine: str, *, within: Path | None = None, **sharing: Any) -> FileResult:
+    """Run all cases of a file; a case that is written wrongly leaves the others alone. For `sharing` see `detect`.
+
+    `within`: the file may name programs and events in this folder only.
+    """
     result = FileResult(path)
     try:
-        file = read_file(path)
+        file = read_file(path, within)
     except ProgramError as error:
         result.findings += error.diagnostics
         return result

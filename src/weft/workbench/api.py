@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
 
@@ -14,9 +21,11 @@ from weft.errors import InputError, ProgramError, UsageError, WeftError
 from weft.workbench.checking import Checked, Planned
 from weft.workbench.cluster import Overview
 from weft.workbench.completion import Completion
+from weft.workbench.isolation import CrowdedError, Result
+from weft.workbench.jobs import TestReport
 from weft.workbench.project import ProgramFile
 from weft.workbench.run_info import RunDetail, RunInfo
-from weft.workbench.service import Source, TestReport, Workbench
+from weft.workbench.service import Source, Workbench
 from weft.workbench.trying import Sample, Tried
 
 
@@ -97,6 +106,22 @@ class Stored(BaseModel):
     text: str
 
 
+# Threads that wait for other processes: those of the web server are for what is answered at once.
+_WAITING = ThreadPoolExecutor(128, thread_name_prefix="weft-waiting")
+LOOK = 0.2  # seconds between two looks whether a client is still there
+
+
+async def _while_connected(request: Request, ask: Callable[[threading.Event], Result]) -> Result:
+    """The answer to a question that is given up when the client goes away."""
+    gone = threading.Event()
+    answer = asyncio.get_running_loop().run_in_executor(_WAITING, ask, gone)
+    while not answer.done():
+        await asyncio.wait({answer}, timeout=LOOK)
+        if not answer.done() and await request.is_disconnected():
+            gone.set()
+    return answer.result()
+
+
 InProject = Annotated[str, Query(description="The path of a file in the project.")]
 
 
@@ -152,26 +177,29 @@ def _add_trying(router: APIRouter, bench: Workbench) -> None:
         return bench.event_count(file)
 
     @router.post("/try", tags=["try"])
-    def try_program(given: Trial) -> Tried:
+    async def try_program(given: Trial, request: Request) -> Tried:
         """What a program finds in events."""
-        return bench.try_program(given.program.source(), given.events.sample())
+        ask = partial(bench.try_program, given.program.source(), given.events.sample())
+        return await _while_connected(request, ask)
 
     @router.post("/why", tags=["try"])
-    def why(given: WhyQuestion) -> list[Explanation]:
+    async def why(given: WhyQuestion, request: Request) -> list[Explanation]:
         """Why events are a match, or what would have to be otherwise."""
-        return list(bench.why(given.program.source(), given.events.sample(), given.positions))
+        ask = partial(bench.why, given.program.source(), given.events.sample(), given.positions)
+        return list(await _while_connected(request, ask))
 
 
 def _add_tests(router: APIRouter, bench: Workbench) -> None:
     @router.post("/tests", tags=["tests"])
-    def keep_as_test(given: NewTest) -> dict[str, str]:
+    async def keep_as_test(given: NewTest, request: Request) -> dict[str, str]:
         """Keep what a program finds in events as a test."""
-        return {"file": bench.keep_as_test(given.program.source(), given.events.sample(), given.name)}
+        ask = partial(bench.keep_as_test, given.program.source(), given.events.sample(), given.name)
+        return {"file": await _while_connected(request, ask)}
 
     @router.get("/tests", tags=["tests"])
-    def tests(file: Annotated[list[str] | None, Query()] = None) -> TestReport:
+    async def tests(request: Request, file: Annotated[list[str] | None, Query()] = None) -> TestReport:
         """Run the project's tests, or those of some files."""
-        return bench.tests(file or ())
+        return await _while_connected(request, partial(bench.tests, file or ()))
 
 
 def _add_runs(router: APIRouter, bench: Workbench) -> None:
@@ -248,6 +276,8 @@ def application(bench: Workbench) -> FastAPI:
         return bench.metrics()
 
     app.add_exception_handler(WeftError, _told)
+    app.add_exception_handler(UnicodeError, _not_unicode)
+    app.add_exception_handler(RequestValidationError, _not_asked_well)
     return app
 
 
@@ -255,7 +285,21 @@ def _told(request: Request, problem: Exception) -> JSONResponse:
     """A user's mistake as JSON: what is wrong, where, and what to do."""
     findings = [asdict_of(one) for one in problem.diagnostics] if isinstance(problem, ProgramError) else []
     status = 400 if isinstance(problem, UsageError | InputError | ProgramError) else 500
+    if isinstance(problem, CrowdedError):
+        status = 503
     return JSONResponse({"problem": str(problem), "findings": findings}, status)
+
+
+def _not_unicode(request: Request, problem: Exception) -> JSONResponse:
+    """Texts that cannot be stored or sent: half of a pair of surrogates."""
+    return JSONResponse({"problem": f"not Unicode: {problem}".encode("ascii", "replace").decode(), "findings": []}, 400)
+
+
+def _not_asked_well(request: Request, problem: Exception) -> JSONResponse:
+    """What is wrong in a request, without the request itself, which may hold anything."""
+    assert isinstance(problem, RequestValidationError)
+    told = [{"type": one["type"], "loc": one["loc"], "msg": one["msg"]} for one in problem.errors()]
+    return JSONResponse({"detail": jsonable_encoder(told)}, 422)
 
 
 def asdict_of(finding: Any) -> dict[str, Any]:

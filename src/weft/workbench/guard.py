@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 COOKIE = "weft"
+LARGEST_BODY = 16 << 20  # bytes of a request; larger samples are files of the project
 OPEN = frozenset({"/health"})  # says nothing about the project
 # The pages' library needs scripts in the page; nothing is loaded from elsewhere, and no other page may show these.
 POLICY = (
@@ -55,6 +56,12 @@ class Guard:
         elif self._brings_token(scope):
             await _redirect(send, scope["path"], self._token)
         elif scope["path"] in OPEN or self._knows_token(headers):
+            if scope["type"] == "http":
+                limited = await _limited(headers, receive)
+                if limited is None:
+                    await _refuse(scope, send, 413, f"a request has at most {LARGEST_BODY >> 20} MiB")
+                    return
+                receive = limited
             await self._app(scope, receive, _with_headers(send, self._headers))
         else:
             await _refuse(scope, send, 401, "this needs the token: open the address that `weft web` printed")
@@ -89,6 +96,26 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+async def _limited(headers: Mapping[str, str], receive: Receive) -> Receive | None:
+    """What receives the body once more, which has been read; None: it is too large."""
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > LARGEST_BODY:
+        return None
+    waiting: list[Message] = []
+    size = 0
+    while not waiting or waiting[-1].get("more_body", False):
+        message = await receive()
+        waiting.append(message)
+        size += len(message.get("body", b""))
+        if size > LARGEST_BODY:
+            return None
+
+    async def again() -> Message:
+        return waiting.pop(0) if waiting else await receive()
+
+    return again
 
 
 def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:

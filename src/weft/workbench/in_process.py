@@ -16,12 +16,16 @@ from weft.live_programs.program import LiveProgram
 from weft.running.activity import Activity
 from weft.running.registry import check_name
 from weft.runtime.events import Rejected
+from weft.runtime.limits.budgets import Budget
+from weft.runtime.limits.guarding import Limits
 from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
 
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500
 SIZED_EVERY = 1.0  # seconds between two measurements of state, each of which looks at all of it
 MOST_RUNS = 200
+# What a program that runs here may take, so that the workbench goes on to answer.
+LIMITS = Limits([Budget(matches_per_batch=200_000), Budget(seconds_per_batch=30.0), Budget(state_bytes=1 << 30)])
 
 
 class Steps:
@@ -30,7 +34,7 @@ class Steps:
     def __init__(self, program: Program, names: tuple[str, str]) -> None:
         self._counts: Counter[str] = Counter()
         widened, self._steps = with_steps(program)
-        self._live = LiveProgram(time=names[0], type=names[1], rejects=[])
+        self._live = LiveProgram(time=names[0], type=names[1], rejects=[], limits=LIMITS)
         parts = widened.queries[len(program.queries) :]
         if parts:
             self._live.deploy(replace(program, queries=parts, inputs=(), outputs=()))
@@ -59,7 +63,7 @@ class InProcess:
         self.problem: str | None = None
         self.ended: float | None = None
         self._rejects: list[Rejected] = []
-        self._program = LiveProgram(time=names[0], type=names[1], rejects=self._rejects)
+        self._program = LiveProgram(time=names[0], type=names[1], rejects=self._rejects, limits=LIMITS)
         self._queries = program.names
         self._program.deploy(program)
         self._steps = Steps(program, names)

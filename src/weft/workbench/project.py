@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weft.errors import InputError, UsageError
 from weft.languages import LANGUAGES
+from weft.runtime.reading.halves import has_half
 
 PROGRAM_ENDINGS = {language.ending: language.name for language in LANGUAGES}
 EVENT_ENDINGS = (".jsonl", ".csv", ".parquet")
@@ -67,6 +68,8 @@ class Project:
         """A path of the project as a whole one; one that leads elsewhere, or ends otherwise, is refused."""
         if "\0" in inside or not inside:
             raise UsageError("give the path of a file in the project")
+        if has_half(inside):
+            raise UsageError("the path is not Unicode: it has half of a pair of surrogates")
         whole = (self.folder / inside).resolve()
         if not whole.is_relative_to(self.folder) or whole == self.folder:
             raise UsageError(f"{inside!r} is not in the project")
@@ -87,6 +90,8 @@ class Project:
     def write(self, inside: str, text: str) -> None:
         """Put a text into a program or a test file, as a whole or not at all."""
         path = self.path(inside, *PROGRAM_ENDINGS, TEST_ENDING)
+        if has_half(text):
+            raise UsageError("the text is not Unicode: it has half of a pair of surrogates")
         if len(text.encode()) > LARGEST_TEXT:
             raise UsageError(f"{inside} would be too large")
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weft.errors import UsageError
 from weft.workbench.guard import App, Guard
+from weft.workbench.isolation import Workers, WorkLimits
 from weft.workbench.service import Workbench
 
 LOOPBACK = "127.0.0.1"
@@ -49,9 +50,17 @@ def workbench_app(bench: Workbench, address: Address, *, pages: bool = True) -> 
     return Guard(app, address.token, address.hosts)
 
 
-def serve(folder: Path, host: str = LOOPBACK, port: int = 8765, *, announce: object = print) -> None:
-    """Serve a project until interrupted."""
-    bench = Workbench(folder)
+def serve(
+    folder: Path,
+    host: str = LOOPBACK,
+    port: int = 8765,
+    *,
+    announce: object = print,
+    limits: WorkLimits | None = None,
+) -> None:
+    """Serve a project until interrupted; `limits`: what users' programs may take."""
+    workers = Workers(limits or WorkLimits())
+    bench = Workbench(folder, workers)
     try:
         import uvicorn
     except ImportError:
@@ -65,6 +74,7 @@ def serve(folder: Path, host: str = LOOPBACK, port: int = 8765, *, announce: obj
         uvicorn.Server(config).run()
     finally:
         bench.close()
+        workers.close()
 
 
 def _names_here() -> list[str]:

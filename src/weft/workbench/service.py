@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Event
 
 from weft.errors import InputError, UsageError
 from weft.reasons import Reasons
-from weft.rule_tests import run_file, to_json
 from weft.running import registry
 from weft.running.changing import change, last_change
 from weft.running.metrics import metrics_text
-from weft.workbench import checking, trying
+from weft.workbench import checking, jobs, trying
 from weft.workbench.checking import Checked, Planned
 from weft.workbench.cluster import Overview, overview
 from weft.workbench.completion import Completion, complete
 from weft.workbench.completion.seen import types_in
 from weft.workbench.event_files import row_count
 from weft.workbench.in_process import InProcess, InProcessRuns
+from weft.workbench.isolation import Result, Workers, shared_workers
+from weft.workbench.jobs import TestReport
 from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, RUNS, TEST_ENDING, ProgramFile, Project
 from weft.workbench.run_info import RunDetail, RunInfo, last_hour, summary_of
 from weft.workbench.spark_funnels import counted_funnels, newest_funnels
@@ -38,43 +39,23 @@ class Source:
     path: str = ""
 
     @property
+    def job(self) -> jobs.Text:
+        """As other processes take it."""
+        return self.text, _known(self.language), self.stem
+
+    @property
     def stem(self) -> str:
         """What a nameless query of it is called."""
         return Path(self.path).stem if self.path else "q"
 
 
-@dataclass(frozen=True)
-class TestCase:
-    """A case of a test file, as it came out."""
-
-    file: str
-    name: str
-    line: int
-    passed: bool
-    missing: list[dict[str, Any]]
-    extra: list[dict[str, Any]]
-    counts: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class TestReport:
-    """What became of a project's tests: cases, and what is wrong in their files."""
-
-    cases: list[TestCase]
-    problems: list[str]
-
-    @property
-    def passed(self) -> bool:
-        """Whether all is well."""
-        return not self.problems and all(case.passed for case in self.cases)
-
-
 class Workbench:
     """A project, and the programs that run from it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: Workers | None = None) -> None:
         self.project = Project(folder)
         self._here = InProcessRuns()
+        self._workers = shared_workers() if workers is None else workers
 
     # ------------------------------------------------------------ programs
 
@@ -122,15 +103,17 @@ class Workbench:
             raise UsageError("choose a file of events")
         return row_count(path)
 
-    def try_program(self, source: Source, sample: Sample) -> Tried:
-        """What a program finds in a sample."""
-        program = trying.program_of(source.text, _known(source.language), source.stem)
-        return trying.try_program(program, sample, self._file(sample))
+    def try_program(self, source: Source, sample: Sample, cancelled: Event | None = None) -> Tried:
+        """What a program finds in a sample; `cancelled` ends it."""
+        return self._isolated(cancelled, jobs.tried, source.job, sample, self._file(sample))
 
-    def why(self, source: Source, sample: Sample, positions: Sequence[int]) -> Reasons:
+    def why(self, source: Source, sample: Sample, positions: Sequence[int], cancelled: Event | None = None) -> Reasons:
         """Why events of a sample are a match or not."""
-        program = trying.program_of(source.text, _known(source.language), source.stem)
-        return trying.explain(program, sample, self._file(sample), positions)
+        return self._isolated(cancelled, jobs.explained, source.job, sample, self._file(sample), positions)
+
+    def _isolated(self, cancelled: Event | None, work: Callable[..., Result], *arguments: object) -> Result:
+        """What a function gives that runs in another process, within limits."""
+        return self._workers.submit(cancelled or Event(), work, *arguments).result()
 
     def _file(self, sample: Sample) -> Path | None:
         if not sample.file:
@@ -142,12 +125,12 @@ class Workbench:
 
     # ------------------------------------------------------------ tests
 
-    def keep_as_test(self, source: Source, sample: Sample, name: str) -> str:
+    def keep_as_test(self, source: Source, sample: Sample, name: str, cancelled: Event | None = None) -> str:
         """Add what a program finds in a sample to the tests beside it; the path of the test file."""
         if not source.path:
             raise UsageError("save the program first: a test names its file")
-        program = trying.program_of(source.text, _known(source.language), source.stem)
-        case = trying.case_text(name or "a case", program, sample, self._file(sample))
+        file = self._file(sample)
+        case = self._isolated(cancelled, jobs.case_text, name or "a case", source.job, sample, file)
         beside = self.project.path(source.path, *PROGRAM_ENDINGS)
         inside = str((beside.parent / f"{beside.stem}{TEST_ENDING}").relative_to(self.project.folder))
         exists = self.project.path(inside).is_file()
@@ -155,18 +138,10 @@ class Workbench:
         self.project.write(inside, before.rstrip("\n") + "\n" + case)
         return inside
 
-    def tests(self, files: Sequence[str] = ()) -> TestReport:
+    def tests(self, files: Sequence[str] = (), cancelled: Event | None = None) -> TestReport:
         """Run the project's tests, or some of its files."""
-        cases: list[TestCase] = []
-        problems: list[str] = []
-        for inside in files or self.project.test_files():
-            result = run_file(self.project.path(inside, TEST_ENDING), "local")
-            problems += [finding.render() for finding in result.findings]
-            for outcome in result.outcomes:
-                told: dict[str, Any] = to_json(outcome)
-                kept = {key: told[key] for key in ("line", "passed", "missing", "extra", "counts")}
-                cases.append(TestCase(file=inside, name=told["case"], **kept))
-        return TestReport(cases, problems)
+        chosen = [(inside, self.project.path(inside, TEST_ENDING)) for inside in files or self.project.test_files()]
+        return self._isolated(cancelled, jobs.tested, chosen, self.project.folder)
 
     # ------------------------------------------------------------ runs
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from weft.workbench.jobs import TestCase, TestReport
 from weft.workbench.pages.frame import asked, button, card, frame, texts
-from weft.workbench.service import TestCase, TestReport, Workbench
+from weft.workbench.service import Workbench
 
 
 def add(bench: Workbench) -> None:
