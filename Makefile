@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz
+.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -42,6 +42,9 @@ chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORI
 chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS=100; SEED=… where, MINUTES=… at most), and damage 24 files of a checkpoint (DAMAGES=…)
 	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) WEFT_DAMAGES=$(or $(DAMAGES),24) \
 	  $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py tests/chaos/test_damaged_runs.py
+
+kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many
+	@WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz

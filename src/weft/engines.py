@@ -258,17 +258,27 @@ def continuous(
     adapt: bool = False,
     **options: Any,
 ) -> ContinuousRun:
-    """A run without end on Spark, over named folders of files; see `RunOptions` for the options. Not started yet."""
+    """A run without end on Spark, over named folders, topics and tables; see `RunOptions` for the options.
+
+    Not started yet. `kafka`, `packages` and `jars` are lists of texts.
+    """
+    from weft.runtime.spark.connections.addresses import is_connection
+    from weft.runtime.spark.connections.kafka import client_options
     from weft.runtime.spark.runs.options import RunOptions
     from weft.runtime.spark.runs.run import ContinuousRun
 
+    options["kafka"] = client_options(options.get("kafka") or ())
+    options |= {name: tuple(options.get(name) or ()) for name in ("packages", "jars")}
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     options |= {"adapts": _adapts(program, choices) if adapt else None, "statistics": choices.statistics}
     if adapt and not options.get("limits", NO_LIMITS).is_none:
         raise UsageError("--adapt does not go together with budgets and shedding: leave one of them out")
     run = ContinuousRun(choices.applied(program), sources, chosen := RunOptions(**options), ENDINGS, READERS, program)
-    written = [place.removeprefix("file://") for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place]
-    check_folders(written, [uri.removeprefix("file://") for _, uri in sources])
+    written = [
+        place for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place and not is_connection(place)
+    ]
+    read = [uri for _, uri in sources if not is_connection(uri)]
+    check_folders(*([uri.removeprefix("file://") for uri in uris] for uris in (written, read)))
     return run
 
 

@@ -223,8 +223,8 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "in", 0, EVENTS[:1])
     with pytest.raises(UsageError, match="no such folder"):
         run_of(tmp_path, ("nowhere",))
-    with pytest.raises(UsageError, match="nothing else can be read yet"):
-        ContinuousRun(api.compile(QUERY), [("k", "kafka://host/topic")], options(tmp_path), ENDINGS, READERS)
+    with pytest.raises(UsageError, match="ftp is none of a folder"):
+        ContinuousRun(api.compile(QUERY), [("k", "ftp://host/topic")], options(tmp_path), ENDINGS, READERS)
     with pytest.raises(UsageError, match="runs that go on until they are stopped"):
         run_of(tmp_path, until="read", idle_after=1)
     run_of(tmp_path)._job(spark)

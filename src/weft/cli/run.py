@@ -8,12 +8,10 @@ import sys
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from weft import engines
 from weft.algebra.prefixes import Steps as StepsOfQueries
@@ -24,144 +22,22 @@ from weft.cli.console import say
 from weft.cli.grouping import grouped
 from weft.cli.interrupts import end_in_order, was_interrupted
 from weft.cli.render import progress, show_stats
+from weft.cli.run_options import DryRun, Flow, Format, RunLimits, Sources, Telling
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
 from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.changing import Change
-from weft.running.logs import LOGGER, LogFormat, log_trigger, show_logs
+from weft.running.logs import LOGGER, log_trigger, show_logs
 from weft.running.program_files import ProgramFiles
-from weft.runtime.limits.guarding import Limits
-from weft.runtime.limits.shedding import Shed
 from weft.runtime.watching.triggers import Trigger
 
 if TYPE_CHECKING:
     from weft.runtime.spark.runs.run import ContinuousRun
 
-Delay = Annotated[
-    int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
-]
-Until = Annotated[
-    Literal["stopped", "read", "complete"],
-    typer.Option(help="Until stopped, or until the files there are read; `complete` then ends the stream too."),
-]
-Sources = Annotated[
-    list[str],
-    typer.Option("--source", metavar="NAME=URI", help="A folder that files of events are put into; repeatable."),
-]
-Sink = Annotated[str, typer.Option(metavar="URI", help="The folder that files of matches are put into.")]
-Checkpoint = Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")]
-Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")]
-Adapt = Annotated[
-    bool, typer.Option("--adapt", help="Change to a cheaper form of queries when the rates of events change.")
-]
-IdleAfter = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
-]
-FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many files at once.")]
-BytesPerTrigger = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Files of at most so many bytes at once; one is always taken.")
-]
-Settle = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so long.")
-]
-MaxAhead = Annotated[
-    float,
-    typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
-]
-Rate = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="N", help="Read at most so many events in a second, one file in a trigger."),
-]
-Partitions = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Tasks of Spark's that lanes share; it stays so. Leaves room for more lanes later; else as many as lanes.",
-    ),
-]
-Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
-Rejects = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Where late and unreadable events go; else SINK/rejects.")
-]
-Name = Annotated[str | None, typer.Option(metavar="NAME", help="Register it, for `weft list`, `show` and `stop`.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it in the background; needs --name.")]
-Listen = Annotated[
-    str | None, typer.Option(metavar="PORT", help="Serve /metrics and /health on PORT of this machine, or HOST:PORT.")
-]
-LogFormatOption = Annotated[
-    LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
-]
-ShedAbove = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SECONDS",
-        help="Leave events out where that invents no match: above N in a trigger (100000), or to keep it short (2s).",
-    ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say which queries would keep the state that the checkpoint has.")
-]
-Watch = Annotated[
-    bool, typer.Option("--watch", help="Take over programs that change, or appear in a folder, at the next trigger.")
-]
-Steps = Annotated[
-    bool, typer.Option("--steps", help="Count how many partial matches reach each step of each query; takes work.")
-]
 GLANCE = 0.2  # seconds after which a wait looks whether it should go on
 SOON, IN_TIME = 0.5, 30.0  # seconds for the trigger at work, after Ctrl-C and when told to stop otherwise
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Where events come from, how they are taken and shared out, where matches go: options of `RunOptions`."""
-
-    sink: Sink
-    checkpoint: Checkpoint
-    rejects: Rejects = None
-    delay: Delay = 0
-    until: Until = "stopped"
-    every: Every = "1 second"
-    idle_after: IdleAfter = None
-    files_per_trigger: FilesPerTrigger = 1000
-    bytes_per_trigger: BytesPerTrigger = 1 << 28
-    rate: Rate = None
-    settle: Settle = 0.0
-    max_ahead: MaxAhead = 86_400.0
-    strategy: options.Strategy = None
-    lanes: options.Lanes = None
-    partitions: Partitions = None
-
-
-@dataclass(frozen=True)
-class Telling:
-    """What is told of a run while it goes on, and to whom."""
-
-    stats: options.Stats = False
-    name: Name = None
-    detach: Detach = False
-    listen: Listen = None
-    log_format: LogFormatOption = None
-    show_progress: options.ShowProgress = True
-    steps: Steps = False
-
-
-@dataclass(frozen=True)
-class RunLimits:
-    """What it may take, and whether it may change meanwhile."""
-
-    budget: options.Budgets = None
-    shed_above: ShedAbove = None
-    adapt: Adapt = False
-    watch: Watch = False
-
-    @property
-    def limits(self) -> Limits:
-        """What it may take."""
-        return options.limits_of(self.budget, shed_of(self.shed_above))
 
 
 @grouped
@@ -184,6 +60,11 @@ def run(
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state
 
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --until complete --stats
+
+    A source may also be a topic of Kafka or a Delta table, and so may the sink (docs/kafka.md, docs/delta.md):
+
+        weft run fire.ceql --source 'sensors=kafka://localhost:9092/sensors' --sink kafka://localhost:9092/fires \
+            --checkpoint state --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0
 
     An event waits until none that belongs before it can come any more: --delay says how late one may be.
 
@@ -317,16 +198,6 @@ def take_over(
         say(f"the program has changed, and the one before goes on:\n{error}", err=True)
         LOGGER.warning("the program has changed, and the one before goes on: %s", error)
         return {"change": asdict(Change(seen, str(error), refused=True))}
-
-
-def shed_of(text: str | None) -> Shed | None:
-    """`--shed-above` as a number of events, or as seconds."""
-    if text is None:
-        return None
-    try:
-        return Shed(seconds=float(text[:-1])) if text.endswith("s") else Shed(above=int(text.replace("_", "")))
-    except ValueError:
-        raise UsageError(f"--shed-above takes a number of events (100000) or seconds (2s), not {text!r}") from None
 
 
 def start_detached(name: str | None) -> None:

@@ -1,36 +1,21 @@
-"""Events from JSON lines: by Arrow's reader where it gives exactly what the lines say, line by line elsewhere."""
+"""Events from JSON lines, in files and in memory, block by block."""
 
 from __future__ import annotations
 
 import gzip
-import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
-
-from weft.algebra.numbers import EXACT
 from weft.connectors.damage import bad_rows, read_piece
-from weft.runtime.reading.chunks import SPARSE, Chunk, arrow_chunk
-from weft.runtime.reading.kinds import columns_of_dicts
+from weft.runtime.reading.chunks import Chunk
+from weft.runtime.reading.json_blocks import LONGEST, TOO_LONG, block_chunk
 from weft.runtime.reading.order import Reading
 
 BLOCK = 1 << 24  # bytes parsed at a time
-LONGEST = 1 << 26  # bytes of a line
-TOO_LONG = b'"a line that is too long"'
 MOST_LINES = 1 << 16  # of a piece that Arrow reads
-SAMPLED = 256  # lines that are looked at for their names
-FEW_NAMES = 64
-DEEPEST = 500  # nested brackets that are left to Arrow
-_NO_OBJECT = re.compile(rb"^[ \t\r]*[^\s{]", re.MULTILINE)
-_OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 
 
 def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
@@ -41,9 +26,7 @@ def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     with _open(path) as stream:
         for block in _pieces(_blocks(stream, damage)):
             if not block.isspace():
-                yield _arrow_block(block, path, line, reading.time_unit, texts) or _block_of_lines(
-                    block, path, line, reading.time_unit
-                )
+                yield block_chunk(block, path, line, reading.time_unit, texts)
             line += block.count(b"\n")
     if damage:
         yield bad_rows(path, [(line, damage[0])])
@@ -62,8 +45,7 @@ class JsonText:
     def chunks(self, time_unit: str) -> Iterator[Chunk]:
         """Its events; a line that is not a JSON object is a row with a problem."""
         if self._text and not self._text.isspace():
-            given = self._text, self._place, self._line, time_unit
-            yield _arrow_block(*given, set()) or _block_of_lines(*given)
+            yield block_chunk(self._text, self._place, self._line, time_unit, set())
 
 
 def _open(path: str) -> BufferedIOBase:
@@ -108,163 +90,3 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
             rest = rest[cut:]
         if rest:
             yield rest
-
-
-def _is_sparse(block: bytes) -> bool:
-    """Whether most lines seem to have few of the names: by some lines, as many in any place of the block."""
-    names: set[str] = set()
-    fields = lines = 0
-    for start in range(0, len(block), max(len(block) // SAMPLED, 1)):
-        begin = block.rfind(b"\n", 0, start + 1) + 1
-        stop = block.find(b"\n", begin)
-        try:
-            event = json.loads(block[begin : stop if stop >= 0 else len(block)])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            names.update(event)
-            fields, lines = fields + len(event), lines + 1
-    return len(names) > FEW_NAMES and len(names) * lines > SPARSE * fields
-
-
-def _arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[str]) -> Chunk | None:
-    """A block read by Arrow; None when it cannot, or would change a value.
-
-    Arrow takes texts that look like times for times, so those columns are asked for as texts in a second try.
-    """
-    if _is_odd(block) or _is_sparse(block):
-        return None
-    read = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    for _ in range(2):
-        parse = pj.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in sorted(texts)]))
-        try:
-            table = pj.read_json(pa.BufferReader(block), read, parse)
-        except pa.ArrowException:
-            return None
-        times = {field.name for field in table.schema if pa.types.is_timestamp(field.type)}
-        if not times:
-            break
-        texts |= times
-    names = table.schema.names
-    if len(set(names)) < len(names) or any(_holds_times(field.type) for field in table.schema):
-        return None
-    batches = table.combine_chunks().to_batches()
-    if not batches or any(_lost_digits(column) for column in batches[0].columns):
-        return None
-    if len(batches[0]) != _line_count(block):
-        return None  # a line with several events, or one over several lines
-    chunk = arrow_chunk(batches[0], time_unit)
-    lines = _Lines(block, path, line)
-    return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, tabular=False)
-
-
-def _is_odd(block: bytes) -> bool:
-    """Whether there is something in it on which Arrow's reader ends the process, or that it changes."""
-    starts = block.count(b"\n{") + block.startswith(b"{")
-    if starts != block.count(b"\n") + (not block.endswith(b"\n")) and _NO_OBJECT.search(block):
-        return True
-    if block.count(b"{") + block.count(b"[") - starts > DEEPEST:
-        found = np.frombuffer(block, np.uint8)
-        steps = np.isin(found, _OPEN).astype(np.int32) - np.isin(found, _CLOSE)
-        if int(np.cumsum(steps).max()) > DEEPEST:
-            return True
-    if block.isascii():
-        return False
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _line_count(block: bytes) -> int:
-    """How many lines are not empty."""
-    lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    starts = block.count(b"\n{") + block.startswith(b"{")
-    return lines if starts == lines else sum(bool(line.strip()) for line in block.split(b"\n"))
-
-
-def _holds_times(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind))
-
-
-def _lost_digits(column: pa.Array) -> bool:
-    """Whether integers that are too large for floats may have been read as such."""
-    if not pa.types.is_float64(column.type) or not len(column):
-        return False
-    largest = pc.max(pc.abs(column)).as_py()
-    return largest is not None and largest >= EXACT
-
-
-class _Lines:
-    """The lines of a block by row, found only when one is asked for."""
-
-    def __init__(self, block: bytes, path: str, first: int) -> None:
-        self._block, self._path, self._first = block, path, first
-        self._found: list[tuple[int, bytes]] | None = None
-
-    def _row(self, row: int) -> tuple[int, bytes]:
-        if self._found is None:
-            numbered = enumerate(self._block.split(b"\n"), self._first)
-            self._found = [(number, text) for number, text in numbered if text.strip()]
-        return self._found[row]
-
-    def event(self, row: int) -> dict[str, object]:
-        """The event as it stands in its line."""
-        return dict(json.loads(self._row(row)[1]))
-
-    def place(self, row: int) -> tuple[str, int]:
-        """The file and the line of a row."""
-        return self._path, self._row(row)[0]
-
-
-def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chunk:
-    """A block read line by line."""
-    events: list[dict[str, Any]] = []
-    numbers: list[int] = []
-    problems: dict[int, str] = {}
-    for number, text in enumerate(block.split(b"\n"), first):
-        if not text.strip():
-            continue
-        event, problem = _parse(text)
-        if problem is not None:
-            problems[len(events)] = problem
-        events.append(event)
-        numbers.append(number)
-    names = dict.fromkeys(name for event in events for name in event)
-    return Chunk(
-        len(events),
-        names,
-        lambda name: columns_of_dicts(events, [name], time_unit)[name],
-        lambda row: None if row in problems else events[row],
-        problems=problems,
-        place=lambda row: (path, numbers[row]),
-        tabular=False,
-        sparse=len(names) * len(events) > SPARSE * sum(map(len, events)),
-    )
-
-
-def _parse(text: bytes) -> tuple[dict[str, Any], str | None]:
-    if text == TOO_LONG:
-        return {}, f"a line of more than {LONGEST >> 20} MiB"
-    try:
-        event = json.loads(text)
-    except UnicodeDecodeError as problem:
-        return {}, f"not UTF-8: {problem.reason} at byte {problem.start}"
-    except json.JSONDecodeError as problem:
-        return {}, f"not JSON: {problem.msg} at column {problem.colno}"
-    except (ValueError, RecursionError) as problem:
-        return {}, f"not JSON that can be read: {problem}"
-    if b"\\ud" in text.lower() and not _is_unicode(event):
-        return {}, "not Unicode: half of a pair of surrogates"
-    if not isinstance(event, dict):
-        return {}, f"not an event: {text.decode(errors='replace').strip()[:60]}"
-    return event, None
-
-
-def _is_unicode(event: object) -> bool:
-    try:
-        json.dumps(event, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from weft.connectors import json_lines
-from weft.runtime.reading import chunks, kinds
+from weft.runtime.reading import chunks, json_blocks, kinds
 
 QUERY = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] = b[x] WITHIN 1 EVENTS"
 
@@ -50,13 +50,13 @@ def test_lines_are_not_made_a_table_with_a_column_for_each_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells: list[int] = []
-    before = json_lines.arrow_chunk
+    before = json_blocks.arrow_chunk
 
     def counted(batch: object, time_unit: str) -> chunks.Chunk:
         cells.append(batch.num_rows * batch.num_columns)  # type: ignore[attr-defined]
         return before(batch, time_unit)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(json_lines, "arrow_chunk", counted)
+    monkeypatch.setattr(json_blocks, "arrow_chunk", counted)
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in _events(3000)))
     assert len(list(weft.detect(str(path), QUERY))) == 1500
@@ -64,7 +64,7 @@ def test_lines_are_not_made_a_table_with_a_column_for_each_name(
 
 
 def test_lines_that_agree_in_their_names_are_read_by_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "_block_of_lines", None)
+    monkeypatch.setattr(json_blocks, "_block_of_lines", None)
     path = tmp_path / "events.jsonl"
     wide = {f"own{number}": number for number in range(300)}
     path.write_text("".join(json.dumps(event | wide) + "\n" for event in _events(2)))

@@ -27,6 +27,8 @@ BUILT_IN = {
     "http": "weft.connectors.adapters.http:HTTP",
     "https": "weft.connectors.adapters.http:HTTPS",
     "python": "weft.connectors.adapters.python:PYTHON",
+    "kafka": "weft.connectors.adapters.spark_only:KAFKA",
+    "delta": "weft.connectors.adapters.spark_only:DELTA",
 }
 
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from weft.connectors.adapters.registry import Adapter, Incoming, Role
 from weft.connectors.adapters.uris import Uri
-from weft.connectors.json_lines import LONGEST, JsonText
+from weft.connectors.json_lines import JsonText
 from weft.connectors.writers import Writer
 from weft.errors import InputError
+from weft.runtime.reading.json_blocks import LONGEST
 from weft.runtime.writing.match_lines import json_lines
 
 PIECE = 1 << 16  # bytes taken at a time

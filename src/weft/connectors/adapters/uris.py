@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):(?P<rest>.*)", re.DOTALL)
-LOCAL = frozenset({"file", "folder", "python"})  # schemes that need no `//`
+LOCAL = frozenset({"file", "folder", "python", "delta"})  # schemes that need no `//`
 TYPE = "type"  # the option that every source has
 
 

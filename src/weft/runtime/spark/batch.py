@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -57,8 +57,12 @@ def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
     return EventSource(lambda: [chunk], reading)
 
 
-def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> tuple[DataFrame, tuple[str, ...]]:
+def needed_columns(
+    frame: DataFrame, schema: StructType, job: Job, beside: Sequence[str] = ()
+) -> tuple[DataFrame, tuple[str, ...]]:
     """Only the columns that are read, and their names; in the frame itself they are numbered.
+
+    `beside` follow them as they are.
 
     Spark looks columns up by name on the way to Python, where a dot or a back-quote in one is read as something else.
     Attributes of events that cannot matter are emptied before they leave the JVM. Those events themselves must come
@@ -83,6 +87,8 @@ def needed_columns(frame: DataFrame, schema: StructType, job: Job) -> tuple[Data
             read[name] = F.when(matters, field), StringType()
     columns = [column.alias(f"c{number}") for number, (column, _) in enumerate(read.values())]
     kinds = StructType([StructField(f"c{number}", kind) for number, (_, kind) in enumerate(read.values())])
+    if beside:
+        return frame.select(*columns, *beside), tuple(read)
     return told(frame.select(*columns), kinds), tuple(read)
 
 

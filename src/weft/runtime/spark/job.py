@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,7 @@ class Job:
     limits: Limits = NO_LIMITS
     adapts: tuple[Program, Choices] | None = None
     readers: Mapping[str, Reader] | None = None  # of files, by format: late events are looked up there
+    topics: Mapping[int, str] = field(default_factory=dict)  # sources that are no files, and what they are called
     generations: tuple[Generation, ...] = ()  # of a run whose program has changed; else all lanes are of the plan
     partitions: int = 0  # how many there are for grouped data, if not as many as lanes
     record: str | None = None  # what runs, as lanes of a DataFrame keep it with their state

@@ -17,12 +17,33 @@ class Lateness:
     `delay` ticks: the watermark is the largest end seen so far less the delay, of the source that is behind the
     others if there are several; it moves when a trigger's events are all in, so the order inside a trigger never
     makes an event late. `delay` None: Spark's watermark.
+
+    Each partition of a topic has a time of its own, so that a backlog in one is not late because of another.
     """
 
     delay: int | None
     time_unit: str = "ms"
     sources: int = 1
     after_matching: bool = False  # events are matches, which come when the watermark has passed them
+    topics: frozenset[int] | None = frozenset()  # sources whose parts have times of their own; None: all of them
+    partitions: frozenset[str] = frozenset()  # names of such parts that were there at the beginning
+    clocked: frozenset[int] = frozenset()  # sources that are idle by the clock of the triggers
+    idle_after: int | None = None  # nanoseconds of that clock
+
+    def name_of(self, source: int, part: int) -> str:
+        """What the time of a part of the input is called: a source has one, a topic one for each partition."""
+        return f"{source}/{part}" if self.topics is None or source in self.topics else str(source)
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """The names without whose times there is no watermark."""
+        topics = self.topics
+        plain = () if topics is None else (str(n) for n in range(self.sources) if n not in topics)
+        return self.partitions.union(plain)
+
+    def is_clocked(self, name: str) -> bool:
+        """Whether the clock of the triggers says when the owner of a time is idle."""
+        return self.idle_after is not None and int(name.partition("/")[0]) in self.clocked
 
     @property
     def by_spark(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weft.runtime.watching.triggers import Trigger
 
@@ -12,8 +12,9 @@ PATIENCE = 60.0  # seconds
 class Standstill:
     """Watches how far the sources of a run have come, and the watermark. Each standstill is told once."""
 
-    def __init__(self, sources: Sequence[str], patience: float = PATIENCE) -> None:
-        self._sources = sources
+    def __init__(self, sources: Sequence[str] | Mapping[str, str], patience: float = PATIENCE) -> None:
+        # By the names of their times, which are the numbers of sources unless partitions have times of their own.
+        self._sources = sources if isinstance(sources, Mapping) else {str(n): s for n, s in enumerate(sources)}
         self._patience = patience
         self._since: dict[str, tuple[int | None, float]] = {}  # how far something had come, and since when
         self._told: set[str] = set()
@@ -25,8 +26,8 @@ class Standstill:
         lane = trigger.lanes[0]  # all know the same
         furthest = max(lane.reached.values(), default=None)
         found = []
-        for number, name in enumerate(self._sources):
-            reached = lane.reached.get(str(number))
+        for number, name in self._sources.items():
+            reached = lane.reached.get(number)
             seconds = self._still(name, reached, trigger.at)
             behind = furthest is not None and (reached is None or reached < furthest)
             if behind and trigger.held and self._is_news(name, seconds):
@@ -35,7 +36,7 @@ class Standstill:
                     "others wait for it: --idle-after SECONDS waits no longer than that"
                 )
         seconds = self._still("", lane.watermark, trigger.at)
-        silent = any(name in self._told for name in self._sources)
+        silent = any(name in self._told for name in self._sources.values())
         if trigger.events and trigger.held and not silent and self._is_news("", seconds):
             found.append(
                 f"time stands still: events have come for {seconds:,.0f} s, none of them later than {furthest}, and "

@@ -38,6 +38,7 @@ class FileStream:
     tick: int = 10**6  # nanoseconds
     ahead: float | None = None  # seconds by which events may be ahead of the clock
     rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
+    clock: bool = False  # tell lanes the time with every trigger, for sources that are no folders
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -46,7 +47,7 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) ticks that a source sent none, or (none) the end of the stream.
+    """One file to read, or (no path) ticks that a source sent none, the clock alone, or the end of the stream.
 
     With `grown`, a file that had other bytes when it was found: so many then, and so many now. `now`: the clock when it
     was decided to read it (nanoseconds since 1970; 0: not known).
@@ -141,7 +142,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         silences = enumerate(zip(start["idle"], self._silences, strict=True))
         idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
         # The clock is part of what is read: a trigger that is tried again judges events by the same.
-        now = time.time_ns() if files > start["files"] else start.get("now", 0)
+        now = time.time_ns() if files > start["files"] or stream.clock else start.get("now", 0)
         return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle, "now": now}
 
     def _wanted(self, files: Sequence[Found]) -> int:
@@ -173,6 +174,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         tick = self._stream.tick
         ticks = [after // tick - before // tick for before, after in zip(start["idle"], end["idle"], strict=True)]
         parts += [Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count]
+        if self._stream.clock and now > start.get("now", 0):
+            parts.append(Part(end["files"], now=now))
         found, rate = bundles(parts, self._stream.tasks), self._stream.rate
         return found if rate is None else [Bundle(own.parts, rate / len(found)) for own in found]
 
@@ -184,7 +187,9 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             yield from self._runs(work, part, pace)
 
     def _runs(self, work: Any, part: Part, pace: Pace) -> Iterator[pa.RecordBatch]:
-        if part.path is None:
+        if part.path is None and part.now:
+            yield work.clock(part.number, part.now)
+        elif part.path is None:
             yield work.silence(part.source, part.number, part.ticks) if part.ticks else work.end(part.number)
         elif part.grown is not None:
             yield work.changed(part.path, part.source, part.number, part.grown)

@@ -17,6 +17,7 @@ from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
 from weft.runtime.spark.files.log import change_of
 from weft.runtime.spark.job import Job
+from weft.runtime.spark.lanes.idle import CLOCK
 from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
 from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
 from weft.runtime.spark.lanes.times import encode_times
@@ -80,6 +81,10 @@ class FileWork:
     def silence(self, source: int, number: int, ticks: int) -> pa.RecordBatch:
         """The rows that tell every lane how long a source has sent nothing."""
         return self._without_events(Place(source, number, SILENCE), None, ticks)
+
+    def clock(self, number: int, now: int) -> pa.RecordBatch:
+        """The rows that tell every lane what time it is, in nanoseconds since 1970."""
+        return self._without_events(Place(0, number, CLOCK), None, now)
 
     def _without_events(self, place: Place, rejects: bytes | None, first: int | None = None) -> pa.RecordBatch:
         none = np.empty(0, np.int64)

@@ -30,7 +30,7 @@ Reject = tuple[str | None, int | None, int | None, str | None, str]
 
 def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
     """Rejects for those of the first `count` events of a run that it falls to this row's lane to report."""
-    if job.readers is None:
+    if job.readers is None or row.source in job.topics:
         rows = list(_sent(row, run, count, watermark, job))
     elif row.others is None:
         return None
@@ -49,6 +49,8 @@ def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa
 def _sent(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> Iterator[Reject]:
     """Late events as far as lanes know them."""
     batches = []
+    named = job.topics.get(row.source)
+    place = None if named is None else f"{named}/{row.part}"
     if job.reports_late(job.lane_named(row.lane)):
         batches.append(run.events)
     if row.others is not None:
@@ -57,7 +59,7 @@ def _sent(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> Iterat
         late = blocks.slice(events, 0, int(np.searchsorted(events.positions, count)))
         for at, event in enumerate(as_dicts(late, job.reading)):
             start, end = int(late.starts[at]), int(late.ends[at])
-            yield None, start, end, event_text(event), _reason(end, watermark)
+            yield place, start, end, event_text(event), _reason(end, watermark)
 
 
 def _looked_up(

@@ -20,6 +20,7 @@ from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
+from weft.runtime.spark.lanes.idle import idle_names
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
@@ -61,6 +62,7 @@ class Head:
     taken: int = 0  # events of the whole stream that were not late
     released: int = 0  # those that have a position
     reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
+    heard: dict[str, int] = field(default_factory=dict)  # when each of those that the clock watches sent something
     watermark: int | None = None
     finished: bool = False  # the matcher has been told of the end
     timer: int | None = None
@@ -165,20 +167,30 @@ class LaneState:
             if row.rejects is not None:
                 yield self._output(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.chunk >= 0 and row.first is not None:
-                yield from self._hold(row)
+                yield from self._hold(row, lateness)
         head.trigger += 1
         self._pass_silence([row for row in rows if row.chunk == SILENCE])
-        if lateness.delay is not None and head.watermark != END_OF_TIME and len(head.reached) >= lateness.sources:
-            head.watermark = min(head.reached.values()) - lateness.delay
+        self._follow(rows, lateness)
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
         if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
             yield self._output(counters_as_output({"events": head.taken - before}))
 
-    def _hold(self, row: RunRow) -> Iterator[pa.RecordBatch]:
+    def _follow(self, rows: Sequence[RunRow], lateness: Lateness) -> None:
+        """Let the watermark follow the slowest of those who are not idle; it never goes back."""
+        head = self.head
+        if lateness.delay is None or head.watermark == END_OF_TIME:
+            return
+        idle = idle_names(head.reached, head.heard, rows, lateness)
+        active = [time for name, time in head.reached.items() if name not in idle]
+        if lateness.awaited - idle <= head.reached.keys() and head.reached:
+            now = min(active) - lateness.delay if active else max(head.reached.values())
+            head.watermark = now if head.watermark is None else max(now, head.watermark)
+
+    def _hold(self, row: RunRow, lateness: Lateness) -> Iterator[pa.RecordBatch]:
         head = self.head
         run = row.run(head.trigger)
-        self._reach(row.source, int(run.ends[-1]))
+        self._reach(lateness.name_of(row.source, row.part), int(run.ends[-1]))
         if head.watermark is not None:
             late = int(np.searchsorted(run.ends, head.watermark, side="left"))
             rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
@@ -188,9 +200,9 @@ class LaneState:
         head.taken += len(run)
         self.sequencer.add(run)
 
-    def _reach(self, source: int, time: int) -> None:
+    def _reach(self, name: str, time: int) -> None:
         reached = self.head.reached
-        reached[str(source)] = max(time, reached.get(str(source), time))
+        reached[name] = max(time, reached.get(name, time))
 
     def _pass_silence(self, rows: Sequence[RunRow]) -> None:
         """A silent source has come as far as the others, and further by the time that it was silent."""
@@ -199,7 +211,7 @@ class LaneState:
         if furthest is not None:
             for row in rows:
                 own = reached.get(str(row.source), furthest) + (row.first or 0)
-                self._reach(row.source, max(own, furthest))
+                self._reach(str(row.source), max(own, furthest))
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
         """Match the events that the watermark has passed, and what waited for time to pass.

@@ -62,7 +62,8 @@ def _check(spark: Path, own: Path) -> None:
             _lines(log / str(number), spark)
     log = own / "files.jsonl"
     known = len(found_files(FileLog(str(log), (), {}), look=False))
-    read = _lines(spark / "offsets" / str(offsets[-1]), spark)[-1].get("files", 0)
+    entries = _lines(spark / "offsets" / str(offsets[-1]), spark)
+    read = next((entry["files"] for entry in entries if "files" in entry), 0)
     if known < read:
         raise _Damaged(f"weft/files.jsonl has {known} files, and {read} were read")
 

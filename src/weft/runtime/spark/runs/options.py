@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from weft.algebra.query import Program
@@ -28,9 +29,9 @@ class RunOptions:
     waits for ever and an absence is decided though nothing more arrives; earlier events that come later are late.
     """
 
-    sink: str
+    sink: str  # a folder, kafka://HOST:PORT/TOPIC or delta:PATH
     checkpoint: str
-    rejects: str | None = None  # a folder; `rejects` inside the sink's unless it is said
+    rejects: str | None = None  # a folder; `rejects` inside the sink's, or the checkpoint's, unless it is said
     time: str = "ts"
     type: str = "type"
     order: tuple[str, ...] = ()  # columns that decide between equal times
@@ -51,6 +52,9 @@ class RunOptions:
     max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = NO_LIMITS  # each lane has its part of them
+    kafka: Mapping[str, str] = field(default_factory=dict)  # options of Spark's connector, for all topics
+    packages: tuple[str, ...] = ()  # Maven coordinates, for a session that is made for the run
+    jars: tuple[str, ...] = ()  # likewise, paths
     counted: frozenset[str] = frozenset()  # the names of queries whose matches are counted, and not written
 
     def __post_init__(self) -> None:

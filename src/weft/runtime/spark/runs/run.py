@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,11 @@ from weft.plan.changes import Change, changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
-from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.batches import Reader
 from weft.runtime.spark.files.log import FileLog
-from weft.runtime.spark.files.schema import columns_of_run
-from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
-from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job, job_of, limited, successive_job
 from weft.runtime.spark.runs.agreement import (
     NEW_RUN,
@@ -48,7 +43,6 @@ from weft.runtime.spark.runs.agreement import (
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.executors import executors_of
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing, own_error, reason_in, told
-from weft.runtime.spark.runs.folders import folders_of
 from weft.runtime.spark.runs.generations import (
     Generation,
     Succession,
@@ -60,16 +54,15 @@ from weft.runtime.spark.runs.generations import (
     succeeded,
 )
 from weft.runtime.spark.runs.handover import Move
+from weft.runtime.spark.runs.inputs import inputs_of, session_settings
 from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions
+from weft.runtime.spark.runs.outputs import sink_of
 from weft.runtime.spark.runs.seeds import read_stand
-from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
 from weft.runtime.spark.session import cores, spark_session, start_workers
-from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.streams.streaming import packed_run_stream
-from weft.runtime.spark.watermark import Lateness
 from weft.runtime.state.pages import FORMAT as LAYOUT
 from weft.runtime.watching.triggers import Trigger
 from weft.stored import canonical_text
@@ -93,16 +86,18 @@ class ContinuousRun:
         self.options = options
         self._program = program
         self._written = written or program  # as it was before it was optimised: by this it is known
-        self._folders = folders_of(sources, program, options.type)
+        self._inputs = inputs_of(sources, program, options.type)
         self._formats = formats
         self._readers = readers
-        self._sink = FileSink(options.sink, options.rejects, options.format, self._told_names)
+        self._sink = sink_of(options, self._told_names)
         self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
-        self._sink.watchers += warners(self._log, [folder.name for folder in self._folders])
+        self._names = self._inputs.names(frozenset())  # partitions are known when it starts
+        self._sink.watchers += warners(self._log, self._names)
         self._query: StreamingQuery | None = None
-        self._begin: Callable[[], StreamingQuery] | None = None
+        self._begin: Callable[..., StreamingQuery] | None = None
         self._again: float | None = None  # when to start the query once more
         self._tries, self._done = 0, 0
+        self._ends = False  # whether the query declares the stream complete that follows all others
         self._session: SparkSession | None = None
 
     @property
@@ -117,33 +112,23 @@ class ContinuousRun:
     def start(self, session: SparkSession | None = None) -> None:
         """Start the query, where the checkpoint says it had got to."""
         options = self.options
-        job, self._session = self._job(session)
-        session = self._session
-        session.dataSource.register(WeftFiles)
-        stream = FileStream(
-            FileLog(str(self._log), self._folders, dict(self._formats), options.settle),
-            packed_up(FileWork(job, dict(self._readers))),
-            options.files_per_trigger,
-            options.bytes_per_trigger,
-            tasks=2 * cores(session),
-            ending=options.until == "complete",
-            idle_after=options.idle_after,
-            rate=options.rate,
-            tick=NANOSECONDS[self._program.time_unit],
-            ahead=None if options.max_ahead == inf else options.max_ahead,
-        )
-        self._begin = partial(self._begun, session, stream, job)
+        job, session = self._job(session)
+        self._session = session
+        self._begin = partial(self._begun, session, job)
         try:
             self._query = self._begin()
         except (PySparkException, Py4JError) as failure:
             raise told(failure, options.checkpoint) from failure
 
-    def _begun(self, session: SparkSession, stream: FileStream, job: Job) -> StreamingQuery:
-        """The query, started where the checkpoint says it had got to."""
-        options = self.options
-        runs = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
-        lateness = Lateness(options.delay, self._program.time_unit, len(self._folders))
-        matches = packed_run_stream(runs, job, lateness)
+    def _begun(self, session: SparkSession, job: Job, *, last: bool = False) -> StreamingQuery:
+        """The query, started where the checkpoint says it had got to; `last`: the end follows what is there."""
+        options, inputs = self.options, self._inputs
+        log = FileLog(str(self._log), inputs.folders, dict(self._formats), options.settle)
+        stream = inputs.stream(session, log, job, options, self._readers, last=last)
+        partitions = inputs.partitions(session, options)
+        self._names.update(inputs.names(partitions))
+        lateness = inputs.lateness(options, self._program.time_unit, partitions)
+        matches = packed_run_stream(inputs.runs(session, stream, job, options, last=last), job, lateness)
         trigger: dict[str, Any] = (
             {"processingTime": options.every} if options.until == "stopped" else {"availableNow": True}
         )
@@ -208,10 +193,7 @@ class ContinuousRun:
             try:
                 if self._again is not None:
                     self._start_again(left)
-                elif left is None:
-                    self._query.awaitTermination()
-                    return True
-                elif self._query.awaitTermination(left):
+                elif self._query.awaitTermination(left) is not False and self._is_over():
                     return True
             except StreamingQueryException as failure:
                 self._failed(failure)
@@ -222,6 +204,15 @@ class ContinuousRun:
                 ) from failure
             if limit is not None and time.monotonic() >= limit:
                 return False
+
+    def _is_over(self) -> bool:
+        """Whether nothing follows a query that has ended: the end of a stream from elsewhere than files does."""
+        if self._ends or self.options.until != "complete" or not self._inputs.connected or self._begin is None:
+            return True
+        self._ends = True
+        self._begin = partial(self._begin, last=True)
+        self._query = self._begin()
+        return False
 
     def _failed(self, failure: StreamingQueryException) -> None:
         """Try again in a while if a process died; else say what is wrong."""
@@ -250,15 +241,16 @@ class ContinuousRun:
 
     def stop(self, patience: float = 30.0) -> None:
         """Finish the trigger at work, if that does not take too long, and stop."""
-        self._again = None
+        self._again, self._ends = None, True
         if self._query is not None:
             stop_query(self._query, patience)
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with the lanes of all programs that the checkpoint has seen."""
         options = self.options
-        session = session or spark_session()
+        session = session or spark_session(settings=session_settings(options, self._inputs))
         start_workers(session)
+        self._inputs.partitions(session, options)  # a topic that is not there is told before the checkpoint is claimed
         chosen = self._planned(self._program, 0)
         kept = self._agree(options.lanes or cores(session))
         wanted = options.lanes or int(kept["lanes"])
@@ -267,6 +259,7 @@ class ContinuousRun:
         self._sink.expect(shape, self._program.time_unit, len(job.lanes))
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
         job = replace(limited(job, options.limits), reading=reading, readers=readers, counted=options.counted)
+        job = replace(job, topics=self._inputs.topics)
         return job, session
 
     @property
@@ -360,16 +353,15 @@ class ContinuousRun:
         """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
         options = self.options
         columns = options.time, options.type, options.key, *([options.order] if options.order else [])
-        text = canonical_text((self._program.time_unit, *columns, self._folders))
+        text = canonical_text((self._program.time_unit, *columns, *self._inputs.identity))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _shape(self, session: SparkSession) -> Shape | None:
         """The columns of matches in Parquet files; lines of JSON have none."""
-        if self.options.format != "parquet":
+        if not self._sink.has_columns:
             return None
-        kept = Path(self.options.checkpoint).absolute() / "weft" / "columns"
-        waits = self.options.until == "stopped"
-        columns = columns_of_run(session, self._folders, self._formats, self._readers, kept, waits=waits)
+        how = self.options, self._program, self._reading, self._formats, self._readers
+        columns = self._inputs.columns(session, *how)
         return shape_of(self._told, columns, self._reading)
 
     def _agree(self, lanes: int) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
 from weft.runtime.limits.left_out import of_these
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.columns import output_columns
+from weft.runtime.spark.connections.writers import MatchWriter
+from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
 from weft.runtime.spark.schema import output_schema
 from weft.runtime.watching.triggers import Standing, Trigger
@@ -31,7 +33,10 @@ PIECE = 1 << 26  # bytes of matches in a file that a task writes
 
 
 class FileSink:
-    """A folder of matches and one of rejects. A file appears under its name only when it is whole."""
+    """A folder of matches and one of rejects. A file appears under its name only when it is whole.
+
+    With a `writer`, matches go there instead, and the folder has those of the trigger at work, if they are many.
+    """
 
     def __init__(
         self,
@@ -42,10 +47,13 @@ class FileSink:
         *,
         collected: int = COLLECTED,
         piece: int = PIECE,
+        writer: MatchWriter | None = None,
     ) -> None:
         path = folder.removeprefix("file://")
         if "://" in path:
-            raise UsageError(f"the sink {folder} is not a folder, and nothing else can be written yet")
+            raise UsageError(
+                f"the sink {folder} cannot be written: it is none of a folder, kafka://HOST:PORT/TOPIC and delta:PATH"
+            )
         if form not in ("jsonl", "parquet"):
             raise UsageError(f"matches are written as jsonl or parquet, not as {form}")
         self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
@@ -59,6 +67,12 @@ class FileSink:
         absolute = str(self._matches.absolute()), str(self._rejects.absolute())
         self._work = SinkWork(*absolute, form, tuple(query_names), None, "ms", collected, piece)
         self._collected = collected
+        self._writer = writer
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether matches are written as rows of a table, and not as lines of JSON."""
+        return self._work.form == "parquet"
 
     @property
     def folder(self) -> Path:
@@ -86,7 +100,10 @@ class FileSink:
         matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
         told = [json.loads(text) for text in rest[work.told].to_pylist()]
         parts = [one["part"] for one in told if "part" in one]
-        self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
+        if self._writer is None:
+            self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
+        else:
+            self._hand_over(self._writer, frame.sparkSession, batch, matches, parts)
         self._place(self._rejects, f"rejects-{batch:08d}", "jsonl", rejects, parts, work.reject_file)
         self._is_first = False
         self.written += 1
@@ -133,6 +150,17 @@ class FileSink:
         publish(folder, own_parts)
         if own_parts or self._is_first:  # only the first trigger of a process can be one that another began
             remove_leftovers(folder, stem, {own, *(part["name"] for part in own_parts)})
+
+    def _hand_over(
+        self, writer: MatchWriter, session: SparkSession, batch: int, matches: pa.Table, parts: Sequence[dict[str, str]]
+    ) -> None:
+        """Give the matches of a trigger to a writer, those that tasks have put into files, too."""
+        ordered = in_match_order(matches, self._work.names, self._work.time_unit)
+        stem = f"matches-{batch:08d}"
+        files = [str(self._matches / part["file"]) for part in parts if part["name"].startswith(stem)]
+        if len(ordered) or files:
+            writer.write(session, batch, ordered, files)
+        remove_leftovers(self._matches, stem, ())
 
     def _count(self, told: Sequence[dict[str, Any]], matches: int, wrong: Counter[str]) -> dict[str, Any]:
         """Add to the counters; the events, late and unreadable ones of this trigger, and what was left out in it."""

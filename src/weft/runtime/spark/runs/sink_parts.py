@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from weft.runtime.spark.schema import as_output, counters_as_output, output_sche
 from weft.runtime.writing.match_lines import json_lines
 
 UNFINISHED = ".unfinished"
+_RECORD = re.compile(r"kafka:(?P<topic>[^/:]+)/(?P<partition>\d+)(?::(?P<offset>\d+))?")  # the place of a record
 REJECT_NAMES = ["id", "start", "end", "reason"]
 
 
@@ -74,7 +76,11 @@ class SinkWork:
 
 def _reject_line(row: dict[str, object]) -> str:
     event = None if row["event"] is None else json.loads(str(row["event"]))
-    place = {} if row["id"] is None else {"place": row["id"]}
+    place: dict[str, object] = {} if row["id"] is None else {"place": row["id"]}
+    record = _RECORD.fullmatch(str(row["id"]))
+    if record:
+        offset = {} if record["offset"] is None else {"offset": int(record["offset"])}
+        place |= {"topic": record["topic"], "partition": int(record["partition"]), **offset}
     return json.dumps({**place, "reason": row["reason"], "event": event}, ensure_ascii=False) + "\n"
 
 

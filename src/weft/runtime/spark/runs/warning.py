@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from weft.runtime.watching.triggers import Trigger
 LOG = logging.getLogger("weft.run")
 
 
-def warners(log: Path, sources: Iterable[str]) -> list[Callable[[Trigger], None]]:
+def warners(log: Path, sources: Sequence[str] | Mapping[str, str]) -> list[Callable[[Trigger], None]]:
     """What is to be called after each trigger; `log`: of the files that were found."""
-    return [partial(_tell_changes, Changes(log)), partial(_tell_standstill, Standstill(list(sources)))]
+    return [partial(_tell_changes, Changes(log)), partial(_tell_standstill, Standstill(sources))]
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:

@@ -1,0 +1,170 @@
+"""The options of `weft run`: where events come from and go to, what is told of a run, and what it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from weft.cli import options
+from weft.errors import UsageError
+from weft.running.logs import LogFormat
+from weft.runtime.limits.guarding import Limits
+from weft.runtime.limits.shedding import Shed
+
+Delay = Annotated[
+    int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
+]
+Until = Annotated[
+    Literal["stopped", "read", "complete"],
+    typer.Option(help="Until stopped, or until the files there are read; `complete` then ends the stream too."),
+]
+Sources = Annotated[
+    list[str],
+    typer.Option(
+        "--source",
+        metavar="NAME=URI",
+        help="A folder that files of events are put into, kafka://HOST:PORT/TOPIC, or delta:PATH; repeatable.",
+    ),
+]
+Sink = Annotated[
+    str,
+    typer.Option(
+        metavar="URI", help="The folder that files of matches are put into, kafka://HOST:PORT/TOPIC, delta:PATH."
+    ),
+]
+Kafka = Annotated[
+    list[str] | None,
+    typer.Option(metavar="OPTION=VALUE", help="An option of Kafka's clients, or @FILE with such lines; repeatable."),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option("--packages", metavar="GROUP:NAME:VERSION", help="A package that Spark fetches by Maven; repeatable."),
+]
+Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="A jar for Spark; repeatable.")]
+Checkpoint = Annotated[str, typer.Option(metavar="DIR", help="Where progress and state are kept.")]
+Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for new files.")]
+Adapt = Annotated[
+    bool, typer.Option("--adapt", help="Change to a cheaper form of queries when the rates of events change.")
+]
+IdleAfter = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
+]
+FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many files at once.")]
+BytesPerTrigger = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Files of at most so many bytes at once; one is always taken.")
+]
+Settle = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so long.")
+]
+MaxAhead = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="N", help="Read at most so many events in a second, one file in a trigger."),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Tasks of Spark's that lanes share; it stays so. Leaves room for more lanes later; else as many as lanes.",
+    ),
+]
+Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
+Rejects = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR", help="Where late and unreadable events go; else SINK/rejects, or in DIR/rejects of --checkpoint."
+    ),
+]
+Name = Annotated[str | None, typer.Option(metavar="NAME", help="Register it, for `weft list`, `show` and `stop`.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it in the background; needs --name.")]
+Listen = Annotated[
+    str | None, typer.Option(metavar="PORT", help="Serve /metrics and /health on PORT of this machine, or HOST:PORT.")
+]
+LogFormatOption = Annotated[
+    LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
+]
+ShedAbove = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|SECONDS",
+        help="Leave events out where that invents no match: above N in a trigger (100000), or to keep it short (2s).",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say which queries would keep the state that the checkpoint has.")
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Take over programs that change, or appear in a folder, at the next trigger.")
+]
+Steps = Annotated[
+    bool, typer.Option("--steps", help="Count how many partial matches reach each step of each query; takes work.")
+]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Where events come from, how they are taken and shared out, where matches go: options of `RunOptions`."""
+
+    sink: Sink
+    checkpoint: Checkpoint
+    rejects: Rejects = None
+    delay: Delay = 0
+    until: Until = "stopped"
+    every: Every = "1 second"
+    idle_after: IdleAfter = None
+    files_per_trigger: FilesPerTrigger = 1000
+    bytes_per_trigger: BytesPerTrigger = 1 << 28
+    rate: Rate = None
+    settle: Settle = 0.0
+    max_ahead: MaxAhead = 86_400.0
+    strategy: options.Strategy = None
+    lanes: options.Lanes = None
+    partitions: Partitions = None
+    kafka: Kafka = None
+    packages: Packages = None
+    jars: Jars = None
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is told of a run while it goes on, and to whom."""
+
+    stats: options.Stats = False
+    name: Name = None
+    detach: Detach = False
+    listen: Listen = None
+    log_format: LogFormatOption = None
+    show_progress: options.ShowProgress = True
+    steps: Steps = False
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What it may take, and whether it may change meanwhile."""
+
+    budget: options.Budgets = None
+    shed_above: ShedAbove = None
+    adapt: Adapt = False
+    watch: Watch = False
+
+    @property
+    def limits(self) -> Limits:
+        """What it may take."""
+        return options.limits_of(self.budget, shed_of(self.shed_above))
+
+
+def shed_of(text: str | None) -> Shed | None:
+    """`--shed-above` as a number of events, or as seconds."""
+    if text is None:
+        return None
+    try:
+        return Shed(seconds=float(text[:-1])) if text.endswith("s") else Shed(above=int(text.replace("_", "")))
+    except ValueError:
+        raise UsageError(f"--shed-above takes a number of events (100000) or seconds (2s), not {text!r}") from None

@@ -1,0 +1,180 @@
+"""The sources of a run, as a user names them: folders of files, topics of Kafka, tables of Delta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import inf
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.algebra.query import Program
+from weft.errors import UsageError
+from weft.runtime.joint_types import joint_schema
+from weft.runtime.reading.kinds import NANOSECONDS
+from weft.runtime.reading.order import Reading
+from weft.runtime.reading.sources import defaults_of
+from weft.runtime.spark.connections.addresses import is_connection, scheme_of, sink_address, source_address
+from weft.runtime.spark.connections.packages import connection_settings
+from weft.runtime.spark.connections.streams import Connected, columns_of, known_partitions, runs_of
+from weft.runtime.spark.files.batches import Reader
+from weft.runtime.spark.files.log import FileLog, Folder
+from weft.runtime.spark.files.schema import columns_of_run
+from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
+from weft.runtime.spark.files.work import FileWork
+from weft.runtime.spark.job import Job
+from weft.runtime.spark.runs.options import RunOptions
+from weft.runtime.spark.session import cores
+from weft.runtime.spark.shipping import packed_up
+from weft.runtime.spark.watermark import Lateness
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All sources of a run: folders first, then what is connected."""
+
+    folders: tuple[Folder, ...]
+    connected: tuple[Connected, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What a checkpoint is for."""
+        others = [(own.name, str(own.address), dict(own.defaults)) for own in self.connected]
+        return (self.folders, *([others] if others else []))
+
+    @property
+    def topics(self) -> dict[int, str]:
+        """What connected sources are called in the places of late events, by number."""
+        return {own.number: own.place for own in self.connected}
+
+    def names(self, partitions: frozenset[str]) -> dict[str, str]:
+        """What sources are called, by the names of their times."""
+        plain = {str(number): folder.name for number, folder in enumerate(self.folders)}
+        for own in self.connected:
+            parts = sorted(int(name.partition("/")[2]) for name in partitions if name.startswith(f"{own.number}/"))
+            plain |= {f"{own.number}/{part}": f"{own.name} (partition {part})" for part in parts}
+            if not own.is_topic:
+                plain[str(own.number)] = own.name
+        return plain
+
+    def lateness(self, options: RunOptions, time_unit: str, partitions: frozenset[str]) -> Lateness:
+        """How late events may be, and of whom the watermark is waited for."""
+        after = options.idle_after
+        return Lateness(
+            options.delay,
+            time_unit,
+            len(self.folders) + len(self.connected),
+            topics=frozenset(own.number for own in self.connected if own.is_topic),
+            partitions=partitions,
+            clocked=frozenset(own.number for own in self.connected),
+            idle_after=None if after is None else int(after * 1e9),
+        )
+
+    def partitions(self, session: SparkSession, options: RunOptions) -> frozenset[str]:
+        """The partitions of topics when the run began, as the names of their times."""
+        kept = Path(options.checkpoint).absolute() / "weft" / "partitions.json"
+        return known_partitions(session, self.connected, options.kafka, kept)
+
+    def columns(
+        self,
+        session: SparkSession,
+        options: RunOptions,
+        program: Program,
+        reading: Reading,
+        formats: Mapping[str, str],
+        readers: Mapping[str, Reader],
+    ) -> pa.Schema:
+        """The columns of events; kept in a file for when a run goes on."""
+        kept = Path(options.checkpoint).absolute() / "weft" / "columns"
+        waits = options.until == "stopped"
+        if not self.connected:
+            return columns_of_run(session, self.folders, formats, readers, kept, waits=waits)
+        if kept.exists():
+            return pa.ipc.read_schema(pa.py_buffer(kept.read_bytes()))
+        own = kept.with_name("file_columns")
+        found = [columns_of_run(session, self.folders, formats, readers, own, waits=waits)] if self.folders else []
+        found += [
+            columns_of(session, source, program.catalog, reading, options.kafka, waits=waits)
+            for source in self.connected
+        ]
+        columns = joint_schema(found)
+        kept.write_bytes(columns.serialize().to_pybytes())
+        return columns
+
+    def stream(
+        self,
+        session: SparkSession,
+        log: FileLog,
+        job: Job,
+        options: RunOptions,
+        readers: Mapping[str, Reader],
+        *,
+        last: bool = False,
+    ) -> FileStream:
+        """The stream of files; with it come the end, and the clock for what is connected.
+
+        With sources besides files the end comes last, in a query of its own: it must not come before them.
+        """
+        return FileStream(
+            log,
+            packed_up(FileWork(job, dict(readers))),
+            options.files_per_trigger,
+            options.bytes_per_trigger,
+            tasks=2 * cores(session),
+            ending=options.until == "complete" and (last or not self.connected),
+            idle_after=options.idle_after,
+            rate=options.rate,
+            tick=NANOSECONDS[job.reading.time_unit],
+            ahead=None if options.max_ahead == inf else options.max_ahead,
+            clock=bool(self.connected) and options.idle_after is not None,
+        )
+
+    def runs(
+        self, session: SparkSession, stream: FileStream, job: Job, options: RunOptions, *, last: bool = False
+    ) -> DataFrame:
+        """The runs of all sources. `last`: all that is there comes at once, before the end."""
+        session.dataSource.register(WeftFiles)
+        files = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
+        more = {"at_once": None} if last else {}
+        connected = [runs_of(session, own, job, options.kafka, stream.ahead, **more) for own in self.connected]
+        return reduce(DataFrame.unionByName, connected, files)
+
+
+def session_settings(options: RunOptions, inputs: Inputs) -> dict[str, str]:
+    """What a new session needs for the sources and the sink of a run."""
+    addresses = [own.address for own in inputs.connected]
+    sink = [sink_address(options.sink)] if is_connection(options.sink) else []
+    return connection_settings([*addresses, *sink], options.packages, options.jars)
+
+
+def inputs_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -> Inputs:
+    """Sources as NAME and URI; the name is the events' stream when there are several, or when it is declared."""
+    if not sources:
+        raise UsageError("a run needs a source: --source NAME=FOLDER")
+    names = [name for name, _ in sources]
+    if len(set(names)) < len(names):
+        raise UsageError("two sources have one name: give each its own")
+    folders = []
+    for name, uri in sources:
+        if is_connection(uri):
+            continue
+        path = uri.removeprefix("file://")
+        if "://" in path:
+            raise UsageError(
+                f"source {name}: {uri} cannot be read: {scheme_of(uri)} is none of a folder, kafka://HOST:PORT/TOPIC "
+                "and delta:PATH"
+            )
+        if not Path(path).exists():
+            raise UsageError(f"source {name}: no such folder: {path}")
+        folders.append(Folder(name, str(Path(path).absolute()), defaults_of(name, len(sources), program, type)))
+    connected: list[Connected] = []
+    for name, uri in sources:
+        if is_connection(uri):
+            address = source_address(uri, f"source {name}")
+            given = {type: address.options["type"]} if "type" in address.options else {}
+            defaults = defaults_of(name, len(sources), program, type) | given
+            connected.append(Connected(len(folders) + len(connected), name, address, defaults))
+    return Inputs(tuple(folders), tuple(connected))

@@ -1,0 +1,30 @@
+"""The sink of a run, as a user names it: a folder, a topic of Kafka or a table of Delta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.errors import UsageError
+from weft.runtime.spark.connections.addresses import KafkaAddress, is_connection, sink_address
+from weft.runtime.spark.connections.writers import MatchWriter, TableWriter, TopicWriter
+from weft.runtime.spark.runs.agreement import read_note
+from weft.runtime.spark.runs.options import RunOptions
+from weft.runtime.spark.runs.sink import FileSink
+
+
+def sink_of(options: RunOptions, query_names: Sequence[str]) -> FileSink:
+    """The sink that the options name; rejects are in a folder in any case."""
+    if not is_connection(options.sink):
+        return FileSink(options.sink, options.rejects, options.format, query_names)
+    address = sink_address(options.sink)
+    own = Path(options.checkpoint).absolute()
+    writer: MatchWriter
+    if isinstance(address, KafkaAddress):
+        if options.format != "jsonl":
+            raise UsageError(f"records of a topic are JSON, not {options.format}: leave out --format")
+        writer = TopicWriter(address, options.kafka)
+    else:
+        writer = TableWriter(address, lambda: (read_note(options.checkpoint) or {}).get("run"))
+    rejects = options.rejects or str(own / "rejects")
+    return FileSink(str(own / "weft" / "staged"), rejects, writer.form, query_names, writer=writer)
