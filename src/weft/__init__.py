@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from weft.runtime.live.subscriptions import Subscription
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
+    from weft.sql_tables.queries import row_pattern, sql
     from weft.statistics import Statistics
     from weft.tuning.tune import Tuning, tune
 
@@ -88,7 +89,9 @@ __all__ = [
     "match",
     "measure",
     "plot",
+    "row_pattern",
     "rows",
+    "sql",
     "step",
     "timeline",
     "tune",
@@ -134,6 +137,7 @@ _MODULES = {
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.live.subscriptions": ("Subscription",),
     "weft.runtime.limits.shedding": ("Shed",),
+    "weft.sql_tables.queries": ("row_pattern", "sql"),
     "weft.statistics": ("Statistics",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

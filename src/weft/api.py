@@ -302,9 +302,13 @@ def explain(
     operators would run on so many machines, as NEXT places them.
     """
     check(locals())
+    parts, findings = compile_each(program)
     if stage == "syntax":
-        return stages.show_syntax(compile_each(program)[0], format)
-    whole, chosen = together(program), choices(optimize, statistics)
+        return stages.show_syntax(parts, format)
+    warn_of(findings)
+    if any(part.row_patterns for part in parts):
+        return stages.show_row_patterns(parts, stage, format)
+    whole, chosen = together(parts), choices(optimize, statistics)
     sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
     shown = model_of(model) if rates or model else None
     return stages.show(whole, stage, format, chosen, sharing, shown, nodes)
@@ -335,6 +339,8 @@ def together(programs: Programs, compiled: Compile = compile_with_findings, *, l
     warn_of(findings)
     if not parts or not all(isinstance(part, Program) for part in parts):
         raise UsageError("a program is what weft.compile(text_or_path) gives, or such a text: pass one, or a list")
+    if any(part.row_patterns for part in parts):
+        raise UsageError("MATCH_RECOGNIZE reads tables, not events: run it with weft.sql(query, t=table)")
     return reduce(Program.extended, parts)
 
 

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.query import Program
 from weft.algebra.text.program import to_text
+from weft.algebra.text.row_patterns import row_plan, row_plan_lines
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
@@ -68,6 +69,24 @@ def show_syntax(programs: Sequence[Program], form: str) -> str:
     if any(program.language == BUILT for program in programs):
         raise UsageError("a pattern built in Python has its text only: use format='text', or stage='algebra'")
     return _show_trees([parse_syntax(program.text, language=program.language) for program in programs], form)
+
+
+@deep
+def show_row_patterns(programs: Sequence[Program], stage: str, form: str) -> str:
+    """The row patterns of SQL at a stage; the plan says of each condition how it is evaluated."""
+    if stage not in STAGES:
+        raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
+    _check_format(form)
+    if any(program.queries for program in programs):
+        raise UsageError("SQL reads tables and other programs events: explain them one by one")
+    queries = [query for program in programs for query in program.row_patterns]
+    if form == "dot" or (form == "json" and stage in ("algebra", "optimized")):
+        return _show_trees(queries, form)
+    if form == "json":
+        return json.dumps([to_json(row_plan(query)) for query in queries], indent=2, ensure_ascii=False)
+    if stage in ("algebra", "optimized"):
+        return "\n".join(map(to_text, queries))
+    return "\n\n".join("\n".join(row_plan_lines(query)) for query in queries)
 
 
 def _syntax_text(program: Program) -> str:

@@ -34,7 +34,7 @@ def test_language_by_name_by_ending_and_by_first_word() -> None:
 
 def test_unknown_language_is_refused() -> None:
     with pytest.raises(UsageError, match="known: ceql"):
-        compile_text("SELECT * WHERE A", language="sql")
+        compile_text("SELECT * WHERE A", language="cobol")
 
 
 def test_syntax_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time as clock
@@ -18,7 +19,7 @@ from typer.core import TyperCommand
 from weft import engines, inputs
 from weft.algebra.query import Program
 from weft.cli import options
-from weft.cli.console import say
+from weft.cli.console import say, say_json
 from weft.cli.grouping import grouped
 from weft.cli.render import compiling_told, progress, show_stats, write_rejects
 from weft.connectors.adapters.uris import as_uri
@@ -30,6 +31,7 @@ from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.sql_tables.command import is_sql, match_tables
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -151,7 +153,14 @@ def match(
         weft match spikes.step
 
     Events that cannot be read are counted and never silently dropped; see --rejects.
+
+    SQL with MATCH_RECOGNIZE reads tables, and its result is written row by row:
+
+        weft match query.sql --events ticks=ticks.parquet --out result.parquet
     """
+    if is_sql(texts.paths, texts.queries or [], texts.language):
+        _match_sql(texts, events or [], work, told)
+        return
     started = clock.perf_counter()
     program = texts.compiled(texts.paths)
     given = events_of(events or [], program)
@@ -179,6 +188,17 @@ def match(
         show_stats(run.counters, seconds, {**stages, "write": seconds - sum(stages.values())})
     if run.rejected and not run.counters.get("events"):
         raise InputError("no event could be read")
+
+
+def _match_sql(texts: options.ProgramTexts, tables: Sequence[str], work: MatchWork, told: MatchOutput) -> None:
+    started = clock.perf_counter()
+    out = "-" if told.count else told.out or "-"
+    form = told.output_format or _format_of(out)
+    rows = match_tables(texts.paths, texts.queries or [], tables, os.devnull if told.count else out, form, work.engine)
+    if told.count:
+        say_json({"query": Path(texts.paths[0]).stem if texts.paths else "q", "count": rows})
+    if told.stats:
+        show_stats({"rows": rows}, clock.perf_counter() - started)
 
 
 @dataclass(frozen=True)

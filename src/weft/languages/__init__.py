@@ -36,6 +36,7 @@ class Language:
     name: str
     keywords: frozenset[str]  # one of which, in capitals, starts every text
     joins: bool = False  # its queries see what queries deployed before define, and are checked together with them
+    clause: str = ""  # a word by which a text is told that begins like one of another language
 
     @property
     def ending(self) -> str:
@@ -60,6 +61,10 @@ class Language:
         to_source: Callable[..., str] = self._module("printer").to_source
         return to_source
 
+    def recognises(self, text: str) -> bool:
+        """Whether a text is told by a clause that only this language has."""
+        return bool(self.clause) and self.clause in text.upper() and self._module("clauses").has_clause(text)
+
     def _module(self, name: str) -> ModuleType:
         return import_module(f"weft.languages.{self.name}.{name}")
 
@@ -70,6 +75,7 @@ LANGUAGES = (
     Language("epn", frozenset({"PATTERN"})),
     Language("step", frozenset({"TOPOLOGY", "EXTERNAL"})),
     Language("tesla", frozenset({"DEFINE", "RULE", "ASSIGN"}), joins=True),
+    Language("sql", frozenset({"WITH"}), clause="MATCH_RECOGNIZE"),
 )
 
 _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
@@ -189,7 +195,7 @@ def parse_syntax(text: str, *, language: str | None = None, name: str = "<text>"
 
 
 def language_of(text: str, *, language: str | None = None, name: str = "<text>") -> Language:
-    """The language asked for, else the one of the file ending, else the one of the text's first word."""
+    """The language asked for, else the one of the file ending, of what is in the text, or of the text's first word."""
     if language is not None:
         wanted = language.lower()
         found = next((known for known in LANGUAGES if known.name == wanted), None)
@@ -200,5 +206,6 @@ def language_of(text: str, *, language: str | None = None, name: str = "<text>")
     word = _LEADING_WORD.match(text)
     leading = word[1].upper() if word else ""
     by_ending = (known for known in LANGUAGES if known.ending == ending)
+    by_content = (known for known in LANGUAGES if known.recognises(text))
     by_word = (known for known in LANGUAGES if leading in known.keywords)
-    return next(by_ending, None) or next(by_word, None) or LANGUAGES[0]
+    return next(by_ending, None) or next(by_content, None) or next(by_word, None) or LANGUAGES[0]

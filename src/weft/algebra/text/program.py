@@ -10,11 +10,13 @@ from weft.algebra.chains import Chain, Fits
 from weft.algebra.composites import Composite, CompositeQuery
 from weft.algebra.numbers import number_text
 from weft.algebra.query import Consume, Program, Query, Selected, Window
+from weft.algebra.row_patterns import RowPattern
 from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.text import situations
 from weft.algebra.text.chains import link_lines, skip_text
 from weft.algebra.text.composites import pattern_lines, query_lines, term_text
+from weft.algebra.text.row_patterns import row_pattern_lines
 from weft.algebra.text.rules import rule_lines, summary_text
 
 INDENT = "  "
@@ -34,7 +36,7 @@ def to_text(node: object) -> str:
 def _lines(node: object) -> Iterator[str]:
     match node:
         case Program():
-            for number, query in enumerate(node.queries):
+            for number, query in enumerate((*node.queries, *node.row_patterns)):
                 if number:
                     yield ""
                 yield from _lines(query)
@@ -49,6 +51,8 @@ def _lines(node: object) -> Iterator[str]:
             yield from pattern_lines(node, to_text)
         case Rule():
             yield from rule_lines(node, to_text)
+        case RowPattern():
+            yield from row_pattern_lines(node)
         case SituationQuery():
             yield from situations.query_lines(node, to_text)
         case Situation():

@@ -157,6 +157,8 @@ def _table_name(words: tuple[SqlWord, ...]) -> str:
         position += 2
     if position < len(words) and words[position].text == "(":
         return ""  # a table function
+    if any(word.says(KEYWORD) for word in words):
+        return ""  # the result of another clause
     return ".".join(parts)
 
 

@@ -33,9 +33,6 @@ def lower(
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The row patterns of a text as queries, with warnings; raises ProgramError with all errors that were found."""
     findings = Findings(source)
-    if not program.clauses:
-        hint = "a row pattern looks like this: SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE …)"
-        findings.error("no-pattern", "there is no MATCH_RECOGNIZE in this text", Span(0, 0), hint)
     names: dict[str, int] = {}
     queries = []
     for clause in program.clauses:
@@ -174,7 +171,10 @@ class _ClauseLowering:
         return tuple(found.values())
 
     def _check_output(self, query: RowPattern) -> None:
-        """Refuse measures that are called like a column of the result."""
+        """Refuse a result without columns, and measures that are called like one of its columns."""
+        if not query.output_columns and query.rows == "one":
+            hint = "say what to report of a match: MEASURES FIRST(ts) AS start_time"
+            self._error("no-columns", "the result has no columns: there is no MEASURES", self._node.span, hint)
         measures = {measure.name.lower() for measure in query.measures}
         others = [name for name in query.output_columns if name not in {measure.name for measure in query.measures}]
         clashing = {name.lower() for name in others} & measures

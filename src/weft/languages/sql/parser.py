@@ -35,8 +35,12 @@ def parse(source: SourceText) -> syntax.SqlText:
     located = find_clauses(source)
     if not located and _looks_bare(source):
         located = (whole_clause(source),)
+    if not located:
+        hint = "a row pattern looks like this: SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE …)"
+        message = "there is no MATCH_RECOGNIZE in this text"
+        raise ProgramError([Diagnostic("no-pattern", message, source, Span(0, 0), hint)])
     clauses = tuple(parse_clause(source, clause) for clause in located)
-    return syntax.SqlText(clauses, source.text, span=Span(0, len(source.text)))
+    return syntax.SqlText(clauses, span=Span(0, len(source.text)))
 
 
 def _looks_bare(source: SourceText) -> bool:
@@ -58,7 +62,8 @@ def parse_clause(source: SourceText, clause: LocatedClause) -> syntax.MatchRecog
     found = _Clause({span.start: parse_expression(source, span) for span in cut}).transform(tree)
     assert isinstance(found, syntax.MatchRecognize)
     name = syntax.Identifier(clause.alias) if clause.alias else None
-    return replace(found, name=name, table=clause.table, span=clause.keyword)
+    relation = source.text[clause.relation.start : clause.relation.end]
+    return replace(found, name=name, table=clause.table, relation=relation, span=clause.keyword)
 
 
 @cache

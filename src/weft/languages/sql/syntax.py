@@ -223,6 +223,7 @@ class MatchRecognize(SyntaxNode):
     defines: tuple[DefineItem, ...] = ()
     name: Identifier | None = None  # the alias after it
     table: str = ""  # the relation before it, where it is a name
+    relation: str = ""  # the relation as written
 
 
 @dataclass(frozen=True)
@@ -232,4 +233,3 @@ class SqlText(SyntaxNode):
     many: ClassVar[bool] = True
 
     clauses: tuple[MatchRecognize, ...]
-    text: str = ""
