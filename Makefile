@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka
+.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka versions
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -48,6 +48,9 @@ kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, rest
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
+
+versions: ## try the supported releases of Spark, each in an environment of its own; RELEASES="3.5 4.0" chooses
+	@$(PYTHON) tests/releases/run.py $(RELEASES)
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .

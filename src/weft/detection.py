@@ -12,7 +12,7 @@ from weft.drawing.matches import matches_html
 from weft.drawing.scene import MOST_MATCHES, Row, Scene, scene_of, with_events
 from weft.drawing.svg import element, escaped
 from weft.drawing.timeline import timeline_svg
-from weft.engines import Run
+from weft.engines import Run, collected, is_spark_frame
 from weft.errors import DataWarning, RejectedWarning, UsageError, WeftError
 from weft.runtime.events import Rejected
 from weft.runtime.joint_types import fitted, joint_schema
@@ -154,10 +154,10 @@ def timeline(matches: Any, *, time: str = "ts", type: str = "type") -> str:
 
 def scene_in(matches: Any, time: str = "ts", type: str = "type") -> Scene:
     """The first matches in whatever holds them."""
-    if hasattr(matches, "toArrow"):  # of Spark
+    if is_spark_frame(matches):
         if matches.isStreaming:
             raise UsageError("a stream has no first matches to draw: draw those that it has written")
-        return scene_of(_plain_rows(matches.limit(MOST_MATCHES).toArrow()), matches.count(), time, type)
+        return scene_of(_plain_rows(collected(matches.limit(MOST_MATCHES))), matches.count(), time, type)
     if hasattr(matches, "to_arrow"):
         matches = matches.to_arrow()
     if isinstance(matches, pa.Table | pa.RecordBatch):

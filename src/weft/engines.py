@@ -109,7 +109,7 @@ def start(
     if engine != "spark" and is_spark_frame(events):
         if events.isStreaming:
             raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
-        events = events.toArrow()
+        events = collected(events)
     if engine != "local" and not limits.is_none:
         raise UsageError("`budget` and `shed` are for engine='local', weft.match, weft.live and weft run")
     if engine == "spark":
@@ -171,7 +171,7 @@ def _reads_fields(program: Program) -> bool:
 def measure(events: Any, program: Program, *, most: int | None, **names: Any) -> Statistics:
     """The statistics of events, or of the first so many of them."""
     if is_spark_frame(events):
-        events = (events if most is None else events.limit(most)).toArrow()
+        events = collected(events if most is None else events.limit(most))
     measure = Measure(program)
     left = most
     for batch in open_input(events, program, **names, columns=plan(program).columns):
@@ -292,6 +292,13 @@ def _adapts(program: Program, choices: Choices) -> tuple[Program, Choices]:
 def is_spark_frame(events: Any) -> bool:
     """Whether this is a DataFrame of Spark, classic or Connect; Spark is not loaded to find out."""
     return type(events).__module__.startswith("pyspark.sql")
+
+
+def collected(frame: Any) -> pa.Table:
+    """The rows of a Spark DataFrame, in this process."""
+    from weft.runtime.spark.compat import to_arrow
+
+    return to_arrow(frame)
 
 
 class MeaningRun:

@@ -68,7 +68,7 @@ def why(
     whole = together(program)
     chosen = (positions,) if isinstance(positions, int) else tuple(positions)
     if engines.is_spark_frame(events):
-        events = events.toArrow()
+        events = engines.collected(events)
     source = inputs.open_input(events, whole, time=time, type=type, order=as_columns(order), shown=None)
     rows = [event for batch in source for event in engines.to_dicts(batch, type)]
     _check(chosen, len(rows))

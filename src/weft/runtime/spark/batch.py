@@ -17,6 +17,7 @@ from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, quoted, told
+from weft.runtime.spark.compat import by_partition
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
@@ -37,7 +38,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     """Bring each lane's runs to one task, ordered by their first event, and match (or count) there."""
     places = {lane.id: place for place, lane in enumerate(job.lanes)}
     by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
-    together = runs.repartitionById(len(places), by_place[F.col("lane")])
+    together = by_partition(runs, len(places), by_place[F.col("lane")], F.col("lane"))
     ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
     work = count_runs if counting else match_runs
     return mapped(ordered, partial(work, job=job), output_columns(job.shape))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
 from weft.runtime.results.shape import Shape
+from weft.runtime.spark.compat import arrow_fields
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 
 
@@ -17,7 +18,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     fields: list[pa.Field] = []
     for field in schema:
         try:
-            fields += to_arrow_schema(StructType([field]), timezone="UTC")
+            fields += arrow_fields(StructType([field]))
         except (PySparkException, pa.ArrowException):
             continue
     return pa.schema([field.remove_metadata() for field in fields])

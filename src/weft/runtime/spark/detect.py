@@ -24,7 +24,8 @@ from weft.runtime.reading.sources import NamedSource
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import match_lanes, run_frame
-from weft.runtime.spark.columns import arrow_schema, spark_columns
+from weft.runtime.spark.columns import RUN_COLUMNS, arrow_schema, spark_columns
+from weft.runtime.spark.compat import from_arrow, is_frame, to_arrow
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of
@@ -90,7 +91,7 @@ class SparkRun:
         """The columns of the input."""
         if isinstance(self._events, Files):
             return schema_of_files(session, self._events)
-        if isinstance(self._events, DataFrame):
+        if is_frame(self._events):
             return arrow_schema(self._events.schema)
         chunks = (chunk for _, chunk in self._chunks(self._reading.time_unit))
         return arrow_schema(spark_columns(joint_schema(chunk.rows(None).schema for chunk in chunks)))
@@ -106,13 +107,13 @@ class SparkRun:
         return dict(totals)
 
     def _session(self) -> SparkSession:
-        return self._events.sparkSession if isinstance(self._events, DataFrame) else spark_session()
+        return self._events.sparkSession if is_frame(self._events) else spark_session()
 
     def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
         session = self._session()
         with failing_in_words():
             job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
-            output = match_lanes(*self._runs(session, job), counting=counting).toArrow()
+            output = to_arrow(match_lanes(*self._runs(session, job), counting=counting))
         output = output.cast(output_schema(shape))
         self._note(output, "event" if shape is None else "rejected")
         return job, output
@@ -125,7 +126,7 @@ class SparkRun:
         if isinstance(self._events, Files):
             job = suited_to_files(job, self._events)
             return file_runs(session, self._events, job), job
-        if isinstance(self._events, DataFrame):
+        if is_frame(self._events):
             if self._events.isStreaming:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
             job = suited_to_frame(job, self._events) if is_quick(self._events) else job
@@ -134,7 +135,7 @@ class SparkRun:
         job = suited_to(job, chunks[0][1]) if chunks else job
         places = [Place(source, part, 0) for part, (source, _) in enumerate(chunks)]
         runs = [pack_chunk(_source(chunk, job), at, job) for at, (_, chunk) in zip(places, chunks, strict=True)]
-        return session.createDataFrame(pa.Table.from_batches(runs, RUN_SCHEMA)), job
+        return from_arrow(session, pa.Table.from_batches(runs, RUN_SCHEMA), RUN_COLUMNS), job
 
     def _chunks(self, time_unit: str) -> Iterator[tuple[int, Chunk]]:
         """The rows of data in this process, each piece with the number of its source."""
@@ -154,7 +155,7 @@ class SparkRun:
             else:
                 self.rejected.append(_rejected(row["id"], row["reason"], row[told]))
         self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
-        self._tied = totals.pop("tied", 0) if isinstance(self._events, DataFrame) else 0
+        self._tied = totals.pop("tied", 0) if is_frame(self._events) else 0
         self._census = {name: count for name, count in totals.items() if is_census(name)}
         counted = {name: count for name, count in totals.items() if not is_census(name)}
         self.counters = {**counted, "rejected": len(self.rejected)}

@@ -20,6 +20,7 @@ from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema
+from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of, limited
@@ -88,6 +89,7 @@ def match_frame(
     if heavy_keys and (about.streaming or schema is not None):
         raise UsageError("`heavy_keys` is for a frame with an end that may be asked: a stream's keys keep their lanes")
     if about.streaming:
+        require_stream_of(frame)
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
         if adapts is None:
             job = _lasting(job, written or program, frame, checkpoint, (strategy, lanes), about.cores, statistics)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from weft.algebra.query import Program
 from weft.errors import DataWarning, RejectedWarning, callers_level
+from weft.runtime.spark.compat import is_frame, is_observed
 from weft.runtime.spark.streams.streaming import COUNTED, observed
 from weft.runtime.watching.census import SEEN, doubts_of, is_census, tied_doubt, types_of
 
@@ -110,7 +111,7 @@ def _watched(action: Callable[..., Any], name: str) -> Callable[..., Any]:
             result = action(of, *given, **named)
         finally:
             _inside.action = False
-        frame = of if isinstance(of, DataFrame) else getattr(of, "_df", None)
+        frame = of if is_frame(of) else getattr(of, "_df", None)
         for item in [item for item in _pending if _is_worked_out(item, frame)]:
             _pending.remove(item)
             _tell(item, limited=name in _LIMITED)
@@ -126,7 +127,7 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
     if frame is None or item.name not in frame._jdf.queryExecution().logical().toString():
         return False
     latest = time.monotonic() + _PATIENCE
-    while not item.found._jo.future().isCompleted():
+    while not is_observed(item.found):
         if time.monotonic() > latest:
             return False
         time.sleep(0.005)

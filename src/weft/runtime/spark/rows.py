@@ -79,7 +79,7 @@ def _events(variable: str) -> Column:
         F.col(f"variables.{quoted(variable)}"),
         lambda position, event: F.struct(
             F.lit(variable).alias("variable"),
-            F.array_position("positions", position).cast("int").alias("number"),
+            F.call_function("array_position", F.col("positions"), position).cast("int").alias("number"),
             event.alias("event"),
         ),
     )

@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from pyspark import accumulators
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from weft.runtime.spark.archive import archive_options
+from weft.runtime.spark.compat import silence_accumulators
 from weft.runtime.spark.java import ensure_java, quiet_java, workers_find_pyspark
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -128,8 +128,7 @@ def _silence(session: SparkSession) -> None:
 
     So is the stack trace that a thread of Spark's prints here when its Java process dies: who works with it says so.
     """
-    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
-        server.handle_error = lambda *_: None
+    silence_accumulators()
     java = session._jvm.java
     java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
 

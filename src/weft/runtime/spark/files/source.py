@@ -11,11 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from weft.errors import UsageError
 from weft.runtime.reading.pacing import Pace
+from weft.runtime.spark.compat import (
+    DataSource,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    SupportsTriggerAvailableNow,
+)
 from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
 from weft.runtime.spark.schema import RUN_DDL
 
@@ -39,6 +44,8 @@ class FileStream:
     ahead: float | None = None  # seconds by which events may be ahead of the clock
     rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
     clock: bool = False  # tell lanes the time with every trigger, for sources that are no folders
+    bounded: bool = False  # read what is there when the query starts, where Spark does not say so itself
+    begun: Offset | None = None  # the last offset in the checkpoint, where Spark does not say it
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -115,13 +122,14 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def __init__(self, stream: FileStream) -> None:
         self._stream = stream
         self._target: int | None = None
+        self._latest = stream.begun
         self._silences = [Silence(stream.idle_after) for _ in stream.log.folders]
 
     def initialOffset(self) -> Offset:
         """Before the first file."""
         return {"files": 0, "ended": 0, "idle": [0] * len(self._stream.log.folders), "now": 0}
 
-    def getDefaultReadLimit(self) -> ReadLimit:
+    def getDefaultReadLimit(self) -> Any:
         """As many files as there are: `latestOffset` has its own limits."""
         return ReadAllAvailable()
 
@@ -131,8 +139,16 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             time.sleep(self._stream.log.settle)
         self._target = len(found_files(self._stream.log, look=True))
 
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The files to read next."""
+    def latestOffset(self, start: Offset | None = None, limit: object = None) -> Offset:
+        """The files to read next; before Spark 4.2 a reader is not told after which."""
+        if start is None:
+            if self._target is None and self._stream.bounded:
+                self.prepareForTriggerAvailableNow()
+            self._latest = self._offset_after(self._latest or self.initialOffset())
+            return self._latest
+        return self._offset_after(start)
+
+    def _offset_after(self, start: Offset) -> Offset:
         stream = self._stream
         known = found_files(stream.log, look=self._target is None)
         total = len(known) if self._target is None else self._target

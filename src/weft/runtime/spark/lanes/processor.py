@@ -7,9 +7,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from weft.runtime import blocks
+from weft.runtime.spark.compat import StatefulProcessor
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.watermark import Lateness
 
@@ -61,32 +61,34 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         self._lateness = lateness
         self._column = column
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def init(self, handle: Any) -> None:
         """Before anything else."""
         self._handle = handle
         self._pages = MapPages(handle.getMapState("pages", "name string", "page binary"))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """All rows of one trigger for this lane."""
-        if not self._job.has_lane(key[0]):
+        lane = int(key[0])  # NumPy's until Spark 4.1
+        if not self._job.has_lane(lane):
             return
-        state = self._load(key[0])
-        taken = state.take([row for frame in rows for row in run_rows(key[0], frame)], self._lateness)
+        state = self._load(lane)
+        taken = state.take([row for frame in rows for row in run_rows(lane, frame)], self._lateness)
         if self._lateness.after_matching:
             # These matches were given out because the watermark passed them, so they are late by the one before.
             taken = iter(list(taken))
         self._follow_spark(state, timerValues)
-        yield from self._finish(state, taken, key[0])
+        yield from self._finish(state, taken, lane)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Spark's watermark has passed what was waited for here."""
-        if not self._job.has_lane(key[0]):  # of queries that have ended
+        lane = int(key[0])
+        if not self._job.has_lane(lane):  # of queries that have ended
             return
-        state = self._load(key[0])
+        state = self._load(lane)
         self._follow_spark(state, timerValues)
         if state.head.timer == expiredTimerInfo.getExpiryTimeInMs():
             state.head.timer = None
-        yield from self._finish(state, (), key[0])
+        yield from self._finish(state, (), lane)
 
     def close(self) -> None:
         """After a trigger."""

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from weft.runtime import blocks
 from weft.runtime.lanes.heavy import suited
 from weft.runtime.spark.batch import events_of, needed_columns
+from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.job import Job
 
 LOOKED_AT = 1 << 14  # rows; of each partition as many are computed, at most
@@ -24,7 +25,7 @@ def suited_to_frame(job: Job, frame: DataFrame) -> Job:
     if not job.has_keys:
         return job
     read, names = needed_columns(frame, frame.schema, job)
-    for rows in read.limit(LOOKED_AT).toArrow().rename_columns(names).combine_chunks().to_batches():
+    for rows in to_arrow(read.limit(LOOKED_AT)).rename_columns(names).combine_chunks().to_batches():
         return replace(job, lanes=suited(job.lanes, blocks.concat(list(events_of(rows, job.reading)))))
     return job
 

@@ -47,6 +47,14 @@ def remove_unfinished(checkpoint: str) -> None:
             left.unlink()
 
 
+def last_offset(checkpoint: str) -> dict[str, Any] | None:
+    """How far the last trigger of a checkpoint was to read its files; None: there was none."""
+    spark = Path(checkpoint).absolute() / "spark"
+    numbers = _numbers(spark / "offsets")
+    entries = _lines(spark / "offsets" / str(numbers[-1]), spark) if numbers else []
+    return next((entry for entry in entries if "files" in entry), None)
+
+
 def _check(spark: Path, own: Path) -> None:
     offsets, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
     if not offsets and not commits:

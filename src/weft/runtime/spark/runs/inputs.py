@@ -26,6 +26,7 @@ from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.job import Job
+from weft.runtime.spark.runs.checkpoint_files import last_offset
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import packed_up
@@ -130,6 +131,8 @@ class Inputs:
             tick=NANOSECONDS[job.reading.time_unit],
             ahead=None if options.max_ahead == inf else options.max_ahead,
             clock=bool(self.connected) and options.idle_after is not None,
+            bounded=options.until != "stopped",
+            begun=last_offset(options.checkpoint),
         )
 
     def runs(

@@ -27,6 +27,7 @@ from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
+from weft.runtime.spark.compat import require_streams, started
 from weft.runtime.spark.files.batches import Reader
 from weft.runtime.spark.files.log import FileLog
 from weft.runtime.spark.job import Job, job_of, limited, successive_job
@@ -111,6 +112,7 @@ class ContinuousRun:
 
     def start(self, session: SparkSession | None = None) -> None:
         """Start the query, where the checkpoint says it had got to."""
+        require_streams("continuous runs")
         options = self.options
         job, session = self._job(session)
         self._session = session
@@ -129,14 +131,12 @@ class ContinuousRun:
         self._names.update(inputs.names(partitions))
         lateness = inputs.lateness(options, self._program.time_unit, partitions)
         matches = packed_run_stream(inputs.runs(session, stream, job, options, last=last), job, lateness)
-        trigger: dict[str, Any] = (
-            {"processingTime": options.every} if options.until == "stopped" else {"availableNow": True}
-        )
         writer = matches.writeStream.foreachBatch(self._sink.write).queryName("weft")
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._sink.begin()
         remove_unfinished(options.checkpoint)
-        return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+        every = options.every if options.until == "stopped" else None
+        return started(writer.option("checkpointLocation", checkpoint), every)
 
     @property
     def _told(self) -> list[AnyQuery]:

@@ -21,6 +21,7 @@ from weft.errors import UsageError
 from weft.runtime.limits.left_out import of_these
 from weft.runtime.results.shape import Shape
 from weft.runtime.spark.columns import output_columns
+from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
@@ -96,7 +97,7 @@ class FileSink:
         """Write the output of one trigger, which is packed: few matches here, in one file, and many in the tasks."""
         started = time.perf_counter()
         work = self._work
-        output = frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)).toArrow()
+        output = to_arrow(frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)))
         matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
         told = [json.loads(text) for text in rest[work.told].to_pylist()]
         parts = [one["part"] for one in told if "part" in one]
