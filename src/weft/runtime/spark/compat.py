@@ -55,7 +55,7 @@ def check_release() -> None:
 
 def require_streams(what: str, oldest: Release = OLDEST_FOR_STREAMS) -> None:
     """Refuse a stream where Spark lacks stateful Python operators, or what these need."""
-    if RELEASE < oldest:
+    if oldest > RELEASE:
         raise UsageError(
             f"{what} need PySpark {_text(oldest)} or newer, and PySpark {pyspark.__version__} is installed"
         )
