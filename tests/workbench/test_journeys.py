@@ -187,6 +187,22 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     get("stop").click()
     expect(get("state")).to_have_text("ended", timeout=PATIENCE)
 
+    # Rename the program, then delete it; switch to dark colours, which stay.
+    page.goto(f"{base}/?path=pairs.ceql")  # type: ignore[attr-defined]
+    expect(page.locator("tr.weft-here")).to_contain_text("pairs.ceql", timeout=PATIENCE)  # type: ignore[attr-defined]
+    get("path").fill("couples.ceql")
+    get("rename").click()
+    expect(page.locator("tr.weft-here")).to_contain_text("couples.ceql", timeout=PATIENCE)  # type: ignore[attr-defined]
+    get("delete").click()
+    get("delete-yes").click()
+    expect(get("programs")).not_to_contain_text("couples.ceql", timeout=PATIENCE)
+    assert not (project / "couples.ceql").exists()
+    get("dark").click()
+    expect(page.locator("body.body--dark")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
+    page.reload()  # type: ignore[attr-defined]
+    expect(page.locator("body.body--dark")).to_be_visible(timeout=PATIENCE)  # type: ignore[attr-defined]
+    get("dark").click()
+
     go(page, "cluster")
     expect(get("machine")).to_contain_text("cores", timeout=PATIENCE)
     picture(page, "cluster")

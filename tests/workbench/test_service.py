@@ -142,6 +142,7 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
     wait_for(lambda: bench.run("pairs").info.summary.events == 8)
     assert bench.run("pairs").info.summary.matches == 6
+    assert bench.run("pairs").info.state == "finished"
     assert bench.run("pairs").funnels == {"q": [("a", 4), ("match", 6)]}
     summary = bench.run("pairs").info.summary
     assert [(one.received, one.emitted) for one in summary.operators] == [(8, 6)]
@@ -161,8 +162,28 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     with pytest.raises(UsageError, match="has ended"):
         bench.push("pairs", ROWS)
     assert bench.run("pairs").log
-    assert bench.restart("pairs").state == "running"
+    assert bench.restart("pairs").state in ("running", "finished")
     wait_for(lambda: bench.run("pairs").info.summary.events == 8)
+
+
+def test_a_program_without_events_waits_for_some(bench: Workbench) -> None:
+    assert bench.submit(Source(PAIR, "ceql"), Sample(), "waiting").state == "running"
+    assert bench.push("waiting", ROWS) == 6
+    assert bench.stop("waiting").state == "ended"
+
+
+def test_programs_are_renamed_and_deleted(bench: Workbench) -> None:
+    bench.save("old.ceql", PAIR)
+    bench.save("taken.ceql", PAIR)
+    with pytest.raises(UsageError, match="exists already"):
+        bench.rename("old.ceql", "taken.ceql")
+    with pytest.raises(UsageError, match="not in the project"):
+        bench.rename("old.ceql", "../new.ceql")
+    assert bench.rename("old.ceql", "more/new.ceql").text == PAIR
+    assert bench.delete("more/new.ceql") == "more/new.ceql"
+    assert not {"old.ceql", "more/new.ceql"} & {file.path for file in bench.programs()}
+    with pytest.raises(InputError, match="cannot delete"):
+        bench.delete("old.ceql")
 
 
 def test_the_lag_of_a_replay_is_the_time_that_waiting_events_span() -> None:

@@ -144,6 +144,16 @@ def _add_programs(router: APIRouter, bench: Workbench) -> None:
         """A program as it is stored."""
         return bench.program(path)
 
+    @router.post("/program/rename", tags=["programs"])
+    def rename(path: InProject, to: InProject) -> Source:
+        """Give a program another path."""
+        return bench.rename(path, to)
+
+    @router.delete("/program", tags=["programs"])
+    def delete(path: InProject) -> str:
+        """Delete a program."""
+        return bench.delete(path)
+
     @router.put("/program", tags=["programs"])
     def save(path: InProject, stored: Stored) -> Source:
         """Store a program."""

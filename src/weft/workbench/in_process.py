@@ -82,8 +82,12 @@ class InProcess:
 
     @property
     def state(self) -> str:
-        """`running`, `ended` or `failed`."""
-        return "failed" if self.problem else "running" if self.ended is None else "ended"
+        """`running`, `finished` (all events are replayed; more may be pushed), `ended` or `failed`."""
+        if self.problem:
+            return "failed"
+        if self.ended is not None:
+            return "ended"
+        return "finished" if self.events and self._replayed >= len(self.events) else "running"
 
     def _replay(self) -> None:
         self._began = time.monotonic() - BEAT
@@ -184,7 +188,7 @@ class InProcessRuns:
         """Start one; one of that name that has ended gives way."""
         check_name(name)
         known = self._runs.get(name)
-        if known is not None and known.state == "running":
+        if known is not None and known.state in ("running", "finished"):
             raise UsageError(f"{name} is running: stop it, or choose another name")
         if len(self._runs) >= MOST_RUNS and known is None:
             raise UsageError(f"{MOST_RUNS} programs are here already: stop and forget some")

@@ -87,6 +87,24 @@ class Project:
         except (OSError, UnicodeDecodeError) as problem:
             raise InputError(f"cannot read {inside}: {problem}") from None
 
+    def rename(self, inside: str, to: str) -> None:
+        """Give a program another path; one that exists is not overwritten."""
+        old, new = self.path(inside, *PROGRAM_ENDINGS), self.path(to, *PROGRAM_ENDINGS)
+        if new.exists():
+            raise UsageError(f"{to} exists already")
+        try:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            old.rename(new)
+        except OSError as problem:
+            raise InputError(f"cannot rename {inside}: {problem.strerror}") from None
+
+    def delete(self, inside: str) -> None:
+        """Delete a program."""
+        try:
+            self.path(inside, *PROGRAM_ENDINGS).unlink()
+        except OSError as problem:
+            raise InputError(f"cannot delete {inside}: {problem.strerror}") from None
+
     def write(self, inside: str, text: str) -> None:
         """Put a text into a program or a test file, as a whole or not at all."""
         path = self.path(inside, *PROGRAM_ENDINGS, TEST_ENDING)

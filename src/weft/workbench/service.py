@@ -74,6 +74,16 @@ class Workbench:
         self.project.write(path, text)
         return self.program(path)
 
+    def rename(self, path: str, to: str) -> Source:
+        """Give a program another path."""
+        self.project.rename(path, to)
+        return self.program(to)
+
+    def delete(self, path: str) -> str:
+        """Delete a program; returns its path."""
+        self.project.delete(path)
+        return path
+
     def check(self, source: Source) -> Checked:
         """What is wrong or doubtful in a program, and how its text is coloured."""
         _known(source.language)
@@ -167,9 +177,14 @@ class Workbench:
         return counted_funnels(entry) or newest_funnels(entry)
 
     def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
-        """Run a program here, over the events of a sample, replayed at so many a second."""
+        """Run a program here, over the events of a sample, replayed at so many a second.
+
+        Without a sample it waits for events that are pushed to it.
+        """
         program = trying.program_of(source.text, _known(source.language), source.stem)
-        shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
+        shown: list[trying.Row] = []
+        if sample.file or sample.rows:
+            shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
         return _here(self._here.start(name, program, shown, rate, (sample.time, sample.type)))
 
     def submit_to_spark(self, source: Source, sources: dict[str, str], name: str, steps: bool = True) -> RunInfo:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import card, picture, table
+from weft.workbench.pages.frame import button, card, picture, table
 from weft.workbench.pages.readings import draw_funnels
 from weft.workbench.trying import Tried
 
@@ -68,8 +68,18 @@ class Shown:
             {"number": number, **{name: _text(match.get(name)) for name in MATCH_COLUMNS}}
             for number, match in enumerate(self._tried.matches)
         ]
+        with ui.row().classes("w-full items-center gap-2"):
+            search = ui.input(placeholder="filter").props('dense outlined clearable data-testid="filter-matches"')
+            ui.space()
+            button("Download", self._download, "download", "outline dense")
         found = table(MATCH_COLUMNS, rows, "number", "matches")
+        search.bind_value_to(found, "filter")
         found.on("rowClick", lambda event: self._choose_match(int(event.args[1]["number"])))
+
+    def _download(self) -> None:
+        """Give the matches to the browser, one JSON object a line."""
+        lines = (json.dumps(match, default=str, ensure_ascii=False) for match in self._tried.matches)
+        ui.download.content("\n".join(lines) + "\n", "matches.jsonl")
 
     def _list_events(self) -> ui.table:
         names = list(dict.fromkeys(name for row in self._tried.events for name in row))

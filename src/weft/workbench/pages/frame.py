@@ -16,8 +16,17 @@ PLACES = {"/": "Programs", "/try": "Try", "/tests": "Tests", "/running": "Runnin
 INK, ACCENT, WRONG, RIGHT = "#24292f", "#0f5c6e", "#cf222e", "#1a7f37"
 STYLE = """
 body { background: #f6f8fa; color: #24292f; }
+body.body--dark { background: #0d1117; color: #e6edf3; }
 .weft-card { background: white; border: 1px solid #d8dee4; border-radius: 8px; padding: 14px; box-shadow: none; }
+.body--dark .weft-card { background: #161b22; border-color: #30363d; }
+.body--dark .weft-picture { background: #fff; border-radius: 6px; }
+.body--dark .q-table th, .body--dark .weft-title { color: #8d96a0; }
+.body--dark .weft-tile { background: #0d1117; }
+.weft-tile { background: #f6f8fa; border-radius: 6px; }
+.weft-here td { background: #0f5c6e1f; font-weight: 600; }
+.weft-name td { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 15rem; }
 .weft-title { font-weight: 600; font-size: 0.8rem; letter-spacing: 0.04em; text-transform: uppercase; color: #57606a; }
+a:focus-visible, tr:focus-visible, .q-btn:focus-visible { outline: 2px solid #bf8700; outline-offset: 2px; }
 .weft-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12.5px; }
 .weft-pre { white-space: pre-wrap; font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12.5px; }
 .weft-picture { overflow: auto; max-height: 420px; }
@@ -39,6 +48,12 @@ body { background: #f6f8fa; color: #24292f; }
 """
 
 
+SWITCH = """() => {
+  Quasar.Dark.toggle();
+  localStorage.setItem("weft-dark", Quasar.Dark.isActive ? "1" : "0");
+}"""
+
+
 @contextmanager
 def frame(here: str, project: str) -> Iterator[None]:
     """A page with its head; what is made inside is its body."""
@@ -50,9 +65,17 @@ def frame(here: str, project: str) -> Iterator[None]:
             look = "text-white text-weight-bold" if place == here else "text-white opacity-70"
             ui.link(name, place).classes(f"{look} no-underline q-mr-md").props(f'data-testid="to-{name.lower()}"')
         ui.space()
+        _dark_switch()
         ui.label(project).classes("weft-mono opacity-70")
     with ui.column().classes("w-full max-w-screen-2xl mx-auto q-pa-md gap-4"):
         yield
+
+
+def _dark_switch() -> None:
+    """Add a button between light and dark; the browser keeps the choice."""
+    ui.run_javascript("Quasar.Dark.set(localStorage.getItem('weft-dark') === '1')")
+    look = 'flat round dense color=white aria-label="dark or light" data-testid="dark"'
+    ui.button(icon="contrast").props(look).on("click", js_handler=SWITCH)
 
 
 @contextmanager
@@ -88,6 +111,7 @@ def table(
     """A table that shows a page of its rows at a time; what is in them is shown as text."""
     head = [{"name": n, "label": n.replace("_", " "), "field": n, "align": "left", "sortable": True} for n in columns]
     made = ui.table(columns=head, rows=rows, row_key=key, pagination=page, **more).classes("w-full weft-mono")
+    made.add_slot("no-data", '<div class="q-pa-sm opacity-70">none yet</div>')
     return made.props(f'dense flat data-testid="{name}"' + (" hide-pagination" if 0 < len(rows) <= page else ""))
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from nicegui import ui
+from nicegui.events import KeyEventArguments
 
 from weft.workbench.pages.editor import ProgramEditor
 from weft.workbench.pages.frame import asked, button, card, frame, picture, table, texts
 from weft.workbench.project import PROGRAM_ENDINGS
 from weft.workbench.service import Source, Workbench
 
+# A row opens by a click or by the Enter key; the program that is shown is marked.
+ROW = """<q-tr :props="props" tabindex="0" class="cursor-pointer weft-name"
+  :class="props.row.here ? 'weft-here' : ''" :title="props.row.path"
+  @click="() => $parent.$emit('open', props.row.path)" @keydown.enter="() => $parent.$emit('open', props.row.path)">
+  <q-td key="path" :props="props">{{ props.row.path }}</q-td></q-tr>"""
+NO_SAVE_DIALOG = """document.addEventListener("keydown", (key) => {
+  if ((key.ctrlKey || key.metaKey) && key.key === "s") key.preventDefault();
+})"""
 NEW = {
     "ceql": "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nFILTER a[x] = b[x]\nWITHIN 10 MINUTES\n",
     "eql": "SOURCE A(x: int) RATE 10\nSOURCE B(x: int) RATE 5\n\n"
@@ -40,6 +49,8 @@ class _Programs:
         first = path or (files[0].path if files else "")
         source = (await asked(self._bench.program, first)) if first else None
         source = source or Source(NEW["ceql"], "ceql")
+        ui.keyboard(self._key, ignore=[])
+        ui.run_javascript(NO_SAVE_DIALOG)
         with ui.row().classes("w-full no-wrap items-start gap-4"):
             with card("Programs", "w-64 shrink-0"):
                 self._list([file.path for file in files], source.path)
@@ -51,6 +62,8 @@ class _Programs:
                         button("New", self._new, "new", "outline")
                         button("Save", self._save, "save")
                         button("Try", self._try, "try", "outline")
+                        button("Rename", self._rename, "rename", "flat")
+                        button("Delete", self._delete, "delete", "flat color=negative")
                     self.editor = ProgramEditor(self._bench, source, self._plan)
                 with card("Plan"):
                     self.plan = picture("", "plan")
@@ -62,11 +75,10 @@ class _Programs:
     def _list(self, files: list[str], chosen: str) -> None:
         """The programs as a table that shows what is asked for, however many there are."""
         search = ui.input(placeholder="search").props('dense outlined clearable data-testid="search"')
-        search.visible = len(files) > 20
-        listed = table(["path"], [{"path": path} for path in files], "path", "programs", 20)
-        listed.props("hide-header wrap-cells").style("word-break: break-word").on(
-            "rowClick", lambda event: ui.navigate.to(_address(event.args[1]["path"]))
-        )
+        rows = [{"path": path, "here": path == chosen} for path in files]
+        listed = table(["path"], rows, "path", "programs", 20).props("hide-header")
+        listed.add_slot("body", ROW)
+        listed.on("open", lambda event: ui.navigate.to(_address(str(event.args))))
         search.bind_value_to(listed, "filter")
 
     async def _plan(self, source: Source) -> None:
@@ -81,6 +93,37 @@ class _Programs:
         language = str(self.editor.language.value)
         self.path.value = ""
         self.editor.show(Source(NEW[language], language))
+
+    async def _rename(self) -> None:
+        """Move the program that is shown to the path in the field."""
+        old, new = self.editor.path, self.path.value.strip()
+        if not old or new == old:
+            ui.notify("write the new name into the field, then rename", type="warning")
+            return
+        renamed = await asked(self._bench.rename, old, new)
+        if renamed is not None:
+            ui.navigate.to(_address(renamed.path))
+
+    async def _delete(self) -> None:
+        """Delete the program that is shown, after a question."""
+        path = self.editor.path
+        if not path:
+            return
+        with ui.dialog() as dialog, ui.card():
+            ui.label(f"Delete {path}?")
+            with ui.row():
+                button("Delete", lambda: dialog.submit("yes"), "delete-yes", "color=negative")
+                button("Keep", dialog.close, "delete-no", "outline")
+        if await dialog == "yes" and await asked(self._bench.delete, path) is not None:
+            ui.navigate.to("/")
+
+    async def _key(self, event: KeyEventArguments) -> None:
+        """Ctrl+S saves, Ctrl+Enter tries."""
+        if event.action.keydown and (event.modifiers.ctrl or event.modifiers.meta):
+            if event.key == "s":
+                await self._save()
+            elif event.key.enter:
+                await self._try()
 
     async def _save(self) -> None:
         path = self.path.value.strip()

@@ -93,7 +93,7 @@ class RunReadings:
         self._tiles: dict[str, ui.label] = {}
         with ui.row().classes("w-full gap-2").props('data-testid="counts"'):
             for name in TILES:
-                with ui.column().classes("gap-0 q-pa-sm").style("background: #f6f8fa; border-radius: 6px"):
+                with ui.column().classes("gap-0 q-pa-sm weft-tile"):
                     ui.label(NAMES.get(name, name)).classes("text-caption opacity-70")
                     reading = ui.label().classes("text-weight-bold").props(f'data-testid="reading-{name}"')
                     self._tiles[name] = reading
@@ -129,7 +129,7 @@ class RunReadings:
         self._draw(found.history)
 
     def _draw(self, history: Sequence[Point]) -> None:
-        labels = [f"-{timedelta(seconds=round(one.ago))}" if one.ago >= 60 else f"-{one.ago:.0f} s" for one in history]
+        labels = [_before_now(one.ago) for one in history]
         for title, value in CHARTS.items():
             chart = self._charts[title]
             chart.options["xAxis"]["data"] = labels
@@ -170,6 +170,13 @@ def draw_funnels(funnels: Funnels) -> None:
                     ui.label(f"{count:,}").classes("weft-mono")
 
 
+def _before_now(seconds: float) -> str:
+    """A place on the axis of time: seconds, or hours and minutes, before now."""
+    if seconds >= 60:
+        return f"-{timedelta(seconds=round(seconds))}"
+    return f"-{seconds:.0f} s" if seconds >= 0.5 else "now"
+
+
 def _ago(at: float) -> str:
     return str(timedelta(seconds=max(0, int(time.time() - at))))
 
@@ -180,7 +187,7 @@ def _chart(title: str) -> ui.echart:
         "animation": False,
         "grid": {"left": 55, "right": 10, "top": 34, "bottom": 25},
         "tooltip": {"trigger": "axis"},
-        "xAxis": {"type": "category", "data": []},
+        "xAxis": {"type": "category", "data": [], "axisLabel": {"hideOverlap": True}},
         "yAxis": {"type": "value"},
         "series": [{"type": "line", "data": [], "showSymbol": False, "areaStyle": {"opacity": 0.15}, "color": ACCENT}],
     }

@@ -13,6 +13,7 @@ from weft.workbench.run_info import RunInfo
 from weft.workbench.service import Workbench
 from weft.workbench.trying import Sample
 
+NO_EVENTS = "none: wait for events that are pushed"
 BEAT = 1.0  # seconds between two looks
 COUNTS = ("events", "rate", "matches", "late", "unreadable", "lag", "waiting", "state")
 COLUMNS = ("name", "where", "state_of", "uptime", *COUNTS)
@@ -42,7 +43,8 @@ class _Running:
             self.program.props('dense outlined label="program" data-testid="run-program"')
             self.where = ui.toggle([HERE, SPARK], value=HERE, on_change=self._switch)
             self.where.props('dense no-caps unelevated data-testid="where"')
-            self.file = ui.select(files, value=next(iter(files), None)).classes("grow")
+            self.file = ui.select({"": NO_EVENTS, **dict(zip(files, files, strict=True))}, value=(files or [""])[0])
+            self.file.classes("grow")
             self.file.props('dense outlined label="events to replay" data-testid="run-events"')
             self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
             self.source = ui.input("source", placeholder="warehouse=incoming").classes("grow")

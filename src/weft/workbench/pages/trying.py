@@ -34,10 +34,11 @@ class _Trying:
     async def show(self, path: str) -> None:
         programs = [file.path for file in await asked(self._bench.programs) or []]
         files = await asked(self._bench.event_files) or []
-        beside = [name for name in files if path and name.rpartition("/")[0] == path.rpartition("/")[0]]
+        path = path if path in programs else next(iter(programs), "")
+        beside = [name for name in files if name.rpartition("/")[0] == path.rpartition("/")[0]]
         with card("Try a program on events"):
             with ui.row().classes("w-full items-center gap-3"):
-                self.program = ui.select(programs, value=path if path in programs else next(iter(programs), None))
+                self.program = ui.select(programs, value=path or None, on_change=self._preselect)
                 self.program.props('dense outlined label="program" data-testid="program"').classes("grow")
                 chosen = (beside or [PASTED])[0]
                 self.file = ui.select([PASTED, *files], value=chosen, on_change=self._switch)
@@ -57,6 +58,12 @@ class _Trying:
             self.rows.props('outlined rows=7 data-testid="rows"')
             self._switch()
         self.result = ui.column().classes("w-full gap-4")
+
+    def _preselect(self) -> None:
+        """Choose the events that lie beside the program."""
+        folder = str(self.program.value or "").rpartition("/")[0]
+        beside = [name for name in self.file.options if name != PASTED and name.rpartition("/")[0] == folder]
+        self.file.value = (beside or [PASTED])[0]
 
     def _switch(self) -> None:
         self.rows.visible = self.file.value == PASTED
