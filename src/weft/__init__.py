@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         measure,
         rows,
     )
+    from weft.client.answers import Published, Remote, ServiceError
+    from weft.client.asynchronous import AsyncClient
+    from weft.client.connecting import connect
+    from weft.client.connection import Client, RemoteSubscription
     from weft.detection import Detection, timeline
     from weft.errors import (
         BudgetError,
@@ -49,9 +53,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AfterMatch",
+    "AsyncClient",
     "Budget",
     "BudgetError",
     "Change",
+    "Client",
     "DataWarning",
     "Deployment",
     "Detection",
@@ -69,9 +75,13 @@ __all__ = [
     "Program",
     "ProgramError",
     "ProgramWarning",
+    "Published",
     "Reasons",
     "Rejected",
     "RejectedWarning",
+    "Remote",
+    "RemoteSubscription",
+    "ServiceError",
     "Shed",
     "Statistics",
     "Subscription",
@@ -80,6 +90,7 @@ __all__ = [
     "WeftError",
     "coalesce",
     "compile",
+    "connect",
     "count",
     "detect",
     "e",
@@ -112,6 +123,10 @@ _MODULES = {
         "measure",
         "rows",
     ),
+    "weft.client.answers": ("Published", "Remote", "ServiceError"),
+    "weft.client.asynchronous": ("AsyncClient",),
+    "weft.client.connecting": ("connect",),
+    "weft.client.connection": ("Client", "RemoteSubscription"),
     "weft.detection": ("Detection", "timeline"),
     "weft.errors": (
         "BudgetError",

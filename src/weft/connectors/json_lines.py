@@ -23,7 +23,7 @@ def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
     texts: set[str] = set()  # columns that Arrow takes for times
     line = 1
     damage: list[str] = []
-    with _open(path) as stream:
+    with open_lines(path) as stream:
         for block in _pieces(_blocks(stream, damage)):
             if not block.isspace():
                 yield block_chunk(block, path, line, reading.time_unit, texts)
@@ -36,19 +36,20 @@ class JsonText:
     """JSON lines in memory, from anywhere; `place` and `line` are where its first line is, for messages."""
 
     def __init__(self, text: bytes, place: str = "<lines>", line: int = 1) -> None:
-        self._text, self._place, self._line = text, place, line
+        self.text, self._place, self._line = text, place, line
 
     def __len__(self) -> int:
         """The number of lines."""
-        return self._text.count(b"\n") + (not self._text.endswith(b"\n"))
+        return self.text.count(b"\n") + (not self.text.endswith(b"\n"))
 
     def chunks(self, time_unit: str) -> Iterator[Chunk]:
         """Its events; a line that is not a JSON object is a row with a problem."""
-        if self._text and not self._text.isspace():
-            yield block_chunk(self._text, self._place, self._line, time_unit, set())
+        if self.text and not self.text.isspace():
+            yield block_chunk(self.text, self._place, self._line, time_unit, set())
 
 
-def _open(path: str) -> BufferedIOBase:
+def open_lines(path: str) -> BufferedIOBase:
+    """A file of lines, which may be compressed, or standard input."""
     if path == "-":
         return cast(BufferedIOBase, sys.stdin.buffer)
     if path.lower().endswith(".gz"):

@@ -29,6 +29,14 @@ class Queue(Protocol):
         """Put it in, or raise an error."""
 
 
+@runtime_checkable
+class RowReceiver(Protocol):
+    """What takes matches as rows of MATCH_SCHEMA, many at a time."""
+
+    def receive_rows(self, rows: pa.RecordBatch, /) -> object:
+        """Take some."""
+
+
 class Matches:
     """Matches in match order; they are made into objects, or into tables, when asked for.
 
@@ -88,15 +96,27 @@ class Deployment:
 
 
 def fields_of(program: Program, type: str) -> Fields | None:
-    """The fields that matches of a type have in a program; None: any may be there."""
+    """The fields of matches, or of events of the input, of a type; None: any may be there."""
     if type == EVERY_TYPE:
         return None
     if type not in program.names:
-        hint = did_you_mean(type, program.names) or "nothing is deployed"
-        raise UsageError(f"no query or rule gives {type!r}: deploy it first; {hint}")
+        return _attributes_of(program, type)
     fields: dict[str, Any] = {}
     for query in program.queries:
         if query.name == type:
             for name, kind in query.field_kinds.items():
                 fields[name] = kind if fields.get(name, kind) == kind else None
     return fields
+
+
+def _attributes_of(program: Program, type: str) -> Fields | None:
+    """The attributes of events of the input: those that are declared, or any."""
+    declared = [kind for kind in program.catalog.all_types() if kind.name == type]
+    read = {name for query in program.queries for name in query.reads}
+    if not declared and type not in read:
+        known = {*program.names, *read, *(kind.name for kind in program.catalog.all_types())}
+        hint = did_you_mean(type, known) or "nothing is deployed"
+        raise UsageError(
+            f"no query or rule gives {type!r}, and none reads events of that type: deploy it first; {hint}"
+        )
+    return {name: kind for one in declared for name, kind in one.attributes} or None

@@ -25,18 +25,20 @@ from weft.detection import report_rejected
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
-from weft.live_programs.matches import Deployment, Matches, Queue, fields_of
+from weft.live_programs.matches import Deployment, Matches, Queue, RowReceiver, fields_of
 from weft.live_programs.queue import SHEDS, EventQueue, WhenFull
 from weft.live_programs.state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.events import EventBatch, Int64s, Rejected
+from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.limits.waiting import Piece, Risky, joined
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
-from weft.runtime.live.subscriptions import Subscription, Subscriptions
+from weft.runtime.live.primitive import events_as_matches
+from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.order import EventSource
 from weft.runtime.watching.triggers import OperatorStanding
@@ -57,6 +59,9 @@ class LiveProgram(LiveState):
         limits: Limits = NO_LIMITS,
         queue: int | None = None,
         when_full: WhenFull = "wait",
+        *,
+        lanes: int | None = None,
+        threads: int | None = None,
     ) -> None:
         if queue is None and when_full != "wait":
             raise UsageError(
@@ -64,8 +69,9 @@ class LiveProgram(LiveState):
             )
         if queue is not None and when_full == "drop" and limits.shed is None:
             limits = replace(limits, shed=SHEDS)
-        super().__init__(time, type, rejects, choices, order, key, limits)
+        super().__init__(time, type, rejects, choices, order, key, limits, lanes, threads)
         self._subscriptions = Subscriptions()
+        self._event_types: tuple[str, ...] = ()  # of the input, to which somebody subscribed
         self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off, self._risky, type)
 
     # -- events ---------------------------------------------------------------------------------
@@ -109,7 +115,7 @@ class LiveProgram(LiveState):
                 type=self._type,
                 order=self._order,
                 key=self._keys.names,
-                columns=self._deployments.columns,
+                columns=None if self._event_types else self._deployments.columns,
             ).continued(self.events, self._since)
             found = self._pieces()
             for batch in source:
@@ -125,10 +131,15 @@ class LiveProgram(LiveState):
 
     def _match(self, batch: EventBatch, found: Pieces) -> None:
         """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
+        if self._event_types:
+            self._keys.add(batch)
+            for own in filter(None, (events_as_matches(batch, type_, self._type) for type_ in self._event_types)):
+                self._subscriptions.deliver_events(own, self._keys.words)
         batch = self._guard.events(batch, self._deployments)
         if not len(batch):
             return
-        self._keys.add(batch)
+        if not self._event_types:
+            self._keys.add(batch)
         with self._ending():
             for matches in self._guard.matches(self._deployments.push(batch)):
                 found.add(matches)
@@ -300,11 +311,12 @@ class LiveProgram(LiveState):
     # -- subscriptions --------------------------------------------------------------------------
 
     def subscribe(
-        self, type: str, to: Callable[[Match], object] | Queue | str | Path, where: str | None = None
+        self, type: str, to: Callable[[Match], object] | Queue | RowReceiver | str | Path, where: str | None = None
     ) -> Subscription:
         """Deliver the matches of a type (`*`: of all) to a function, a queue or a file, from now on.
 
-        The type is a query's name; for a rule the type that it defines. `where` is a condition on the fields of the
+        The type is a query's name; for a rule the type that it defines; or a type of the input that queries read or
+        declare, whose events come as matches of themselves. `where` is a condition on the fields of the
         match's event: `area = 'hall' and temp > 50`. A file's format is told by its ending (`.jsonl`, `.csv`,
         `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. What a receiver raises is counted
         and kept in the subscription, and stops nobody.
@@ -315,6 +327,8 @@ class LiveProgram(LiveState):
             if isinstance(to, str | Path):
                 file = growing_sink(to)
                 subscription = Subscription(type, None, file.write, wanted, file.close)
+            elif isinstance(to, RowReceiver):
+                subscription = Subscription(type, None, to.receive_rows, wanted)
             elif isinstance(to, Queue):
                 subscription = Subscription(type, to.put_nowait, wanted=wanted)
             elif callable(to):
@@ -322,6 +336,8 @@ class LiveProgram(LiveState):
             else:
                 raise UsageError(f"matches go to a function, a queue or a file, not to a {to.__class__.__name__}")
             self._subscriptions.add(subscription)
+            if type != EVERY_TYPE and type not in self.program.names:
+                self._event_types = tuple(dict.fromkeys((*self._event_types, type)))
             return subscription
 
 
@@ -345,6 +361,8 @@ def live(
     shed: Shed | None = None,
     queue: int | None = None,
     when_full: WhenFull = "wait",
+    lanes: int | None = None,
+    threads: int | None = None,
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
@@ -355,11 +373,16 @@ def live(
 
     With `queue`, so many events may wait for a thread that matches them, and `push` does not wait for matches. When the
     queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
+
+    With `lanes`, queries that do not feed each other are shared out to so many, which work on a batch at once in so
+    many `threads` (each number is the other one if it is not given). The matches are the same.
     """
     check(locals())
     by, ids = as_columns(order), as_columns(key)
+    sharing = Sharing(lanes=lanes, threads=threads)
+    chosen, limits = choices(optimize, statistics), Limits(budget, shed)
     running = LiveProgram(
-        time, type, rejects, choices(optimize, statistics), by, ids, Limits(budget, shed), queue, when_full
+        time, type, rejects, chosen, by, ids, limits, queue, when_full, lanes=sharing.number, threads=sharing.threads
     )
     if program is not None:
         running.deploy(program)

@@ -21,7 +21,7 @@ from weft.runtime.events import Rejected
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
 from weft.runtime.limits.shedding import Shed
-from weft.runtime.live.deployments import Deployments
+from weft.runtime.live.lanes import LANES, deployments_of
 from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.state.structure import with_name
@@ -43,6 +43,8 @@ class LiveState:
         order: Sequence[str] = (),
         key: Sequence[str] = (),
         limits: Limits = NO_LIMITS,
+        lanes: int | None = None,
+        threads: int | None = None,
     ) -> None:
         self._limits, self._guard = limits, Guard(())
         self._set(EMPTY)
@@ -50,7 +52,7 @@ class LiveState:
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
         self._time, self._type, self._rejects = time, type, rejects
-        self._deployments = Deployments(choices)
+        self._deployments = deployments_of(lanes, threads, choices)
         self._since: tuple[int, int] | None = None  # the end and start of the last event
         self._lock = threading.RLock()
         self._is_at_work = False
@@ -153,10 +155,11 @@ class LiveState:
         statistics: Known = None,
         budget: Given = None,
         shed: Shed | None = None,
+        threads: int | None = None,
     ) -> Self:
         """A program that goes on where the one stood that was saved; with another `program`, changed to that.
 
-        See `change` for what is kept then. The other options are as for `weft.live`.
+        See `change` for what is kept then. The other options are as for `weft.live`; there are as many lanes as before.
         """
         check(locals())
         about, pages = read_saved(path)
@@ -165,7 +168,8 @@ class LiveState:
             if about["version"] != SAVED:
                 raise UsageError("it was saved by another version of weft, whose state this one cannot read")
             time, type_, order, key = about["columns"]
-            running = cls(time, type_, rejects, chosen, order, key, limits)
+            lanes = len(about["deployments"].get(LANES, [None]))
+            running = cls(time, type_, rejects, chosen, order, key, limits, lanes=lanes, threads=threads)
             running._set(program_from_plain(about["program"]))
             running._deployments.restore(
                 about["deployments"], pages_below("matcher/", pages), running.program.time_unit

@@ -74,7 +74,7 @@ def _source(uri: Uri) -> Incoming:
     return Incoming(items=_items(uri, given), is_live=isinstance(given, Iterator))
 
 
-class Call:
+class MatchCall:
     """Calls a function with each match."""
 
     def __init__(self, uri: Uri) -> None:
@@ -82,7 +82,7 @@ class Call:
         self._function, self._arguments = function_of(uri), _arguments(uri)
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Call it with rows of MATCH_SCHEMA, one by one, as `weft.Match`es."""
+        """MatchCall it with rows of MATCH_SCHEMA, one by one, as `weft.Match`es."""
         for match in rows_to_matches(rows):
             try:
                 self._function(match, **self._arguments)
@@ -94,7 +94,7 @@ class Call:
 
 
 def _sink(uri: Uri) -> Writer:
-    return Call(uri)
+    return MatchCall(uri)
 
 
 PYTHON = Adapter(

@@ -60,7 +60,7 @@ class Deployments:
 
     def deploy(self, program: Program) -> list[Deployed]:
         """Let the queries of a program see the events from now on; changes nothing if they cannot."""
-        self._check_readers(program.queries)
+        self.check_readers(program.queries)
         self._unit = program.time_unit
         running = {deployed.number: deployed.query for deployed in self.present}
         chosen = plan(self._choices.applied(program), running, self._next, statistics=self._choices.statistics)
@@ -203,7 +203,7 @@ class Deployments:
         self.present, self._sampling, self._unsampled = present, None, 0
         self.columns = frozenset().union(*{deployed.columns for deployed in present})
 
-    def _check_readers(self, added: Iterable[AnyQuery]) -> None:
+    def check_readers(self, added: Iterable[AnyQuery]) -> None:
         """What runs already has not waited for what comes now. Rules see each other's events whenever they came."""
         for query in added:
             for deployed in self.present:

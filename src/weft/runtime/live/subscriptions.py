@@ -110,6 +110,12 @@ class Subscriptions:
             elif type_ == EVERY_TYPE and found:
                 audience.deliver(found, query_order, keys)
 
+    def deliver_events(self, found: MatchBatch, keys: KeyWords | None = None) -> None:
+        """Deliver events of one type of the input to those who subscribed to it."""
+        audience = self._audiences.get(found.query)
+        if audience is not None:
+            audience.deliver([found], [found.query], keys)
+
     def close(self) -> None:
         """Cancel all."""
         for audience in self._audiences.values():

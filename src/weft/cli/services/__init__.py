@@ -1,0 +1,1 @@
+"""Commands that serve a program, or talk to a server."""

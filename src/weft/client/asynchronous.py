@@ -1,0 +1,182 @@
+"""`weft.connect(…, asynchronous=True)`: the same client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+from weft.client.answers import RETRIED, Cursor, MessageParser, Published, Remote, checked, remote_of
+from weft.client.connection import STREAM_TIMEOUT, Options, Pauses, language_of, quoted, text_of, unreachable
+from weft.client.encoding import Body, encoded
+from weft.client.publishing import LINGER, ROOM, Outbox
+from weft.runtime.matches import Match
+
+
+class AsyncClient:
+    """A program that runs elsewhere, for asyncio; see `Client` for what each method does."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._http = httpx.AsyncClient(**options.http)
+        self.published = Published()
+        self._outbox = Outbox()
+        self._changed = asyncio.Condition()
+        self._is_sending = self._ended = self._hurry = False
+        self._failure: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def deploy(self, program: str | Path, language: str | None = None, name: str | None = None) -> Remote:
+        """Deploy queries."""
+        text, stem = text_of(program)
+        given = {"text": text, "language": language or language_of(program), "name": name or stem}
+        return remote_of(await self._asked("POST", "/v1/queries", json=given))
+
+    async def replace(self, name: str, program: str | Path, language: str | None = None) -> Remote:
+        """Let another text take a query's place."""
+        given = {"text": text_of(program)[0], "language": language or language_of(program)}
+        return remote_of(await self._asked("PUT", f"/v1/queries/{quoted(name)}", json=given))
+
+    async def remove(self, name: str) -> None:
+        """Remove a query."""
+        await self._asked("DELETE", f"/v1/queries/{quoted(name)}")
+
+    async def queries(self) -> list[dict[str, Any]]:
+        """The queries that run."""
+        found: list[dict[str, Any]] = await self._asked("GET", "/v1/queries")
+        return found
+
+    async def stats(self) -> dict[str, Any]:
+        """What the server has done, and what waits there."""
+        found: dict[str, Any] = await self._asked("GET", "/v1/stats")
+        return found
+
+    async def advance(self, time: int) -> None:
+        """No event that ends before `time` will come."""
+        await self.flush()
+        await self._asked("POST", "/v1/time", json={"time": time})
+
+    async def publish(self, events: Any) -> None:
+        """Publish events, in batches, in the background."""
+        for body in encoded(events):
+            async with self._changed:
+                self._task = self._task or asyncio.create_task(self._run())
+                await self._changed.wait_for(lambda: self._outbox.bytes < ROOM or self._failure is not None)
+                self._raise()
+                self._outbox.add(body)
+                self._changed.notify_all()
+
+    async def flush(self) -> Published:
+        """Wait until all events that were published are answered."""
+        async with self._changed:
+            self._hurry = True
+            self._changed.notify_all()
+            await self._changed.wait_for(lambda: self._failure is not None or not (self._outbox or self._is_sending))
+            self._hurry = False
+            self._raise()
+        return self.published
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    async def _run(self) -> None:
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: bool(self._outbox) or self._ended)
+                if not self._outbox:
+                    return
+                is_full = self._outbox.is_full or self._hurry
+            if not is_full:
+                await asyncio.sleep(LINGER)
+            async with self._changed:
+                batch, sequence = self._outbox.take()
+                self._is_sending = True
+                self._changed.notify_all()
+            failure: BaseException | None = None
+            try:
+                self.published.add(await self._send(batch, sequence))
+            except Exception as problem:
+                failure = problem
+            async with self._changed:
+                self._is_sending = False
+                self._failure = self._failure or failure
+                self._changed.notify_all()
+
+    async def _send(self, batch: Body, sequence: int) -> dict[str, Any]:
+        given = {"source": self._options.source, "sequence": sequence}
+        headers = {"Content-Type": batch.kind}
+        answer: dict[str, Any] = await self._asked(
+            "POST", "/v1/events", params=given, headers=headers, content=batch.content, retry=True
+        )
+        return answer
+
+    async def subscribe(
+        self, query: str = "*", where: str | None = None, after: str | None = None
+    ) -> AsyncIterator[Match]:
+        """The matches of a query, from now on; a connection that breaks is made again after the last match."""
+        cursor = Cursor(after)
+        given = {"query": query} | ({} if where is None else {"where": where})
+        pauses = Pauses(self._options.patience)
+        while True:
+            more = {} if cursor.after is None else {"after": cursor.after}
+            pause = 0.0
+            try:
+                async with self._http.stream(
+                    "GET", "/v1/matches", params={**given, **more}, timeout=STREAM_TIMEOUT
+                ) as answer:
+                    if answer.status_code >= 400:
+                        await answer.aread()
+                        if not (answer.status_code in RETRIED and pauses.may_wait):
+                            checked(answer.status_code, answer.text)
+                        pause = pauses.next(answer.headers.get("Retry-After"))
+                    else:
+                        pauses = Pauses(self._options.patience)
+                        parser = MessageParser()
+                        async for line in answer.aiter_lines():
+                            for message in parser.lines([line]):
+                                match = cursor.take(message)
+                                if match is not None:
+                                    yield match
+            except (httpx.TransportError, httpx.StreamError) as problem:
+                if not pauses.may_wait:
+                    raise unreachable(self._options.url, problem) from None
+                pause = pauses.next(None)
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Send what waits, and end."""
+        try:
+            if self._task is not None:
+                await self.flush()
+        finally:
+            async with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+            if self._task is not None:
+                await self._task
+            await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _asked(self, method: str, path: str, *, retry: bool = False, **given: Any) -> Any:
+        pauses = Pauses(self._options.patience)
+        while True:
+            try:
+                answer = await self._http.request(method, path, **given)
+                if not (retry and answer.status_code in RETRIED and pauses.may_wait):
+                    return checked(answer.status_code, answer.text)
+                pause = pauses.next(answer.headers.get("Retry-After"))
+            except httpx.TransportError as problem:
+                if not (retry and pauses.may_wait):
+                    raise unreachable(self._options.url, problem) from None
+                pause = pauses.next(None)
+            await asyncio.sleep(pause)

@@ -1,0 +1,218 @@
+"""The addresses of a server: `/docs` describes them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, WebSocket
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from pydantic import BaseModel, Field
+
+from weft.api import explain
+from weft.errors import InputError, ProgramError, UsageError, WeftError
+from weft.serve.engine import Busy, Stopped
+from weft.serve.figures import figures_text
+from weft.serve.permissions import Permission
+from weft.serve.program import ARROW, NDJSON, Publication, finding_json
+from weft.serve.service import Service
+from weft.serve.streams import as_server_sent, send_to_socket
+
+FORMS = {
+    "application/x-ndjson": NDJSON,
+    "application/jsonl": NDJSON,
+    "application/json": NDJSON,
+    "application/vnd.apache.arrow.stream": ARROW,
+}
+MOST_TEXT = 1 << 20  # characters of a program
+About = Annotated[str, Query(alias="query", description="A query's name, a type of events of the input, or `*`.")]
+Where = Annotated[str | None, Query(description="A condition on fields: `area = 'hall' and temp > 50`.")]
+After = Annotated[str | None, Query(description="Begin after the match with this id; empty: with all that is kept.")]
+Source = Annotated[str | None, Query(max_length=200, description="Who sends them; batches of a source are in order.")]
+Sequence = Annotated[int | None, Query(ge=0, description="The number of this batch: sent again, it counts once.")]
+TypeName = Annotated[str | None, Query(alias="type", description="The type of events that have none.")]
+
+
+class QueryText(BaseModel):
+    """A program: its text, its language (found out if it is not said), and the name of a nameless query."""
+
+    text: str = Field(max_length=MOST_TEXT)
+    language: str | None = None
+    name: str | None = Field(default=None, max_length=200)
+
+
+class Moment(BaseModel):
+    """A time, in ticks."""
+
+    time: int
+
+
+def may(permission: Permission) -> Any:
+    """A dependency: the request's token must allow this."""
+
+    def allowed(request: Request) -> None:
+        if permission not in request.scope["state"]["granted"]:
+            raise HTTPException(403, f"the token does not allow to {permission}")
+
+    return Depends(allowed)
+
+
+def application(service: Service) -> FastAPI:
+    """The whole application."""
+    app = FastAPI(title="weft serve", description="A live program: publish events, deploy queries, subscribe.")
+    for add in (_add_events, _add_queries, _add_matches, _add_figures):
+        add(app, service)
+    for kind in (WeftError, Busy):
+        app.add_exception_handler(kind, _told)
+    return app
+
+
+def _add_events(app: FastAPI, service: Service) -> None:
+    limits = service.settings
+
+    @app.post("/v1/events", dependencies=[may("publish")], tags=["events"])
+    async def publish(
+        request: Request, source: Source = None, sequence: Sequence = None, type_: TypeName = None
+    ) -> dict[str, Any]:
+        """Publish events, as JSON lines or as an Arrow stream; returns when they are matched and kept."""
+        kind = request.headers.get("content-type", "application/x-ndjson").partition(";")[0].strip().lower()
+        if kind not in FORMS:
+            raise HTTPException(415, f"events are sent as {', '.join(FORMS)}, not as {kind}")
+        service.engine.check_room(int(request.headers.get("content-length") or 0))
+        try:
+            async with asyncio.timeout(limits.seconds):
+                body = await _body(request, limits.body_bytes)
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not come within {limits.seconds:g} s") from None
+        form = FORMS[kind]
+        if form == NDJSON:
+            body = _without_blanks(body)
+        lines = body.count(b"\n") + (not body.endswith(b"\n")) if form == NDJSON and body else 0
+        return await service.publish(body, form, type_, Publication(lines, source, sequence))
+
+    @app.post("/v1/time", dependencies=[may("publish")], tags=["events"])
+    async def advance(moment: Moment) -> dict[str, Any]:
+        """Say that no event that ends before a time will come: what waited for that is decided."""
+        return await service.told(op="advance", time=moment.time)
+
+
+async def _body(request: Request, most: int) -> bytes:
+    too_large = HTTPException(413, f"a body has at most {most:,} bytes: send the events in several")
+    if int(request.headers.get("content-length") or 0) > most:
+        raise too_large
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise too_large
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _without_blanks(body: bytes) -> bytes:
+    """Lines that have something in them: rows are counted by lines."""
+    if b"\n\n" not in body and b"\r" not in body and not body.startswith(b"\n"):
+        return body
+    return b"\n".join(line for line in body.split(b"\n") if line.strip())
+
+
+def _add_queries(app: FastAPI, service: Service) -> None:
+    program = service.engine.program
+
+    @app.post("/v1/queries", dependencies=[may("deploy")], tags=["queries"])
+    async def deploy(given: QueryText) -> dict[str, Any]:
+        """Deploy queries: they see the events that come from now on."""
+        return await service.told(op="deploy", text=given.text, language=given.language, name=given.name)
+
+    @app.get("/v1/queries", dependencies=[may("deploy")], tags=["queries"])
+    def queries() -> list[dict[str, Any]]:
+        """The queries that run."""
+        return [
+            {"name": name, "matches": service.hub.counts[name], **program.texts.get(name, {})}
+            for name in dict.fromkeys(program.running.program.names)
+        ]
+
+    @app.put("/v1/queries/{name}", dependencies=[may("deploy")], tags=["queries"])
+    async def replace(name: str, given: QueryText) -> dict[str, Any]:
+        """Let another text take a query's place; what stays the same keeps its state."""
+        return await service.told(op="replace", name=name, text=given.text, language=given.language)
+
+    @app.delete("/v1/queries/{name}", dependencies=[may("deploy")], tags=["queries"])
+    async def remove(name: str) -> dict[str, Any]:
+        """Remove a query: it sees nothing more."""
+        if not any(query.is_called(name) for query in program.running.program.queries):
+            raise HTTPException(404, f"no query is called {name!r}")
+        return await service.told(op="remove", name=name)
+
+    @app.get("/v1/plan", dependencies=[may("deploy")], tags=["queries"], response_class=PlainTextResponse)
+    def plan(stage: str = "plan", form: Annotated[str, Query(alias="format")] = "text") -> str:
+        """How the queries run."""
+        running = program.running.program
+        return explain(running, stage=stage, format=form) if running.queries else "nothing is deployed\n"
+
+
+def _add_matches(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/matches", dependencies=[may("subscribe")], tags=["matches"], response_class=StreamingResponse)
+    async def events_of_server(
+        request: Request, query: About = "*", where: Where = None, after: After = None
+    ) -> StreamingResponse:
+        """Matches as server-sent events; the same address takes WebSockets."""
+        after = request.headers.get("last-event-id", after)
+        first = after if after is not None else service.hub.last_id
+        subscriber, ready = await service.subscribe(query, where, after if after is not None else first)
+        stream = as_server_sent(service, subscriber, ready, first)
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    @app.websocket("/v1/matches")
+    async def socket_of(socket: WebSocket, query: About = "*", where: Where = None, after: After = None) -> None:
+        if "subscribe" not in socket.scope["state"]["granted"]:
+            await socket.close(1008, "the token does not allow to subscribe")
+            return
+        try:
+            subscriber, ready = await service.subscribe(query, where, after)
+        except WeftError as problem:
+            await socket.accept()
+            await socket.send_json(problem_json(problem))
+            await socket.close(1008, "this cannot be subscribed to")
+            return
+        await socket.accept()
+        await send_to_socket(socket, service, subscriber, ready)
+
+
+def _add_figures(app: FastAPI, service: Service) -> None:
+    engine = service.engine
+
+    @app.get("/health", tags=["figures"])
+    def health() -> JSONResponse:
+        """Whether the server takes events."""
+        if engine.problem is not None:
+            return JSONResponse({"status": "failed", "problem": engine.problem}, 503)
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/v1/stats", tags=["figures"])
+    def stats() -> dict[str, Any]:
+        """What the server has done, and what waits."""
+        return {**service.figures(), "counters": engine.program.running.counters}
+
+    @app.get("/metrics", tags=["figures"], response_class=PlainTextResponse)
+    def metrics() -> Response:
+        """Figures as Prometheus reads them."""
+        figures = {**service.figures(), "state_bytes": engine.program.running.state_bytes}
+        return Response(figures_text(figures), media_type="text/plain; version=0.0.4")
+
+
+def problem_json(problem: Exception) -> dict[str, Any]:
+    """What is wrong, as JSON: of programs and conditions with all findings."""
+    found = problem.diagnostics if isinstance(problem, ProgramError) else ()
+    return {"problem": str(problem), "findings": [finding_json(one) for one in found]}
+
+
+def _told(request: Request, problem: Exception) -> JSONResponse:
+    """A user's mistake as JSON: what is wrong, where, and what to do."""
+    if isinstance(problem, Busy):
+        return JSONResponse(problem_json(problem), 429, {"Retry-After": str(problem.seconds)})
+    if isinstance(problem, Stopped):
+        return JSONResponse(problem_json(problem), 503, {"Retry-After": "5"})
+    status = 422 if isinstance(problem, ProgramError | InputError) else 409 if isinstance(problem, UsageError) else 500
+    return JSONResponse(problem_json(problem), status)

@@ -1,0 +1,226 @@
+"""The thread of a server that does what it is told, in order: journal first, then events, then the answer.
+
+What is answered is in the journal, so a kill loses nothing that was answered. What was in the journal without an answer
+is done again after a restart, and a publisher that asks again with the same number is told so.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.errors import BudgetError, InputError, WeftError
+from weft.serve.folders import StateFolder
+from weft.serve.journal import Record
+from weft.serve.program import NDJSON, Answer, Publication, ServedProgram
+
+MOST_TOGETHER = 1 << 20  # bytes of publications that are matched as one
+
+
+class Busy(Exception):
+    """The queue is full: come back in so many seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"the queue is full: try again in {seconds} s")
+        self.seconds = seconds
+
+
+class Stopped(WeftError):
+    """The server takes nothing more."""
+
+
+@dataclass
+class Request:
+    """Something to do, and who waits for the answer."""
+
+    about: Mapping[str, Any]
+    body: bytes = b""
+    part: Publication | None = None  # of a publication
+    done: Future[Answer] = field(default_factory=Future)
+
+
+class Engine:
+    """Does jobs one after the other. `room` is how many bytes of publications may wait."""
+
+    def __init__(self, program: ServedProgram, folder: StateFolder | None, room: int, snapshot_bytes: int) -> None:
+        self.program, self.folder = program, folder
+        self.problem: str | None = None
+        self.waiting = 0  # bytes of publications
+        self.seconds = 0.0  # spent at work
+        self._room, self._snapshot_bytes = room, snapshot_bytes
+        self._jobs: deque[Request] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._rate = 0.0  # bytes of publications done in a second, of late
+        self._thread = threading.Thread(target=self._run, name="weft serve", daemon=True)
+
+    def start(self) -> None:
+        """Begin; what the journal has is done already."""
+        self._thread.start()
+
+    def replay(self) -> int:
+        """Do what the journal says once more; how many records it has."""
+        count = 0
+        for record in self.folder.records() if self.folder is not None else ():
+            try:
+                self.program.apply(record)
+            except BudgetError:
+                raise
+            except WeftError:
+                pass  # it was answered with an error the first time, too
+            count += 1
+        return count
+
+    def check_room(self, size: int) -> None:
+        """Raise Busy if there is no room for a publication of so many bytes."""
+        if self.waiting and self.waiting + size > self._room:
+            raise Busy(max(1, min(30, round(self.waiting / self._rate) if self._rate else 1)))
+
+    def submit(self, job: Request) -> Future[Answer]:
+        """Have something done; the answer comes when it is."""
+        with self._changed:
+            if self.problem is not None or self._ended:
+                raise Stopped(self.problem or "the server is stopping")
+            if job.part is not None:
+                self.check_room(len(job.body))
+                self.waiting += len(job.body)
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.done
+
+    def stop(self) -> None:
+        """Do what waits, take a snapshot, and end."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self.folder is not None:
+            if self.problem is None and self.folder.journal.size:
+                self.snapshot()
+            self.folder.close()
+
+    def snapshot(self) -> None:
+        """Take a snapshot of all that there is."""
+        assert self.folder is not None
+        self.folder.take(self.program.save, self.program.about(), self.program.hub.lines)
+
+    # -- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while group := self._next():
+            started = time.perf_counter()
+            try:
+                self._do(group)
+                self._snapshot_if_due()
+            except BaseException as failure:  # whatever it is, those who wait must hear of it
+                self._fail(group, failure)
+            took = time.perf_counter() - started
+            self.seconds += took
+            size = sum(len(job.body) for job in group)
+            with self._changed:
+                self.waiting -= size if group[0].part is not None else 0
+            if size:
+                self._rate = 0.8 * self._rate + 0.2 * size / max(took, 1e-6) if self._rate else size / max(took, 1e-6)
+
+    def _next(self) -> list[Request]:
+        """The next job, with publications that may be matched together with it; none at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._ended)
+            if not self._jobs:
+                return []
+            group = [self._jobs.popleft()]
+            size = len(group[0].body)
+            while self._jobs and _together(group[0], self._jobs[0]) and size < MOST_TOGETHER:
+                size += len(self._jobs[0].body)
+                group.append(self._jobs.popleft())
+            return group
+
+    def _do(self, group: list[Request]) -> None:
+        first = group[0]
+        if first.part is None:
+            (answer,) = self._told(first, Record(first.about))
+            first.done.set_result(answer)
+            return
+        fresh = []
+        numbers: set[tuple[str, int]] = set()
+        for job in group:
+            assert job.part is not None
+            known = self.program.known(job.part.source, job.part.sequence)
+            number = (job.part.source or "", job.part.sequence or 0)
+            if known is not None or (job.part.sequence is not None and number in numbers):
+                job.done.set_result(known or {"accepted": 0, "rejected": [], "late": 0, "duplicate": True})
+                continue
+            numbers.add(number)
+            fresh.append(job)
+        if fresh:
+            self._publish(fresh)
+
+    def _publish(self, jobs: list[Request]) -> None:
+        parts = [[job.part.lines, job.part.source, job.part.sequence] for job in jobs if job.part is not None]
+        body = jobs[0].body if len(jobs) == 1 else b"".join(_whole_lines(job.body) for job in jobs)
+        record = Record({**jobs[0].about, "parts": parts}, body)
+        if self.folder is not None:
+            self.folder.journal.append(record)  # before it is matched: what a subscriber sees is never taken back
+        try:
+            answers = self.program.apply(record)
+        except WeftError as problem:
+            if isinstance(problem, BudgetError):
+                raise
+            for job in jobs:
+                job.done.set_exception(problem)
+            return
+        for job, answer in zip(jobs, answers, strict=True):
+            job.done.set_result(answer)
+
+    def _told(self, job: Request, record: Record) -> list[Answer]:
+        """Do something that is no publication; it is in the journal when it is done."""
+        try:
+            answers = self.program.apply(record)
+        except WeftError as problem:
+            job.done.set_exception(problem)
+            raise _Answered from None
+        if self.folder is not None:
+            self.folder.journal.append(record)
+        return answers
+
+    def _snapshot_if_due(self) -> None:
+        if self.folder is not None and self.folder.journal.size > self._snapshot_bytes:
+            self.snapshot()
+
+    def _fail(self, group: list[Request], failure: BaseException) -> None:
+        if isinstance(failure, _Answered):
+            return
+        said = f"{failure}" if isinstance(failure, WeftError) else f"{type(failure).__name__}: {failure}"
+        with self._changed:
+            self.problem = f"the server has stopped taking events: {said}"
+            waiting = [*group, *self._jobs]
+            self._jobs.clear()
+        for job in waiting:
+            if not job.done.done():
+                job.done.set_exception(Stopped(self.problem))
+
+
+class _Answered(Exception):
+    """Who waits has been told what is wrong."""
+
+
+def _together(first: Request, other: Request) -> bool:
+    """Whether two publications are matched as one."""
+    forms = first.about, other.about
+    return first.part is not None and other.part is not None and forms[0] == forms[1] and forms[0]["form"] == NDJSON
+
+
+def _whole_lines(body: bytes) -> bytes:
+    return body if body.endswith(b"\n") else body + b"\n"
+
+
+def state_error(folder: Path, problem: WeftError) -> InputError:
+    """What is wrong with a state folder, told of it."""
+    return InputError(f"the state in {folder} cannot be used: {problem}")

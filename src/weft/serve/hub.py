@@ -1,0 +1,254 @@
+"""Matches as they are found → those who subscribed, and a bounded log from which they can resume.
+
+The thread that matches delivers; subscribers take what is theirs when they can. One that does not keep up misses
+matches, which are counted, and delays nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.predicates import Predicate
+from weft.runtime.events import Column, EventBatch
+from weft.runtime.live.filters import Filters
+from weft.runtime.live.subscriptions import EVERY_TYPE
+from weft.runtime.reading.kinds import columns_of_dicts
+from weft.runtime.writing.match_lines import json_lines
+
+
+class LoggedMatch(NamedTuple):
+    """One match in the log: its query, its id and its line of JSON."""
+
+    query: str
+    id: str
+    line: bytes
+
+
+class Gap(NamedTuple):
+    """Matches that a subscriber did not get: how many (None: it is not known), and why."""
+
+    missed: int | None
+    reason: str
+
+    @property
+    def line(self) -> bytes:
+        """As it is sent."""
+        return json.dumps({"gap": self.missed, "reason": self.reason}).encode()
+
+
+SLOW = "the subscriber was too slow"
+FORGOTTEN = "the log does not reach back to that id"
+
+
+class Subscriber:
+    """What waits for one subscriber: at most so many bytes."""
+
+    def __init__(self, query: str, wanted: Predicate | None, most_bytes: int) -> None:
+        self.query, self.wanted = query, wanted
+        self.delivered = self.missed = 0
+        self._most_bytes = most_bytes
+        self._waiting: deque[LoggedMatch | Gap] = deque()
+        self._bytes = 0
+        self._gap = 0  # missed since the last that waits
+        self._lock = threading.Lock()
+
+    def offer(self, entries: Iterable[LoggedMatch]) -> None:
+        """Let these wait, as far as there is room."""
+        with self._lock:
+            for entry in entries:
+                if self._gap or (self._bytes + len(entry.line) > self._most_bytes and self._waiting):
+                    self._gap += 1
+                    continue
+                self._waiting.append(entry)
+                self._bytes += len(entry.line)
+
+    def begin_with(self, first: Iterable[LoggedMatch | Gap]) -> None:
+        """What comes before all else; it is in memory anyway, so that there is room for it."""
+        self._waiting.extend(first)
+
+    def take(self) -> list[LoggedMatch | Gap]:
+        """All that waits; a gap comes after what came before it."""
+        with self._lock:
+            taken = list(self._waiting)
+            self._waiting.clear()
+            self._bytes = 0
+            self.delivered += sum(isinstance(item, LoggedMatch) for item in taken)
+            if self._gap:
+                taken.append(Gap(self._gap, SLOW))
+                self.missed += self._gap
+                self._gap = 0
+            return taken
+
+
+class Listeners:
+    """The subscribers to one query; their conditions are evaluated together."""
+
+    def __init__(self) -> None:
+        self.members: list[Subscriber] = []
+        self._choosy: list[Subscriber] = []
+        self._filters: Filters | None = None
+
+    def change(self, members: list[Subscriber]) -> None:
+        """Have other members."""
+        self.members, self._filters = members, None
+
+    def deliver(self, entries: Sequence[LoggedMatch]) -> set[Subscriber]:
+        """Give each what it wants; who got something."""
+        if self._filters is None:
+            self._choosy = [member for member in self.members if member.wanted is not None]
+            self._filters = Filters([member.wanted for member in self._choosy if member.wanted is not None])
+        touched = {member for member in self.members if member.wanted is None}
+        for member in touched:
+            member.offer(entries)
+        if self._choosy:
+            for number, rows in self._filters.satisfied(entries_as_events(entries)).items():
+                self._choosy[number].offer([entries[row] for row in rows.tolist()])
+                touched.add(self._choosy[number])
+        return touched
+
+
+class Hub:
+    """All subscribers, and the log. `wake` is told who got something, once for many matches, in the thread that
+    delivers."""
+
+    def __init__(self, log: int, most_bytes: int, wake: Callable[[set[Subscriber]], None]) -> None:
+        self.counts: Counter[str] = Counter()  # matches by query
+        self.event_types: set[str] = set()  # of the input, that somebody subscribed to
+        self.missed = self.delivered = 0  # by those who are gone
+        self._log: deque[LoggedMatch] = deque(maxlen=log)
+        self._first = 0  # the number of the first entry in the log
+        self._numbers: dict[str, int] = {}  # of entries by id
+        self._audiences: dict[str, Listeners] = {}
+        self._lock = threading.Lock()
+        self._most_bytes, self._wake = most_bytes, wake
+
+    def receive_rows(self, rows: pa.RecordBatch) -> None:
+        """Take matches: rows of MATCH_SCHEMA."""
+        if len(rows):
+            self.take(entries_of(rows), is_event=False)
+
+    def take(self, entries: list[LoggedMatch], *, is_event: bool) -> None:
+        """Keep entries in the log, and deliver them."""
+        by_query: dict[str, list[LoggedMatch]] = {}
+        for entry in entries:
+            by_query.setdefault(entry.query, []).append(entry)
+        touched: set[Subscriber] = set()
+        with self._lock:
+            self._append(entries)
+            for query, own in by_query.items():
+                if not is_event:
+                    self.counts[query] += len(own)
+                if query in self._audiences:
+                    touched |= self._audiences[query].deliver(own)
+            if EVERY_TYPE in self._audiences and not is_event:
+                touched |= self._audiences[EVERY_TYPE].deliver(entries)
+        if touched:
+            self._wake(touched)
+
+    def _append(self, entries: Sequence[LoggedMatch]) -> None:
+        for entry in entries:
+            if len(self._log) == self._log.maxlen:
+                gone = self._log[0]
+                if self._numbers.get(gone.id) == self._first:
+                    del self._numbers[gone.id]
+                self._first += 1
+            self._numbers[entry.id] = self._first + len(self._log)
+            self._log.append(entry)
+
+    def load(self, lines: Iterable[bytes]) -> None:
+        """Fill the log with lines of an earlier one."""
+        found = ((line, json.loads(line)) for line in lines)
+        self._append([LoggedMatch(match["query"], match["id"], line) for line, match in found])
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The log, as lines."""
+        with self._lock:
+            return [entry.line for entry in self._log]
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last match in the log; empty if there is none."""
+        with self._lock:
+            return self._log[-1].id if self._log else ""
+
+    def watch(self, type: str) -> EventRows:
+        """What takes the events of a type of the input: they go to those alone who subscribed to it."""
+        self.event_types.add(type)
+        return EventRows(self)
+
+    def join(self, query: str, wanted: Predicate | None = None, after: str | None = None) -> Subscriber:
+        """A new subscriber, to all that comes, or to what came `after` an id (empty: all that the log has)."""
+        subscriber = Subscriber(query, wanted, self._most_bytes)
+        with self._lock:
+            if after is not None:
+                subscriber.begin_with(self._since(subscriber, after))
+            audience = self._audiences.setdefault(query, Listeners())
+            audience.change([*audience.members, subscriber])
+        return subscriber
+
+    def _since(self, subscriber: Subscriber, after: str) -> list[LoggedMatch | Gap]:
+        known = self._numbers.get(after)
+        begin = 0 if known is None else known - self._first + 1
+        left = list(islice(self._log, begin, None)) if begin < len(self._log) else []
+        if subscriber.query == EVERY_TYPE:
+            left = [entry for entry in left if entry.query not in self.event_types]
+        else:
+            left = [entry for entry in left if entry.query == subscriber.query]
+        if subscriber.wanted is not None and left:
+            rows = Filters([subscriber.wanted]).satisfied(entries_as_events(left)).get(0)
+            left = [] if rows is None else [left[row] for row in rows.tolist()]
+        return [*([Gap(None, FORGOTTEN)] if known is None and after else []), *left]
+
+    def leave(self, subscriber: Subscriber) -> None:
+        """Deliver nothing more to one."""
+        with self._lock:
+            audience = self._audiences[subscriber.query]
+            audience.change([member for member in audience.members if member is not subscriber])
+            if not audience.members:
+                del self._audiences[subscriber.query]
+            self.missed += subscriber.missed
+            self.delivered += subscriber.delivered
+
+    @property
+    def subscribers(self) -> list[Subscriber]:
+        """Those who are here."""
+        with self._lock:
+            return [member for audience in self._audiences.values() for member in audience.members]
+
+
+class EventRows:
+    """Takes events of the input for the hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def receive_rows(self, rows: pa.RecordBatch) -> None:
+        """Take events, as matches of their type."""
+        self._hub.take(entries_of(rows), is_event=True)
+
+
+def entries_of(rows: pa.RecordBatch) -> list[LoggedMatch]:
+    """Rows of MATCH_SCHEMA as entries."""
+    lines = bytes(json_lines(rows)).split(b"\n")
+    return list(map(LoggedMatch, rows["query"].to_pylist(), rows["id"].to_pylist(), lines))
+
+
+def entries_as_events(entries: Sequence[LoggedMatch]) -> EventBatch:
+    """Matches as the events that they define: their fields, and `type`, `ts`, `start` and `end`."""
+    matches = [json.loads(entry.line) for entry in entries]
+    types = pa.array([entry.query for entry in entries]).dictionary_encode()
+    starts = np.array([match["start"] for match in matches], np.int64)
+    ends = np.array([match["end"] for match in matches], np.int64)
+    end = Column(numbers=pa.array(ends))
+    columns = {"type": Column(texts=types), "ts": end, "start": Column(numbers=pa.array(starts)), "end": end}
+    columns.update(columns_of_dicts([match["event"] for match in matches], None))
+    return EventBatch(types, starts, ends, np.arange(len(entries)), columns)

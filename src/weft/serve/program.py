@@ -1,0 +1,236 @@
+"""The live program of a server: what it is told as records, each of which it can be told again after a restart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from weft.algebra.query import Program
+from weft.connectors.json_lines import JsonText
+from weft.errors import Diagnostic, InputError, UsageError
+from weft.languages import compile_text
+from weft.live_programs.program import LiveProgram
+from weft.runtime.events import Rejected
+from weft.runtime.reading.chunks import Chunk, chunks_of
+from weft.runtime.reading.sources import with_defaults
+from weft.serve.hub import Hub
+from weft.serve.journal import Record
+
+NDJSON, ARROW = "ndjson", "arrow"
+MOST_REJECTED = 1000  # rows that an answer lists
+MOST_OPENED = 1 << 30  # bytes of an Arrow stream when it is opened up
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One publication in a record: how many lines it has, who sent it, and its number there."""
+
+    lines: int
+    source: str | None = None
+    sequence: int | None = None
+
+
+class WithType:
+    """Events that have a type where they say none."""
+
+    def __init__(self, events: Any, column: str, type: str) -> None:
+        self._events, self._defaults = events, {column: type}
+
+    def chunks(self, time_unit: str) -> Iterator[Chunk]:
+        """The events."""
+        return (with_defaults(chunk, self._defaults) for chunk in chunks_of(self._events, 1 << 16, time_unit))
+
+
+class ServedProgram:
+    """A live program, with what else a server knows: texts of queries, publishers, and who watches which events."""
+
+    def __init__(self, running: LiveProgram, hub: Hub, rejects: list[Rejected], type: str = "type") -> None:
+        self.running, self.hub = running, hub
+        self.texts: dict[str, dict[str, Any]] = {}  # by the name of a query: its text, and its language
+        self.publishers: dict[str, tuple[int, Answer]] = {}  # the last number of each, and what was answered
+        self.watched: list[str] = []  # types of events of the input that somebody subscribed to
+        self.totals: Counter[str] = Counter()
+        self._rejects, self._type = rejects, type
+        running.subscribe("*", hub)
+
+    def apply(self, record: Record) -> list[Answer]:
+        """Do what a record says; an answer for each of its parts. Raises what is wrong with it."""
+        about = record.about
+        match about["op"]:
+            case "events":
+                parts = [Publication(*part) for part in about["parts"]]
+                return self._publish(parts, about["form"], about.get("type"), record.body)
+            case "deploy":
+                return [self._deploy(about["text"], about["language"], about["name"])]
+            case "replace":
+                return [self._replace(about["name"], about["text"], about["language"])]
+            case "remove":
+                return [self._remove(about["name"])]
+            case "watch":
+                return [self.watch(about["type"])]
+            case "advance":
+                return [{"matches": len(self.running.advance(about["time"]))}]
+        raise InputError(f"the journal has a record {about['op']!r}, which this version of weft does not know")
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def _publish(self, parts: Sequence[Publication], form: str, type: str | None, body: bytes) -> list[Answer]:
+        events = JsonText(body, "body") if form == NDJSON else arrow_table(body)
+        self._rejects.clear()
+        before = self.running.events
+        self.running.push(events if type is None else WithType(events, self._type, type))
+        self.totals["requests"] += len(parts)
+        answers = [{"accepted": 0, "rejected": [], "late": 0} for _ in parts]
+        firsts, first = [], 0
+        for part in parts:
+            firsts.append(first)
+            first += part.lines
+        counts = Counter[int]()
+        for one in self._rejects:
+            row = one.row if one.line is None else one.line - 1
+            place = max(at for at, begin in enumerate(firsts) if begin <= row)
+            counts[place] += 1
+            self._tell(answers[place], row - firsts[place], one.reason)
+        if len(parts) == 1:
+            answers[0]["accepted"] = self.running.events - before
+        else:
+            for place, part in enumerate(parts):
+                answers[place]["accepted"] = part.lines - counts[place]
+        for part, answer in zip(parts, answers, strict=True):
+            if part.source is not None and part.sequence is not None:
+                self.publishers[part.source] = part.sequence, answer
+        return answers
+
+    def _tell(self, answer: Answer, row: int, reason: str) -> None:
+        is_late = reason.startswith("late")
+        answer["late"] += is_late
+        self.totals["late" if is_late else "unreadable"] += 1
+        if len(answer["rejected"]) < MOST_REJECTED:
+            answer["rejected"].append({"row": row, "reason": reason})
+        else:
+            answer["more_rejected"] = answer.get("more_rejected", 0) + 1
+
+    def known(self, source: str | None, sequence: int | None) -> Answer | None:
+        """What was answered to a publication that came already; None: it is new."""
+        if source is None or sequence is None or source not in self.publishers:
+            return None
+        last, answer = self.publishers[source]
+        if sequence > last:
+            return None
+        return {**(answer if sequence == last else {"accepted": 0, "rejected": [], "late": 0}), "duplicate": True}
+
+    # -- queries --------------------------------------------------------------------------------
+
+    def _compiled(
+        self, text: str, language: str | None, name: str | None, beside: Program
+    ) -> tuple[Program, tuple[Diagnostic, ...]]:
+        """A text as a program; it is never the path of a file, whatever it looks like."""
+        program, findings = compile_text(
+            text, language=language, stem=name or "q", schema=beside.catalog, time_unit=beside.time_unit, running=beside
+        )
+        return replace(program, time_unit=beside.time_unit), findings
+
+    def _deploy(self, text: str, language: str | None, name: str | None) -> Answer:
+        program, findings = self._compiled(text, language, name, self.running.program)
+        self.running.deploy(program)
+        return self._noted(program, text, findings)
+
+    def _noted(self, program: Program, text: str, findings: Sequence[Diagnostic]) -> Answer:
+        self.texts.update({name: {"text": text, "language": program.language} for name in program.names})
+        answer: Answer = {"names": list(program.names), "warnings": [finding_json(one) for one in findings]}
+        if any(one.uri for one in program.inputs) or program.outputs:
+            answer["ignored"] = "sources and sinks that the text names are not opened: publish, and subscribe"
+        return answer
+
+    def _replace(self, name: str, text: str, language: str | None) -> Answer:
+        running = self.running.program
+        left = running.without(name) if any(query.is_called(name) for query in running.queries) else running
+        program, findings = self._compiled(text, language, name, left)
+        change = self.running.change(left.extended(program))
+        self._forget()
+        return {**self._noted(program, text, findings), "change": str(change)}
+
+    def become(self, program: Program) -> str | None:
+        """Have the queries of a program among those that run: equal ones stay, others of these names are replaced."""
+        running = self.running.program
+        called = {query.name for query in program.queries}
+        kept = tuple(query for query in running.queries if query.name not in called)
+        wanted = replace(running, queries=kept).extended(program) if kept else program
+        change = self.running.change(wanted)
+        self._forget()
+        self.texts.update({name: {"language": program.language} for name in program.names if name not in self.texts})
+        return None if change.is_none else str(change)
+
+    def _remove(self, name: str) -> Answer:
+        self.running.remove(name)
+        self._forget()
+        return {"removed": name}
+
+    def _forget(self) -> None:
+        """Forget the texts of queries that are gone."""
+        self.texts = {name: text for name, text in self.texts.items() if name in self.running.program.names}
+
+    def watch(self, type: str) -> Answer:
+        """Keep events of a type of the input in the log from now on."""
+        if type not in self.watched:
+            self.running.subscribe(type, self.hub.watch(type))
+            self.watched.append(type)
+        return {"watched": type}
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """What a snapshot keeps beside the live program."""
+        return {
+            "version": 1,
+            "texts": self.texts,
+            "publishers": self.publishers,
+            "watched": self.watched,
+            "totals": self.totals,
+            "counts": self.hub.counts,
+        }
+
+    def load(self, about: Mapping[str, Any], log: Sequence[bytes]) -> None:
+        """Know what a snapshot kept."""
+        if about.get("version") != 1:
+            raise UsageError("the state was saved by another version of weft, which this one cannot read")
+        self.texts = dict(about["texts"])
+        self.publishers = {source: (known[0], known[1]) for source, known in about["publishers"].items()}
+        self.totals.update(about["totals"])
+        self.hub.counts.update(about["counts"])
+        for type_ in about["watched"]:
+            self.watch(type_)
+        self.hub.load(log)
+
+    def save(self, path: Path) -> None:
+        """Write the live program to a file."""
+        self.running.save(path)
+
+
+def arrow_table(body: bytes) -> pa.Table:
+    """The events of an Arrow stream; it comes from anywhere, so all of it is checked."""
+    try:
+        batches, opened = [], 0
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            for batch in reader:
+                batch.validate(full=True)
+                opened += batch.nbytes
+                if opened > MOST_OPENED:
+                    raise InputError(f"the Arrow stream has more than {MOST_OPENED >> 20} MiB when it is opened up")
+                batches.append(batch)
+            return pa.Table.from_batches(batches, reader.schema)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(f"this is no Arrow stream that can be read: {problem}") from None
+
+
+def finding_json(finding: Diagnostic) -> dict[str, object]:
+    """A finding as JSON, with its span: the characters of the text that it is about."""
+    return {**finding.to_json(), "span": [finding.span.start, finding.span.end]}

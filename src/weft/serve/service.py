@@ -1,0 +1,182 @@
+"""All that a server does, without HTTP: settings in, a running engine, its subscribers and its figures."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.algebra.query import Program
+from weft.errors import UsageError, WeftError
+from weft.languages.content.lower import compile_filter
+from weft.live_programs.matches import fields_of
+from weft.live_programs.program import LiveProgram
+from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.runtime.events import Rejected
+from weft.runtime.limits.guarding import NO_LIMITS, Limits
+from weft.runtime.live.subscriptions import EVERY_TYPE
+from weft.serve.engine import Engine, Request, state_error
+from weft.serve.folders import StateFolder
+from weft.serve.hub import Hub, Subscriber
+from weft.serve.journal import Sync
+from weft.serve.program import Answer, Publication, ServedProgram
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a server goes. Bytes and numbers are limits."""
+
+    time: str = "ts"
+    type: str = "type"
+    order: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    state: Path | None = None
+    sync: Sync = "second"
+    threads: int | None = None
+    lanes: int | None = None
+    choices: Choices = field(default=DEFAULT)
+    limits: Limits = NO_LIMITS
+    log: int = 100_000  # matches from which subscribers can resume
+    queue_bytes: int = 64 << 20  # of publications that wait
+    body_bytes: int = 64 << 20  # of one publication
+    subscriber_bytes: int = 4 << 20  # of matches that wait for one subscriber
+    subscribers: int = 10_000
+    snapshot_bytes: int = 64 << 20  # of the journal, after which a snapshot is taken
+    seconds: float = 60.0  # for which a request may take
+
+
+class Service:
+    """One server: its program, its state and its subscribers."""
+
+    def __init__(self, settings: ServerSettings, program: Program | None = None) -> None:
+        self.settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready: dict[Subscriber, asyncio.Event] = {}
+        self.hub = Hub(settings.log, settings.subscriber_bytes, self._wake)
+        self.change: str | None = None  # what the programs of the command line changed of the state
+        folder = None if settings.state is None else StateFolder(settings.state, settings.sync)
+        try:
+            self.engine = self._opened(folder, program)
+        except BaseException:
+            if folder is not None:
+                folder.close()
+            raise
+        self.engine.start()
+
+    def _opened(self, folder: StateFolder | None, program: Program | None) -> Engine:
+        """The engine, where the state says it had got to."""
+        snapshot = None if folder is None else folder.latest()
+        rejects: list[Rejected] = []
+        running = self._running(None if snapshot is None else snapshot.program, rejects)
+        served = ServedProgram(running, self.hub, rejects, self.settings.type)
+        engine = Engine(served, folder, self.settings.queue_bytes, self.settings.snapshot_bytes)
+        self.replayed = 0
+        if folder is not None:
+            try:
+                if snapshot is not None:
+                    served.load(snapshot.server, snapshot.log)
+                self.replayed = engine.replay()
+            except WeftError as problem:
+                raise state_error(folder.folder, problem) from problem
+        if program is not None and program.queries:
+            self.change = served.become(program)
+        if folder is not None and (folder.journal.size or self.change or snapshot is None):
+            engine.snapshot()
+        return engine
+
+    def _running(self, saved: Path | None, rejects: list[Rejected]) -> LiveProgram:
+        settings = self.settings
+        if saved is not None:
+            limits = settings.limits
+            return LiveProgram.load(
+                saved,
+                rejects=rejects,
+                optimize=settings.choices.optimize,
+                statistics=settings.choices.statistics,
+                budget=limits.budget,
+                shed=limits.shed,
+                threads=settings.threads,
+            )
+        return LiveProgram(
+            settings.time,
+            settings.type,
+            rejects,
+            settings.choices,
+            settings.order,
+            settings.key,
+            settings.limits,
+            threads=settings.threads,
+            lanes=settings.lanes,
+        )
+
+    def close(self) -> None:
+        """Do what waits, keep it, and end."""
+        self.engine.stop()
+
+    # -- what requests ask for ------------------------------------------------------------------
+
+    async def told(self, **about: Any) -> Answer:
+        """Have something done that is no publication."""
+        return await asyncio.wrap_future(self.engine.submit(Request(about)))
+
+    async def publish(self, body: bytes, form: str, type: str | None, part: Publication) -> Answer:
+        """Have events matched; raises Busy if too many wait."""
+        about: dict[str, Any] = {"op": "events", "form": form} | ({} if type is None else {"type": type})
+        return await asyncio.wrap_future(self.engine.submit(Request(about, body, part)))
+
+    async def subscribe(self, query: str, where: str | None, after: str | None) -> tuple[Subscriber, asyncio.Event]:
+        """A new subscriber, and what is set when something waits for it."""
+        if len(self._ready) >= self.settings.subscribers:
+            raise UsageError(f"{len(self._ready):,} subscribers are here already, as many as may be")
+        self._loop = asyncio.get_running_loop()
+        program = self.engine.program.running.program
+        fields = fields_of(program, query)
+        wanted = None if where is None else compile_filter(where, fields)
+        if query != EVERY_TYPE and query not in program.names and query not in self.engine.program.watched:
+            await self.told(op="watch", type=query)
+        subscriber = await asyncio.to_thread(self.hub.join, query, wanted, after)
+        ready = self._ready[subscriber] = asyncio.Event()
+        ready.set()
+        return subscriber, ready
+
+    def leave(self, subscriber: Subscriber) -> None:
+        """Forget a subscriber."""
+        self._ready.pop(subscriber, None)
+        self.hub.leave(subscriber)
+
+    def _wake(self, touched: set[Subscriber]) -> None:
+        """In the engine's thread: have the loop send what waits."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._set, touched)
+
+    def _set(self, touched: set[Subscriber]) -> None:
+        for subscriber in touched:
+            ready = self._ready.get(subscriber)
+            if ready is not None:
+                ready.set()
+
+    # -- figures --------------------------------------------------------------------------------
+
+    def figures(self) -> dict[str, Any]:
+        """What `stats` and the metrics tell."""
+        engine, program = self.engine, self.engine.program
+        members = self.hub.subscribers
+        return {
+            "events": program.running.events,
+            "rejected": program.running.rejected,
+            "late": program.totals["late"],
+            "unreadable": program.totals["unreadable"],
+            "requests": program.totals["requests"],
+            "matches": dict(self.hub.counts),
+            "queries": list(program.running.program.names),
+            "subscribers": len(members),
+            "delivered": self.hub.delivered + sum(member.delivered for member in members),
+            "missed": self.hub.missed + sum(member.missed for member in members),
+            "queued_bytes": engine.waiting,
+            "work_seconds": engine.seconds,
+            "journal_bytes": 0 if engine.folder is None else engine.folder.journal.size,
+            "snapshots": 0 if engine.folder is None else engine.folder.snapshots,
+        }
