@@ -21,7 +21,7 @@ SCHEMA = pa.schema(
 
 def timed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows whose numbers are times."""
-    start = datetime(2026, 1, 1)
+    start = datetime(1970, 1, 1)
     return [{**row, "ts": None if row["ts"] is None else start + timedelta(seconds=row["ts"])} for row in rows]
 
 

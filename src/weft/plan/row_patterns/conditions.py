@@ -41,15 +41,12 @@ class RowConditions:
             known.setdefault(tuple(found is None or name in found for found in sets), len(known)) for name in variables
         ]
 
-    def reach(self) -> tuple[int, int]:
-        """How many rows before and after the row at hand conditions read."""
-        return reach_of([part for parts in (*self.local.values(), *self.others.values()) for part in parts])
 
-
-def reach_of(expressions: list[RowExpression]) -> tuple[int, int]:
-    """How many rows of the partition before and after rows of the match expressions read."""
-    shifts = [node.shift for part in expressions for node in part.walk() if isinstance(node, At)]
-    return -min(0, *shifts, 0), max(0, *shifts, 0)
+def reach_of(query: RowPattern) -> tuple[int, int]:
+    """How many rows of the partition before and after those of a match its conditions and measures read."""
+    parts = [*(define.condition for define in query.conditions), *(measure.value for measure in query.measures)]
+    shifts = [node.shift for part in parts for node in part.walk() if isinstance(node, At)]
+    return -min([0, *shifts]), max([0, *shifts])
 
 
 def conditions_of(query: RowPattern) -> RowConditions:

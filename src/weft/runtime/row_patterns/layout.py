@@ -53,32 +53,51 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return found
 
 
-def laid_out(table: pa.Table, query: RowPattern) -> RowLayout:
-    """Put the rows of a table in the order that a query asks for; rows that tie stay as they are."""
+def laid_out(table: pa.Table, query: RowPattern, *, by_others: bool = False) -> RowLayout:
+    """Put the rows of a table in the order that a query asks for; rows that tie stay as they are.
+
+    `by_others`: rows that tie are ordered by their other columns, so that the order of the table does not matter.
+    """
     for name in (*query.partition, *(key.column for key in query.order)):
         if name not in table.column_names:
             raise InputError(f"there is no column {name!r}; {did_you_mean(name, table.column_names) or ''}")
-    codes = _partition_codes(table, query.partition)
+    codes = partition_codes(table, query.partition)
     keys = [_sortable(plain(table.column(key.column)), key) for key in query.order]
     order = None if _is_contiguous(codes) else stable_order([codes])
     if not _is_ordered(codes, keys, order):
         order = stable_order([codes, *keys])
+    ties = _ties(codes, keys, order)
+    if ties and by_others:
+        order = stable_order([codes, *keys, *_other_keys(table, query)])
     if order is not None:
-        codes, keys = codes[order], [key[order] for key in keys]
+        codes = codes[order]
     changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     begins = np.concatenate(([0], changes)).astype(np.int64) if len(codes) else np.empty(0, np.int64)
     ends = np.append(begins[1:], len(codes)).astype(np.int64) if len(codes) else begins
-    return RowLayout(table, order, begins, ends, _ties(codes, keys))
+    return RowLayout(table, order, begins, ends, ties)
 
 
-def _ties(codes: Int64s, keys: list[Int64s]) -> int:
-    same = codes[1:] == codes[:-1]
-    for key in keys:
-        same &= key[1:] == key[:-1]
+def _ties(codes: Int64s, keys: list[Int64s], order: Int64s | None) -> int:
+    """How many rows equal the row before them in partition and order."""
+    same = np.ones(max(0, len(codes) - 1), np.bool_)
+    for key in (codes, *keys):
+        arranged = key if order is None else key[order]
+        same &= arranged[1:] == arranged[:-1]
     return int(np.count_nonzero(same)) if keys else 0
 
 
-def _partition_codes(table: pa.Table, names: tuple[str, ...]) -> Int64s:
+def _other_keys(table: pa.Table, query: RowPattern) -> list[Int64s]:
+    """The columns that neither partition nor order names, as keys; those without an order are left out."""
+    named = {*query.partition, *(key.column for key in query.order)}
+    found = []
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        if name not in named and not pa.types.is_nested(kind):
+            found.append(_sortable(plain(table.column(name)), OrderKey(name)))
+    return found
+
+
+def partition_codes(table: pa.Table, names: tuple[str, ...]) -> Int64s:
     """A number for each row: that of its partition. Nulls are equal."""
     codes = np.zeros(table.num_rows, np.int64)
     for name in names:

@@ -10,19 +10,23 @@ from weft.algebra.row_patterns import RowMeasure, RowPattern
 from weft.kernels.row_patterns.tables import OF, Int64s
 from weft.runtime.row_patterns.evaluation import broadcast, evaluate
 from weft.runtime.row_patterns.matches import FoundMatches, MatchScope, masked
+from weft.runtime.row_patterns.sql_types import cast, type_named
 
 Mask = npt.NDArray[np.bool_]
 
 
-def result_table(query: RowPattern, found: FoundMatches, failed: Mask) -> pa.Table:
-    """The rows of the result, by partition, match and row."""
+def result_table(query: RowPattern, found: FoundMatches, failed: Mask, covered: Int64s | None = None) -> pa.Table:
+    """The rows of the result, by partition, match and row.
+
+    `covered`: up to which row earlier matches cover each partition.
+    """
     if query.rows == "one":
         owners = np.arange(len(found))
         scope = MatchScope(found, owners, found.places + found.sizes - 1)
         rows = found.layout.begins[found.facts[:, OF]]
         return _table(query, scope, rows, query.partition, None)
     owners, upto, rows = _shown_rows(query, found)
-    unmatched = _unmatched(found, failed) if query.rows == "unmatched" else np.empty(0, np.int64)
+    unmatched = _unmatched(found, failed, covered) if query.rows == "unmatched" else np.empty(0, np.int64)
     starts = np.concatenate([found.starts[owners], unmatched])
     matched = np.concatenate([np.ones(len(owners), np.bool_), np.zeros(len(unmatched), np.bool_)])
     rows = np.concatenate([rows, unmatched])
@@ -49,9 +53,12 @@ def _shown_rows(query: RowPattern, found: FoundMatches) -> tuple[Int64s, Int64s,
     )
 
 
-def _unmatched(found: FoundMatches, failed: Mask) -> Int64s:
+def _unmatched(found: FoundMatches, failed: Mask, covered: Int64s | None) -> Int64s:
     """Rows at which no match starts and that no match covers."""
     edges = np.zeros(len(failed) + 1, np.int64)
+    if covered is not None:
+        np.add.at(edges, found.layout.begins, 1)
+        np.add.at(edges, np.maximum(covered, found.layout.begins), -1)
     np.add.at(edges, found.starts, 1)
     np.add.at(edges, found.starts + found.sizes, -1)
     return np.flatnonzero(failed & (np.cumsum(edges)[:-1] == 0))
@@ -76,6 +83,8 @@ def _table(
 
 def _measured(measure: RowMeasure, scope: MatchScope, measured: Int64s | None) -> pa.Array:
     values = broadcast(evaluate(measure.value, scope), scope.size)
+    if measure.type and pa.types.is_null(values.type):
+        values = cast(values, type_named(measure.type))
     if measured is None:
         return values
     if not len(values):

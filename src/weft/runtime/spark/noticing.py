@@ -42,8 +42,9 @@ class Noticed:
 
     name: str
     found: Observation
-    program: Program
+    program: Program | None
     rejects: bool  # whether they are given to the user anyway
+    tells: Callable[[dict[str, Any]], None] | None = None  # instead of what a program's matches show
 
 
 class Counts:
@@ -91,6 +92,17 @@ def noticed(
     return frame, Counts(item.found, left_out)
 
 
+def notice_later(output: DataFrame, counted: Column, tells: Callable[[dict[str, Any]], None]) -> DataFrame:
+    """The same rows; after the first action that works them out, what was counted in them is told."""
+    name = _PREFIX + uuid.uuid4().hex
+    item = Noticed(name, Observation(name), None, False, tells)
+    frame = output.observe(item.found, counted)
+    _pending.append(item)
+    del _pending[:-_MOST_PENDING]
+    watch_actions(frame)
+    return frame
+
+
 def watch_actions(frame: DataFrame) -> None:
     """See to it that what was noticed is told, whoever asks for the matches."""
     for kind, names in ((type(frame), _OF_FRAMES), (type(frame.write), _OF_WRITERS)):
@@ -136,6 +148,10 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
 
 def _tell(item: Noticed, *, limited: bool) -> None:
     values = item.found.get
+    if item.tells is not None:
+        item.tells(values)
+    if item.program is None:
+        return
     unread = values["unreadable"]
     if unread and not item.rejects:
         count = f"{unread:,} event{'s' * (unread > 1)}"
