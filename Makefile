@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages test soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka versions
+.PHONY: help setup demo web pages pictures test test-fast soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka versions
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -74,6 +74,13 @@ wheel: $(READY) ## wheels in dist/: a pure one, and one with compiled kernels fo
 release: $(READY) ## build all wheels, check them, and run the demo from each in a clean environment
 	@$(BIN)/python packaging/wheels.py --demo $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python -m twine check --strict dist/*.whl
+
+pictures: $(READY) ## make the pictures of the documents anew: the terminal, and speed against Spark SQL and DuckDB
+	@$(BIN)/python packaging/recording.py
+	@$(BIN)/weft bench sql peers --plot docs/speed.svg
+
+test-fast: $(READY) ## the tests without Spark, for the inner loop
+	@$(BIN)/python -m pytest -q -n 2 -m "not spark" tests/unit tests/languages tests/golden tests/rules
 
 docs: $(READY) ## the documentation site in build/site; broken links and pages without a place are errors
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
