@@ -12,7 +12,7 @@ from weft.algebra.text.program import to_text
 from weft.errors import ProgramError
 from weft.languages import compile_text
 
-STEMS = {"ceql": "query", "eql": "query", "step": "query", "tesla": "rules", "epn": "query"}
+STEMS = {"ceql": "query", "eql": "query", "step": "query", "tesla": "rules", "epn": "query", "sql": "query"}
 LANGUAGES = tuple(STEMS)
 LOWERING = [(language, path) for language in LANGUAGES for path in golden_files(f"lowering/{language}")]
 ERRORS = [(language, path) for language in LANGUAGES for path in golden_files(f"errors/{language}")]

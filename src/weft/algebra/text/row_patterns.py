@@ -40,7 +40,7 @@ _ROWS = {
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY, _NEGATE, _ATOM = range(8)
 _LEVELS = {
     **{"or": _OR, "and": _AND, "||": _ADD, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY},
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "like", "ilike", "rlike", "is distinct from"), _COMPARE),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from"), _COMPARE),
     "div": _MULTIPLY,
 }
 _SUFFIXES = {"is null": "IS NULL", "is true": "IS TRUE", "is false": "IS FALSE"}
@@ -202,6 +202,9 @@ def _call(function: str, arguments: tuple[RowExpression, ...], inside: Variables
     if function == "in":
         listed = ", ".join(_text(item, inside)[0] for item in arguments[1:])
         return f"{_bound(arguments[0], _ADD, inside)} IN ({listed})", _COMPARE
+    if function in ("like", "ilike", "rlike"):
+        texts = [_bound(argument, _ADD, inside) for argument in arguments]
+        return f"{texts[0]} {function.upper()} {' ESCAPE '.join(texts[1:])}", _COMPARE
     if function in _LEVELS and len(arguments) >= 2:
         level = _LEVELS[function]
         left = _ADD if level == _COMPARE else level

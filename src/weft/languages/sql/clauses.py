@@ -103,7 +103,7 @@ def _located(words: tuple[SqlWord, ...], index: int, source: SourceText) -> Loca
     keyword = words[index]
     closing = partner(words, index + 1)
     if closing is None:
-        hint = "close the parenthesis of MATCH_RECOGNIZE with ')'"
+        hint = "close it with ')', or one that is open inside it"
         place = words[index + 1].span
         raise ProgramError([Diagnostic("syntax", "this '(' is never closed", source, place, hint)])
     if words[closing].text != ")":

@@ -19,7 +19,8 @@ def warn(query: RowPattern, node: syntax.MatchRecognize, findings: Findings) -> 
         condition = query.condition(item.variable.folded)
         if condition is not None and is_always_null(condition):
             message = f"the condition of {item.variable.text!r} is always null: no row is mapped to it"
-            hint = "compare with IS NULL; CLASSIFIER() of a later row is not known yet while a row is tested"
+            by_label = any(isinstance(part, RowLabel) for part in condition.walk())
+            hint = "the variable of a later row is not known yet while a row is tested" if by_label else "write IS NULL"
             findings.warning("always-null", message, item.condition.span, hint)
         elif condition is not None and condition in (Constant(False), Constant(None)):
             message = f"the condition of {item.variable.text!r} is never true: no row is mapped to it"

@@ -206,13 +206,15 @@ class _ExpressionParser(WordReader):
     def _constant_query(self) -> syntax.SqlExpression:
         """`SELECT constant)`: a query over no table is its value."""
         start = self._take()
+        depth = 0
         for index in range(self._at, len(self._words)):
-            if self._words[index].says("FROM", "JOIN", "TABLE", "VALUES"):
+            depth += (self._words[index].text == "(") - (self._words[index].text == ")")
+            if depth == 0 and self._words[index].says("FROM", "JOIN", "TABLE", "VALUES"):
                 place = start.span.to(self._words[index].span)
                 hint = "join the table before the clause, and read its columns here"
                 message = "a query over a table cannot stand in DEFINE or MEASURES"
                 raise self._wrong(message, place, hint, "subquery")
-            if self._words[index].text == ")":
+            if depth < 0:
                 break
         value = self.expression()
         self._taken("AS")
@@ -247,7 +249,7 @@ class _ExpressionParser(WordReader):
         if is_call:
             return self._call(word, "")
         if upper in RESERVED:
-            raise self._wrong(f"a value is missing before {word.text!r}", word.span, "quote it if it is a column")
+            raise self._wrong(f"a value is missing before {word.text!r}", word.span, "a column of this name is quoted")
         return self._column(word)
 
     def _column(self, word: SqlWord) -> syntax.SqlExpression:

@@ -175,11 +175,12 @@ class _ClauseLowering:
         if not query.output_columns and query.rows == "one":
             hint = "say what to report of a match: MEASURES FIRST(ts) AS start_time"
             self._error("no-columns", "the result has no columns: there is no MEASURES", self._node.span, hint)
-        measures = {measure.name.lower() for measure in query.measures}
-        others = [name for name in query.output_columns if name not in {measure.name for measure in query.measures}]
-        clashing = {name.lower() for name in others} & measures
+        others = {*query.partition}
+        if query.rows != "one":
+            others |= {*(key.column for key in query.order), *(column.name for column in query.columns)}
+        taken = {name.lower() for name in others}
         for item in self._node.measures:
-            if item.name.text.lower() in clashing or (item.name.text in query.partition):
+            if item.name.text.lower() in taken:
                 message = f"the result has a column {item.name.text!r} already"
                 self._error("duplicate-column", message, item.name.span, "give the measure another name")
 
@@ -202,7 +203,7 @@ class _ClauseLowering:
             self._error("within", "WITHIN takes an interval of days, hours, minutes or seconds", node.span, hint)
             return None
         if node.value <= 0:
-            self._error("within", "no match fits into this interval", node.span, "it is longer than nothing")
+            self._error("within", "no match fits into this interval", node.span, "write a longer interval")
         if not order or order[0].descending:
             message = "WITHIN measures time along ORDER BY, which is not ascending by a timestamp"
             self._error("within", message, node.span, "write ORDER BY ts, the time of the rows, before it")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from itertools import pairwise
+
 from weft.errors import Diagnostic, ProgramError
 from weft.languages.sql.clauses import LocatedClause
 from weft.languages.sql.words import CLOSING, OPENING, WORDS, SqlWord, word_set
@@ -63,8 +66,26 @@ def refuse_foreign(words: tuple[SqlWord, ...], source: SourceText, clause: Locat
             _refuse_order(word, section, last, source)
         last = section, word
     if last is None or not any(word.says("PATTERN") for word in words):
+        _refuse_misspelt(words, source)
         hint = "write PATTERN (A B+) and say in DEFINE which rows are A and B"
         raise _error("no-pattern", "MATCH_RECOGNIZE has no PATTERN", clause.keyword, source, hint)
+
+
+def _refuse_misspelt(words: tuple[SqlWord, ...], source: SourceText) -> None:
+    """Point at a word before a parenthesis that looks like PATTERN."""
+    for word, after in pairwise(words):
+        if after.text == "(" and get_close_matches(word.upper, ["PATTERN"], cutoff=0.7):
+            raise _error("syntax", f"{word.text!r} is not expected here", word.span, source, "did you mean PATTERN?")
+
+
+def refuse_window(words: tuple[SqlWord, ...], source: SourceText) -> None:
+    """Refuse row patterns in windows: `WINDOW w AS (… PATTERN (…))`."""
+    if not any(word.says("WINDOW", "OVER") for word in words):
+        return
+    for word, after in pairwise(words):
+        if word.says("PATTERN") and after.text == "(":
+            hint = "write the pattern in FROM: SELECT … FROM t MATCH_RECOGNIZE (… ALL ROWS PER MATCH PATTERN (…) …)"
+            raise _error("left-out", "row patterns in windows are not supported", word.span, source, hint)
 
 
 def _section(words: tuple[SqlWord, ...], index: int) -> int | None:
@@ -93,7 +114,7 @@ def _refuse_order(word: SqlWord, section: int, last: tuple[int, SqlWord], source
 
 def _refuse_left_out(word: SqlWord, after: SqlWord | None, source: SourceText) -> None:
     if word.says("SEEK", "INITIAL"):
-        hint = "remove it: patterns are looked for from every row, as without it in a WINDOW clause SEEK does"
+        hint = "remove it: in MATCH_RECOGNIZE a match may start at every row"
         raise _error("left-out", f"{word.upper} belongs to row patterns in windows", word.span, source, hint)
     if after is not None and word.says("ALL") and after.says("MATCHES"):
         hint = "overlapping matches that start at different rows: AFTER MATCH SKIP TO NEXT ROW"
@@ -115,7 +136,7 @@ def _error(code: str, message: str, span: Span, source: SourceText, hint: str) -
 
 
 def _comma_in_pattern(stop: Stop) -> Explained | None:
-    if stop.said(0) != "," or not stop.expected & {"QUANTIFIER", "VBAR"}:
+    if stop.said(0) != "," or "CLOSE" not in stop.expected or "COMMA" in stop.expected:
         return None
     return "variables in PATTERN are not separated by commas", stop.span, "write PATTERN (A B C), or PERMUTE(A, B)"
 
@@ -158,6 +179,8 @@ def _dotted_variable(stop: Stop) -> Explained | None:
 
 
 def _skip_target(stop: Stop) -> Explained | None:
+    if stop.said(0) == "ROWS" and stop.said(-1) in ("LAST", "NEXT"):
+        return "'ROWS' is not expected here", stop.span, f"write {stop.said(-1)} ROW"
     if stop.said(-1) == "SKIP":
         hint = "write SKIP PAST LAST ROW, SKIP TO NEXT ROW, SKIP TO FIRST A or SKIP TO LAST A"
         return "where to go on after a match is missing", stop.span, hint
@@ -165,7 +188,7 @@ def _skip_target(stop: Stop) -> Explained | None:
 
 
 SQL = Dialect(
-    name="SQL",
+    name="part of MATCH_RECOGNIZE",
     keywords=KEYWORDS,
     openers=OPENERS,
     words=WORDS,
@@ -174,9 +197,9 @@ SQL = Dialect(
     foreign=_FOREIGN,
     mistakes=(
         _comma_in_pattern,
+        _expression_as_key,
         _wrong_quantifier,
         _second_quantifier,
-        _expression_as_key,
         _negated_variable,
         _dotted_variable,
         _skip_target,

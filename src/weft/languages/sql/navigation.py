@@ -71,6 +71,7 @@ class _Argument:
 
     function: str
     named: list[tuple[syntax.Identifier | None, Span]] = field(default_factory=list)
+    is_wrong: bool = False  # it has been reported
 
 
 class Navigations:
@@ -184,6 +185,7 @@ class Navigations:
             self._findings.error("final-in-define", "FINAL cannot stand in DEFINE", node.span, hint)
 
     def _refuse_nested(self, node: syntax.FunctionCall, inside: _Argument) -> None:
+        inside.is_wrong = True
         name, outer = node.name.text.upper(), inside.function.upper()
         if name.lower() in AGGREGATES:
             hint = "write one beside the other: SUM(A.x) / LAST(A.x)"
@@ -217,7 +219,7 @@ class Navigations:
     ) -> tuple[RowExpression, tuple[str, ...] | None]:
         inside = _Argument(node.name.text)
         value = self._lower(arguments[0], inside) if arguments else _NOTHING
-        if not inside.named and arguments:
+        if not inside.named and arguments and not inside.is_wrong:
             message = f"{node.name.text.upper()} reads no row: its argument has no column and no CLASSIFIER()"
             self._findings.error("no-reference", message, node.span, "name a column, or write the constant alone")
         return value, self._one_variable(inside)

@@ -20,7 +20,7 @@ from weft.languages.grammars import load_parser
 from weft.languages.sql import syntax
 from weft.languages.sql.clauses import LocatedClause, find_clauses, whole_clause
 from weft.languages.sql.expressions import parse_expression
-from weft.languages.sql.mistakes import SQL, refuse_foreign
+from weft.languages.sql.mistakes import SQL, refuse_foreign, refuse_window
 from weft.languages.sql.words import CLOSING, OPENING, SqlWord, unquoted, words_of
 from weft.languages.stops import explain
 from weft.languages.tokens import Child, from_to, place
@@ -36,6 +36,7 @@ def parse(source: SourceText) -> syntax.SqlText:
     if not located and _looks_bare(source):
         located = (whole_clause(source),)
     if not located:
+        refuse_window(words_of(source.text), source)
         hint = "a row pattern looks like this: SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE …)"
         message = "there is no MATCH_RECOGNIZE in this text"
         raise ProgramError([Diagnostic("no-pattern", message, source, Span(0, 0), hint)])
@@ -54,12 +55,13 @@ def parse_clause(source: SourceText, clause: LocatedClause) -> syntax.MatchRecog
     words = words_of(source.text, clause.body)
     refuse_foreign(words, source, clause)
     cut = _expressions(words, source)
+    expressions = {span.start: parse_expression(source, span) for span in cut}
     masked = _masked(source, clause.body, words, cut)
     try:
         tree = _parser().parse(masked.text)
     except UnexpectedInput as unexpected:
         raise ProgramError([replace(explain(masked, unexpected, SQL), source=source)]) from None
-    found = _Clause({span.start: parse_expression(source, span) for span in cut}).transform(tree)
+    found = _Clause(expressions).transform(tree)
     assert isinstance(found, syntax.MatchRecognize)
     name = syntax.Identifier(clause.alias) if clause.alias else None
     relation = source.text[clause.relation.start : clause.relation.end]

@@ -128,8 +128,10 @@ def _times(operator: str, left: str, right: str) -> str:
     if left.startswith("interval") and right.startswith("interval"):
         return left
     if left.startswith("interval") or right.startswith("interval"):
-        time = right if left.startswith("interval") else left
-        return "timestamp" if time == "date" else time if time.startswith("timestamp") else ""
+        interval, time = (left, right) if left.startswith("interval") else (right, left)
+        if time == "date":
+            return "date" if interval == "interval year to month" else "timestamp"
+        return time if time.startswith("timestamp") else ""
     return "interval day to second" if operator == "-" else ""
 
 

@@ -27,7 +27,9 @@ def call(function: str, values: Sequence[Any]) -> Any:
         return None
     try:
         return plain(*values)
-    except TypeError:
+    except InputError:
+        raise
+    except (TypeError, ValueError):
         shown = ", ".join(map(repr, values))
         raise InputError(f"{function!r} cannot be applied to ({shown})") from None
 
