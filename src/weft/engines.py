@@ -36,7 +36,6 @@ from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.matches import PlainMatch, to_batch
-from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.watching.measuring import Measure
 from weft.runtime.writing.match_rows import to_record_batches
@@ -310,7 +309,6 @@ class MeaningRun:
         self._program = program
         self._source = source
         self._kept = Kept()
-        self._keys = EventKeys(source.reading.key)
 
     @property
     def rejected(self) -> Sequence[Rejected]:
@@ -327,9 +325,9 @@ class MeaningRun:
         queries = self._program.queries
         found: list[list[PlainMatch]] = [[] for _ in queries]
         for m in self._matches():
-            found[m.number].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event))
+            found[m.number].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event, m.id))
         batches = (to_batch(query.name, own, query.origin) for query, own in zip(queries, found, strict=True))
-        yield from to_record_batches(batches, [query.name for query in queries], self._keys.words)
+        yield from to_record_batches(batches, [query.name for query in queries])
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """All matches, in match order, with the events that they show."""
@@ -344,12 +342,11 @@ class MeaningRun:
 
     def _matches(self) -> list[meaning.Match]:
         events: list[dict[str, object]] = []
-        self._keys = EventKeys(self._source.reading.key)
         for batch in self._source:
             self._kept.add(batch)
-            self._keys.add(batch)
             events += to_dicts(batch, self._source.reading.type)
-        matches = meaning.matches(self._program, events, time=TICKS, type=self._source.reading.type)
+        reading = self._source.reading
+        matches = meaning.matches(self._program, events, time=TICKS, type=reading.type, key=reading.key)
         self.counters = {**self._source.counters, "matches": len(matches)}
         return matches
 

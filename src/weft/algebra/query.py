@@ -24,6 +24,9 @@ from weft.errors import UsageError, did_you_mean
 from weft.schema import Catalog, Kind
 from weft.tree import Node
 
+STREAM = "stream"  # the attribute that names the stream of an event
+ANY_STREAM = "*"
+
 
 class Strategy(Enum):
     """Which of the matches that end at one event are reported (semantics.md 2)."""
@@ -120,6 +123,16 @@ class Query(Definition):
         named = [node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)]
         fitting = (type_ for node in self.walk() if isinstance(node, Fits) for type_ in node.types)
         return tuple(dict.fromkeys([*named, *fitting]))
+
+    def mentions(self) -> set[str]:
+        """The attributes that it reads, and `stream` if it names streams."""
+        names = super().mentions() | {name for part in self.partition for name in part}
+        names |= {name for selected in self.selected or () for name in selected.attributes}
+        if self.window is not None and self.window.attribute is not None:
+            names.add(self.window.attribute)
+        named = (node.stream for node in self.walk() if isinstance(node, Event | Other))
+        is_stream_named = any(named) or any(stream != ANY_STREAM for stream, _ in self.universe or ())
+        return names | {STREAM} if is_stream_named else names
 
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:

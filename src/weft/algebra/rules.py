@@ -221,6 +221,10 @@ class Rule(Definition):
         """The types of events it looks at."""
         return self.types
 
+    def mentions(self) -> set[str]:
+        """The attributes that it reads."""
+        return super().mentions() | {part.attribute for part in summaries(self) if part.attribute}
+
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:
         """The fields, with the kinds that the rule gives them."""

@@ -118,6 +118,10 @@ class SituationQuery(Definition):
         if not read <= set(self.situation.context.by):
             raise ValueError(f"not what the partitions are divided by: {', '.join(sorted(read))}")
 
+    def mentions(self) -> set[str]:
+        """The attributes that it reads, in its context too."""
+        return super().mentions() | set(self.situation.context.by)
+
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types that the situation looks at."""

@@ -14,11 +14,11 @@ from weft.drawing.scene import MOST_MATCHES, scene_of
 from weft.errors import UsageError, did_you_mean
 from weft.languages.content.lower import Fields
 from weft.runtime.live.deployments import Deployed
-from weft.runtime.live.pieces import Pieces, Spool
+from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.matches import Match
 from weft.runtime.results.shape import MATCH_SCHEMA
-from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_record_batches
+from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 
 
 @runtime_checkable
@@ -43,15 +43,9 @@ class Matches:
     Very many are in a file, which goes with this, and come from there piece by piece.
     """
 
-    def __init__(self, found: Pieces, names: Sequence[str], keys: KeyWords | None = None) -> None:
+    def __init__(self, found: Pieces, names: Sequence[str]) -> None:
         self._found = found
         self._names = names
-        self._made: Spool[list[pa.RecordBatch]] | None = None
-        if keys is not None:
-            # Keys of events are forgotten later: what is made of them is made now.
-            self._made = Spool()
-            for piece in found:
-                self._made.add(list(to_record_batches(piece, names, keys)))
 
     def __len__(self) -> int:
         return len(self._found)
@@ -62,8 +56,6 @@ class Matches:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of `to_arrow`, some at a time: there may be more than fit into memory."""
-        if self._made is not None:
-            return chain.from_iterable(self._made)
         return chain.from_iterable(to_record_batches(piece, self._names) for piece in self._found)
 
     def to_arrow(self) -> pa.Table:

@@ -37,7 +37,7 @@ from weft.runtime.limits.shedding import Shed
 from weft.runtime.limits.waiting import Piece, Risky, joined
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
-from weft.runtime.live.primitive import events_as_matches
+from weft.runtime.live.primitive import PrimitiveEvents
 from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.order import EventSource
@@ -72,6 +72,7 @@ class LiveProgram(LiveState):
         super().__init__(time, type, rejects, choices, order, key, limits, lanes, threads)
         self._subscriptions = Subscriptions()
         self._event_types: tuple[str, ...] = ()  # of the input, to which somebody subscribed
+        self._primitive = PrimitiveEvents(self._key)
         self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off, self._risky, type)
 
     # -- events ---------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ class LiveProgram(LiveState):
                 time=self._time,
                 type=self._type,
                 order=self._order,
-                key=self._keys.names,
+                key=self._key,
                 columns=None if self._event_types else self._deployments.columns,
             ).continued(self.events, self._since)
             found = self._pieces()
@@ -132,14 +133,11 @@ class LiveProgram(LiveState):
     def _match(self, batch: EventBatch, found: Pieces) -> None:
         """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
         if self._event_types:
-            self._keys.add(batch)
-            for own in filter(None, (events_as_matches(batch, type_, self._type) for type_ in self._event_types)):
-                self._subscriptions.deliver_events(own, self._keys.words)
+            for own in self._primitive.matches(batch, self._event_types, self._type):
+                self._subscriptions.deliver_events(own)
         batch = self._guard.events(batch, self._deployments)
         if not len(batch):
             return
-        if not self._event_types:
-            self._keys.add(batch)
         with self._ending():
             for matches in self._guard.matches(self._deployments.push(batch)):
                 found.add(matches)
@@ -246,12 +244,9 @@ class LiveProgram(LiveState):
                 self._is_at_work = False
 
     def _deliver(self, found: Pieces) -> Matches:
-        keys = self._keys.words
         for piece in found:
-            self._subscriptions.deliver(piece, self._names, keys)
-        matches = Matches(found, self._names, keys)
-        self._keys.forget(self._deployments.oldest)
-        return matches
+            self._subscriptions.deliver(piece, self._names)
+        return Matches(found, self._names)
 
     # -- queries --------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.lanes import LANES, deployments_of
-from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.state.structure import with_name
 from weft.schema import Catalog
@@ -48,11 +47,12 @@ class LiveState:
     ) -> None:
         self._limits, self._guard = limits, Guard(())
         self._set(EMPTY)
-        self._order, self._keys = tuple(order), EventKeys(tuple(key))
+        self._order, self._key = tuple(order), tuple(key)
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
         self._time, self._type, self._rejects = time, type, rejects
         self._deployments = deployments_of(lanes, threads, choices)
+        self._deployments.identify_by(self._key)
         self._since: tuple[int, int] | None = None  # the end and start of the last event
         self._lock = threading.RLock()
         self._is_at_work = False
@@ -130,7 +130,7 @@ class LiveState:
                 "events": self.events,
                 "rejected": self.rejected,
                 "since": self._since,
-                "columns": [self._time, self._type, self._order, self._keys.names],
+                "columns": [self._time, self._type, self._order, self._key],
                 "finished": self._is_finished,
                 "deployments": self._deployments.structure(),
             }
@@ -138,7 +138,7 @@ class LiveState:
 
     def _snapshot(self) -> dict[str, bytes]:
         """All pages of the state."""
-        pages = pages_under("matcher/", self._deployments.snapshot()) | pages_under("keys/", self._keys.snapshot())
+        pages = pages_under("matcher/", self._deployments.snapshot())
         self._pages.update({name: page for name, page in pages.items() if page is not None})
         for name in [name for name, page in pages.items() if page is None]:
             self._pages.pop(name, None)
@@ -175,7 +175,6 @@ class LiveState:
                 about["deployments"], pages_below("matcher/", pages), running.program.time_unit
             )
             running._set(running._with_running_queries())
-            running._keys.load(pages_below("keys/", pages))
             running.events, running.rejected = about["events"], about["rejected"]
             running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
             running._is_finished, running._pages = about["finished"], pages

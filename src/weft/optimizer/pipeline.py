@@ -74,6 +74,7 @@ def optimize(program: Program, statistics: Statistics | None = None) -> Program:
 @deep
 def trace(program: Program, statistics: Statistics | None = None, *, grows: bool = False) -> Trace:
     """The rewritten program, and every step that led to it."""
+    program = replace(program, queries=tuple(query.as_mentioning() for query in program.queries))
     costs = Costs(known_of(program, statistics))
     read = {type_ for query in program.queries for type_ in query.reads}
     traced = [_optimized(query, costs, not grows and query.defines not in read) for query in program.queries]

@@ -9,9 +9,7 @@ from weft.algebra.chains import Chain
 from weft.algebra.contexts import Whole, Windows
 from weft.algebra.patterns import Other, Repeat
 from weft.algebra.patterns import Sequence as Then
-from weft.algebra.predicates import Attribute
 from weft.algebra.query import AnyQuery, Query, Strategy
-from weft.algebra.rules import Rule, Summary
 from weft.algebra.situations import SituationQuery
 from weft.tree import Node
 
@@ -19,18 +17,8 @@ from weft.tree import Node
 
 
 def columns(query: AnyQuery) -> set[str]:
-    """The attributes that a query reads."""
-    names = {node.name for node in query.walk() if isinstance(node, Attribute)}
-    match query:
-        case Query():
-            names.update(name for part in query.partition for name in part)
-            names.update(name for selected in query.selected or () for name in selected.attributes)
-            names.update(() if query.window is None or query.window.attribute is None else (query.window.attribute,))
-        case SituationQuery():
-            names.update(query.situation.context.by)
-        case Rule():
-            names.update(node.attribute for node in query.walk() if isinstance(node, Summary) and node.attribute)
-    return names
+    """The attributes that a query reads, and those that identify its events."""
+    return query.mentions() | set(query.identity_attributes)
 
 
 def relevant_types(query: AnyQuery) -> frozenset[str] | None:

@@ -16,7 +16,7 @@ from weft.runtime.events import BEGUN, STREAM, Column, EventBatch, Int64s
 from weft.runtime.exact import as_floats, exact_column
 from weft.runtime.lists import Lists, grouped, side_by_side, single_lists
 from weft.runtime.matches import MatchBatch
-from weft.runtime.writing.match_rows import id_words
+from weft.runtime.writing.match_rows import ids_of
 
 UInt64s = npt.NDArray[np.uint64]
 INPUT = -1  # comes before every query
@@ -77,7 +77,7 @@ def derived(found: MatchBatch, query: Definer, slots: Lists | None) -> Derived:
         order = [_single(count, AFTER), _single(count, query.depth), number, single_lists(found.starts), lists]
     else:
         order = [_single(count, AMONG), single_lists(found.starts), number, lists, _single(count, -1), slots]
-    return Derived(batch, lists, side_by_side(order), np.stack(id_words(found)))
+    return Derived(batch, lists, side_by_side(order), np.stack(ids_of(found)))
 
 
 def _single(count: int, value: int) -> Lists:

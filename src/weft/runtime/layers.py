@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import not_
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,6 +54,17 @@ def runs_of(
             yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
+
+
+class Identify(Protocol):
+    """Gives matches their ids; `tells_ends`: they say at which events of the input they end."""
+
+    def __call__(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+        """The matches with their ids."""
+
+
+def _unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+    return found
 
 
 class Added(NamedTuple):
@@ -110,6 +121,17 @@ class LayerRun:
         self.emitted: Counter[str] = Counter()  # matches, by kind of run
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
+        self.identify: Identify = _unidentified  # whoever has the events of the input says how
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether it sees derived events."""
+        return self._merge is not None
+
+    @property
+    def running(self) -> list[AnyQuery]:
+        """The queries that run here."""
+        return [query for run in self.runs.values() for query in run.queries if query is not None]
 
     def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
         """Those of these queries that are here, as they run."""
@@ -311,6 +333,8 @@ class LayerRun:
                 continue
             self.emitted[kind] += len(batch)
             told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
+            if self._merge is not None or any(number in self._readers for number in numbers):
+                told = self.identify(told, tells_ends=self._merge is None)
             for number, readers in self._readers.items():
                 if number in numbers:
                     rows = self._rows(kind, batch, numbers.index(number))

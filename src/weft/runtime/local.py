@@ -25,7 +25,6 @@ from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.results import at_least_one, shaping
 from weft.runtime.threads import Threads
 from weft.runtime.watching.census import Census, doubts_of
@@ -112,26 +111,23 @@ class LocalRun:
     def _rows(
         self, batches: Iterable[EventBatch], matcher: Matcher | Crew, writers: Threads, finish: Finish | None
     ) -> Iterator[pa.RecordBatch]:
-        keys = EventKeys(self._source.reading.key)
         held: list[MatchBatch] = []
         found = 0
         for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
             batch = self._guard.events(batch, matcher)
             self._kept.add(batch)
-            keys.add(batch)
             ready = self._ready(matcher, replace(batch, rows=None), held)
-            made = in_stretches(ready, tuple(self._order), keys.words, writers, finish)
+            made = in_stretches(ready, tuple(self._order), writers, finish)
             for rows in self._watch.around("order", made):
                 found += len(rows)
                 yield rows
             self._guard.done(matcher)
             self._kept.forget(partial(_oldest, matcher, held))
-            keys.forget(partial(_oldest, matcher, held))
             self._note(matcher, found)
         self._guard.begin(matcher)
         last = self._guard.matches(iter(matcher.finish()))
-        for rows in to_record_batches([*held, *last], self._order, keys.words, writers, finish):
+        for rows in to_record_batches([*held, *last], self._order, writers, finish):
             found += len(rows)
             yield rows
         self._note(matcher, found)
@@ -146,8 +142,9 @@ class LocalRun:
 
     def _matcher(self, threads: Threads) -> Matcher | Crew:
         if self._lanes:
-            return Crew(self._plan, self._lanes, threads, self._written, self._choices)
+            return Crew(self._plan, self._lanes, threads, self._written, self._choices, self._source.reading.key)
         matcher = Matcher(self._plan)
+        matcher.identify_by(self._source.reading.key)
         if self._written is not None:
             self._adapting = Adapting(matcher, self._choices)
             self._adapting.watch(self._written, range(len(self._written.queries)))

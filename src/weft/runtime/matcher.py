@@ -8,16 +8,20 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from weft.algebra.analysis.feeding import mentioned_below
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
 from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.events import EventBatch
+from weft.runtime.identity.chunks import Attributes
+from weft.runtime.identity.events import EventIdentities
+from weft.runtime.identity.ids import identified
 from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.lanes.routing import placed
 from weft.runtime.layers import LayerRun
-from weft.runtime.matches import MatchBatch
+from weft.runtime.matches import MatchBatch, Origin
 from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import Run, pages_below, pages_under
 from weft.runtime.situations.run import SituationRun
@@ -30,6 +34,7 @@ from weft.tree import deep
 
 NOTHING = Plan(Program("", ()), (), (), (), frozenset())
 NO_NAMES: Mapping[str, str] = {}
+_IDENTITIES = "identities/"
 KINDS = {"regular": "automata", "situations": "situations", "graph": "joins", "rules": "rules"}  # of runs, in words
 
 
@@ -53,7 +58,31 @@ class Matcher:
         self._paging = Paging()
         self._texts: dict[int, tuple[AnyQuery, str]] = {}
         self._made = 0  # layers so far
+        self._identities, self._attributes = EventIdentities(), dict[Origin, Attributes]()
+        self._key: tuple[str, ...] = ()
         self._add(self.plan.layers)
+
+    def identify_by(self, key: tuple[str, ...]) -> None:
+        """Identify events by these attributes, not by those that queries mention: before the first event, or again."""
+        self._key = key
+        self._identities.identify_by(key)
+        self._note_attributes()
+
+    def _note_attributes(self) -> None:
+        """Queries have come: by what the events of their matches are identified."""
+        queries = [query for layer in self.layers for query in layer.running]
+        for query, names in zip(queries, mentioned_below(queries), strict=True):
+            alike = tuple(sorted({*names, *self._key}))
+            self._attributes[query.origin] = Attributes(tuple(sorted(self._key)) or names, alike)
+        self._identities.want(self._attributes.values())
+
+    def _identified(self, found: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches of the input with their ids."""
+        return (identified(batch, self._identities.of, self._attributes) for batch in found)
+
+    def _derived(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+        """Matches of a layer with their ids."""
+        return identified(found, self._identities.of, self._attributes, tells_ends=tells_ends)
 
     @property
     def runs(self) -> Iterator[Run]:
@@ -71,13 +100,16 @@ class Matcher:
                     layers[place] = running.extended(layers[place], begin)
                     self._layer_of |= dict.fromkeys(running.told, running)
         self._add(layer for layer in layers if layer.operators)
+        self._note_attributes()
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
             self._put(LayerRun(node, self._last, self._position, self._predicates, self.lane, self._made))
+        self._note_attributes()
 
     def _put(self, layer: LayerRun) -> None:
         self._made = layer.number + 1
+        layer.identify = self._derived
         self.layers.append(layer)
         self._layer_of |= dict.fromkeys(layer.told, layer)
         for number in layer.feeders:
@@ -133,9 +165,11 @@ class Matcher:
         if not len(batch):
             return
         last = self._see(batch)
+        self._identities.add(batch)
         for layer in self.layers:
             with _interrupted_as_usual():
-                yield from owned(layer.take(batch, self._bound(layer, last)), self.lane)
+                yield from self._identified(owned(layer.take(batch, self._bound(layer, last)), self.lane))
+        self._identities.forget(self.oldest)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query a batch makes certain."""
@@ -147,23 +181,27 @@ class Matcher:
                 totals.update(found.counts)
             return dict(totals)
         last = self._see(batch)
+        if any(layer.is_fed for layer in self.layers):  # derived events of one rank are ordered by their ids
+            self._identities.add(batch)
         for layer in self.layers:
             with _interrupted_as_usual():
                 totals.update(layer.count(batch, self._bound(layer, last)))
+        self._identities.forget(self.oldest)
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """No event that ends before this time will come: the matches that waited to know."""
         for layer in self.layers:
             with _interrupted_as_usual():
-                yield from owned(layer.take(None, self._bound(layer, time)), self.lane)
+                yield from self._identified(owned(layer.take(None, self._bound(layer, time)), self.lane))
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
         if self._last is None:
             return []
         with _interrupted_as_usual():
-            return [found for layer in self.layers for found in owned(layer.finish(self._last), self.lane)]
+            found = (found for layer in self.layers for found in owned(layer.finish(self._last), self.lane))
+            return list(self._identified(found))
 
     def _placed(self, batch: EventBatch) -> EventBatch:
         return batch if self.lane is None else placed(batch, self.lane)
@@ -256,7 +294,7 @@ class Matcher:
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
-        pages = self._paging.changes(own)
+        pages = self._paging.changes(own) | pages_under(_IDENTITIES, self._identities.snapshot())
         for layer in self.layers:
             pages.update(pages_under(f"layer/{layer.number}/", layer.snapshot()))
         return pages
@@ -277,6 +315,7 @@ class Matcher:
     def _load(self, pages: Mapping[str, bytes]) -> None:
         for layer in self.layers:
             layer.load(pages_below(f"layer/{layer.number}/", pages))
+        self._identities.load(pages_below(_IDENTITIES, pages))
         self._events, self._last, self._position = json.loads(pages["events"])
         self._paging.load({name: pages[name] for name in ("format", "events")})
 
@@ -300,6 +339,7 @@ class Matcher:
         matcher.lane = lane
         for layer in structure["layers"]:
             matcher._put(layer_run_from_plain(layer, names, matcher._predicates, lane))
+        matcher._note_attributes()
         matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
         matcher._load(pages)
         return matcher

@@ -18,6 +18,7 @@ from weft.runtime.writing.json_texts import json_object
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
+UInt64s = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Origin = tuple[str | int, ...]
 
@@ -47,6 +48,8 @@ class MatchBatch:
     Match i covers the times `starts[i]..ends[i]`; it is made of `positions[offsets[i]:offsets[i+1]]`, ascending.
     `labels` runs parallel to `positions`: `names[label]` are the variables that position is bound to.
     It covers the positions `firsts[i]..lasts[i]`, which only matters where they are not its first and last one.
+    `ids` are the two halves of each id, once they are known; `keys` are hashes of what partitions of absences have in
+    common.
     """
 
     query: str
@@ -63,6 +66,8 @@ class MatchBatch:
     queries: tuple[str, ...] = ()  # instead of `query`: match i is of queries[codes[i]]; names may repeat
     codes: Int32s | None = None
     origins: tuple[Origin, ...] = ()  # what ids are made of instead of the name of each query
+    ids: tuple[UInt64s, UInt64s] | None = None
+    keys: UInt64s | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -120,6 +125,8 @@ class MatchBatch:
             fields={name: values.slice(begin, end - begin) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.slice(begin, end - begin),
             codes=None if self.codes is None else self.codes[begin:end],
+            ids=None if self.ids is None else (self.ids[0][begin:end], self.ids[1][begin:end]),
+            keys=None if self.keys is None else self.keys[begin:end],
         )
 
     def take(self, rows: Int64s) -> MatchBatch:
@@ -150,6 +157,8 @@ class MatchBatch:
             codes=None if self.codes is None else picked(self.codes, rows),
             fields={name: values.take(chosen) for name, values in self.fields.items()},
             events=None if self.events is None else self.events.take(chosen),
+            ids=None if self.ids is None else (picked(self.ids[0], rows), picked(self.ids[1], rows)),
+            keys=None if self.keys is None else picked(self.keys, rows),
         )
 
 
@@ -161,7 +170,7 @@ def put_in_order(begin: int, end: int, columns: Sequence[npt.NDArray[Any]]) -> I
 
 
 class PlainMatch(NamedTuple):
-    """A match as plain values: times, the positions its interval covers, and what it is made of."""
+    """A match as plain values: times, the positions its interval covers, what it is made of, and its id."""
 
     start: int
     end: int
@@ -170,6 +179,7 @@ class PlainMatch(NamedTuple):
     positions: tuple[int, ...]
     bindings: Mapping[str, Sequence[int]]
     event: Mapping[str, object]
+    id: str = "0" * 32
 
 
 def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = None) -> MatchBatch:
@@ -181,6 +191,7 @@ def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = 
             names = tuple(sorted(name for name, places in match.bindings.items() if position in places))
             codes.append(labels.setdefault(names, len(labels)))
     sizes = [0, *(len(match.positions) for match in matches)]
+    halves = [np.array([int(match.id[at : at + 16], 16) for match in matches], np.uint64) for at in (0, 16)]
     return MatchBatch(
         query=query,
         names=tuple(labels),
@@ -193,4 +204,5 @@ def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = 
         labels=np.array(codes, np.int32),
         events=pa.array([json_object(match.event) for match in matches], pa.string()),
         origins=() if origin is None else (origin,),
+        ids=(halves[0], halves[1]),
     )

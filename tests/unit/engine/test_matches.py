@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -21,7 +19,7 @@ from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.threads import Threads
 from weft.runtime.writing import match_rows
 from weft.runtime.writing.match_lines import json_lines
-from weft.runtime.writing.match_rows import match_ids, to_arrow, to_matches, to_record_batches
+from weft.runtime.writing.match_rows import to_arrow, to_matches, to_record_batches
 
 NAMES = st.sets(st.sampled_from(["a", "b", "größe", 'quote"d']), min_size=1)
 
@@ -75,23 +73,6 @@ def test_lines_write_every_number(number: int) -> None:
     batch = to_batch("q", [PlainMatch(number, number, 0, 0, (0,), {"x": (0,)}, {})])
     (rows,) = to_record_batches([batch])
     assert json.loads(bytes(json_lines(rows)))["start"] == number
-
-
-def test_ids_depend_on_query_positions_and_variables() -> None:
-    batches = [one(), one(query="r"), one(positions=(1, 2, 3)), one(positions=(2, 3)), one(name="y")]
-    ids = {match_ids(batch)[0].as_py() for batch in batches}
-    assert len(ids) == len(batches)
-    assert all(len(id_) == 32 and int(id_, 16) for id_ in ids)
-
-
-def test_ids_are_the_same_in_another_process() -> None:
-    code = (
-        "from weft.runtime.writing.match_rows import match_ids\n"
-        "from weft.runtime.matches import PlainMatch, to_batch\n"
-        "print(match_ids(to_batch('q', [PlainMatch(0, 9, 1, 3, (1, 3), {'x': (1, 3)}, {})]))[0])"
-    )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout.strip() == match_ids(one())[0].as_py()
 
 
 def test_queries_come_in_the_given_order_when_all_else_is_equal() -> None:

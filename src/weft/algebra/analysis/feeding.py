@@ -18,6 +18,15 @@ def feeders(queries: Sequence[Definition]) -> list[tuple[int, ...]]:
     return [tuple(sorted({at for type_ in query.reads for at in makers.get(type_, ())})) for query in queries]
 
 
+def mentioned_below(queries: Sequence[Definition]) -> list[tuple[str, ...]]:
+    """For each query, the attributes that it and the queries below it mention."""
+    fed_by = feeders(queries)
+    names = [set(query.identity_attributes) for query in queries]
+    for _ in queries:
+        names = [own.union(*(names[at] for at in fed_by[number])) for number, own in enumerate(names)]
+    return [tuple(sorted(own)) for own in names]
+
+
 def depths(queries: Sequence[Definition]) -> list[int]:
     """For each query: 0 over input, else one more than the deepest that it reads.
 

@@ -17,13 +17,19 @@ __all__ = ["Match", "matches", "placed"]
 
 
 def matches(
-    program: Program, events: Sequence[Mapping[str, object]], *, time: str = "ts", type: str = "type"
+    program: Program,
+    events: Sequence[Mapping[str, object]],
+    *,
+    time: str = "ts",
+    type: str = "type",
+    key: Sequence[str] = (),
 ) -> list[Match]:
     """All matches of the program's queries over the events (in arrival order), in match order.
 
-    Match order is by end, then start, then positions, then query.
+    Match order is by end, then start, then positions, then query. `key`: the attributes that identify events, if not
+    those that queries mention.
     """
-    found = program_matches(program.queries, placed(program, events, time=time, type=type))
+    found = program_matches(program.queries, placed(program, events, time=time, type=type), key)
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, own in enumerate(found)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from weft.algebra.meaning.functions import Value
 from weft.algebra.meaning.stream import Happening, positions_of
+
+Key = tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Match:
     event: dict[str, object]
     number: int = 0
     id: str = ""
+    key: Key | None = None  # of an absence: the values of its partition
+    ends_apart: bool = False  # whether the event at which it ends tells it apart, if it is not made of that
 
 
 def bindings_of(bound: Mapping[str, Iterable[Happening]]) -> dict[str, tuple[int, ...]]:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.algebra.contexts import TOLD_SINGLY, Context, Forgetting, FromFor, FromUntil, Whole, Windows
+from weft.algebra.meaning.match import Key
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Value, attribute_of, family
-
-Key = tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import cast
 from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.meaning.composites import composite_matches
-from weft.algebra.meaning.ids import id_of
+from weft.algebra.meaning.ids import Ids
 from weft.algebra.meaning.match import Match
 from weft.algebra.meaning.query import query_matches
 from weft.algebra.meaning.rules import rule_history, rule_matches
@@ -30,15 +30,15 @@ Order = tuple[int, bool, int, int]
 Ordered = tuple[Order, Happening]
 
 
-def program_matches(queries: Sequence[AnyQuery], stream: Stream) -> list[list[Match]]:
-    """The matches of each query over the events of the input."""
+def program_matches(queries: Sequence[AnyQuery], stream: Stream, key: Sequence[str] = ()) -> list[list[Match]]:
+    """The matches of each query over the events of the input, with ids by these attributes of events, if named."""
     cycles = cycles_beyond_rules(queries)
     if cycles:
         raise ValueError(f"these queries are made of each other: {' <- '.join((*cycles[0], cycles[0][0]))}")
-    found = Evaluation(queries, stream).found
+    found = Evaluation(queries, stream, key=key)
     return [
-        [replace(match, number=number, id=id_of(queries[number], match)) for match in own]
-        for number, own in enumerate(found)
+        [replace(match, number=number, id=found.ids.id_of(number, match)) for match in own]
+        for number, own in enumerate(found.found)
     ]
 
 
@@ -48,7 +48,10 @@ class Evaluation:
     `only` are the numbers of those that are wanted; then no others are evaluated than these and what feeds them.
     """
 
-    def __init__(self, queries: Sequence[AnyQuery], stream: Stream, only: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, queries: Sequence[AnyQuery], stream: Stream, only: Iterable[int] | None = None, key: Sequence[str] = ()
+    ) -> None:
+        self.ids = Ids(queries, stream, key)
         self._queries = queries
         self._stream = stream
         self._depths = depths(queries)
@@ -123,7 +126,7 @@ class Evaluation:
         query = self._queries[number]
         found = self.found[number]
         if not as_found:
-            found = sorted(found, key=lambda m: (m.end, m.start, m.positions, id_of(query, m)))
+            found = sorted(found, key=lambda m: (m.end, m.start, m.positions, self.ids.id_of(number, m)))
         return [self._event(query, match) for match in found]
 
     def _event(self, query: AnyQuery, match: Match) -> Happening:

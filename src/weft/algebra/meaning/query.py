@@ -246,4 +246,5 @@ def match_of(query: Query, candidate: Candidate, members: Sequence[Happening]) -
         positions=positions_of(members[index] for index, _ in candidate.names),
         bindings=bindings_of(bound),
         event=fields_of(query, candidate.valuation, members),
+        ends_apart=True,
     )

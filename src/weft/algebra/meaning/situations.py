@@ -218,6 +218,7 @@ def _absence(query: SituationQuery, part: Partition) -> Match:
         positions=(),
         bindings={},
         event=_fields(query, {}, part),
+        key=part.key,
     )
 
 

@@ -1,4 +1,4 @@
-"""Ids of matches: 128 bits made of the query, the interval, the positions and their variables, and of nothing else.
+"""Ids of matches: 128 bits made of the query, the interval, the events' identities and their variables.
 
 The same match has the same id in every process, on every engine and after every replay.
 """
@@ -30,45 +30,79 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 
 @bare_kernel
+def identify_events(
+    words: Read[UInt64s],
+    starts: Read[Int64s],
+    ends: Read[Int64s],
+    ranks: Read[Int64s],
+    high: UInt64s,
+    low: UInt64s,
+) -> None:
+    """Fill `high` and `low` with the two halves of each event's identity: of a hash, its times and its rank."""
+    for event in range(len(high)):
+        start, end, rank = np.uint64(starts[event]), np.uint64(ends[event]), np.uint64(ranks[event])
+        above = _mixed(_mixed(words[event] * _STEP_HIGH + start) * _STEP_HIGH + end)
+        below = _mixed(_mixed(words[event] * _STEP_LOW + start) * _STEP_LOW + end)
+        high[event] = _mixed(above * _STEP_HIGH + rank)
+        low[event] = _mixed(below * _STEP_LOW + rank)
+
+
+@bare_kernel
+def rank_events(words: Read[UInt64s], alike: Read[Int64s], ranks: Int64s) -> None:
+    """Count, for each event, those before it with the same hash among the ones that have its times.
+
+    `alike[i]` is the first event with the times of event i; events of equal times stand together.
+    """
+    for event in range(len(ranks)):
+        rank = 0
+        for other in range(alike[event], event):
+            if words[other] == words[event]:
+                rank += 1
+        ranks[event] = rank
+
+
+@bare_kernel
 def identify(
     seeds: UInt64s,
     queries: Read[Int32s],
     starts: Read[Int64s],
     ends: Read[Int64s],
-    firsts: Read[Int64s],
-    lasts: Read[Int64s],
     offsets: Read[Int64s],
-    positions: Read[Int64s],
+    events: Read[Int64s],
     labels: Read[Int32s],
     label_words: UInt64s,
+    lasts: Read[Int64s],
+    keys: Read[UInt64s],
+    event_high: Read[UInt64s],
+    event_low: Read[UInt64s],
     high: UInt64s,
     low: UInt64s,
 ) -> None:
     """Fill `high` and `low` with the two halves of each match's id.
 
-    A match covers the positions from its first to its last, or `firsts` to `lasts` if these are not empty. One
-    without positions is told apart by its times.
-    `seeds` holds two words made from the name of each query, `label_words[l]` one word made from the names of label l.
+    `events` are places in the identities `event_high` and `event_low`. `lasts`, if not empty, are those of the events
+    at which matches end: they count where the match is not made of them. `keys`, if not empty, are words that tell
+    absences apart. `seeds` holds two words made from the name of each query, `label_words[l]` one word made from
+    the names of label l. The order of events does not matter, since their identities have their times.
     """
     for match in range(len(high)):
-        begin = offsets[match]
-        end = offsets[match + 1]
-        first, last = np.uint64(starts[match]), np.uint64(ends[match])
-        if len(firsts):
-            first, last = np.uint64(firsts[match]), np.uint64(lasts[match])
-        elif begin < end:
-            first, last = np.uint64(positions[begin]), np.uint64(positions[end - 1])
-        size = np.uint64(end - begin)
-        seed, seed_too = seeds[2 * queries[match]], seeds[2 * queries[match] + 1]
-        above = _mixed(_mixed(_mixed(seed * _STEP_HIGH + first) * _STEP_HIGH + last) * _STEP_HIGH + size)
-        below = _mixed(_mixed(_mixed(seed_too * _STEP_LOW + first) * _STEP_LOW + last) * _STEP_LOW + size)
+        begin, end = offsets[match], offsets[match + 1]
+        last_high, last_low = np.uint64(0), np.uint64(0)
+        if len(keys):
+            last_high = last_low = keys[match]
+        if len(lasts) and (begin == end or events[end - 1] != lasts[match]):
+            last_high, last_low = event_high[lasts[match]], event_low[lasts[match]]
+        total_high, total_low = np.uint64(0), np.uint64(0)
         for at in range(begin, end):
-            position = np.uint64(positions[at])
-            word = label_words[labels[at]]
-            above = _mixed(_mixed(above * _STEP_HIGH + position) * _STEP_HIGH + word)
-            below = _mixed(_mixed(below * _STEP_LOW + position) * _STEP_LOW + word)
-        high[match] = above
-        low[match] = below
+            event, word = events[at], label_words[labels[at]]
+            total_high += _mixed(event_high[event] * _STEP_HIGH + word)
+            total_low += _mixed(event_low[event] * _STEP_LOW + word)
+        start, stop, size = np.uint64(starts[match]), np.uint64(ends[match]), np.uint64(end - begin)
+        above, below = seeds[2 * queries[match]], seeds[2 * queries[match] + 1]
+        above = _mixed(_mixed(_mixed(above * _STEP_HIGH + start) * _STEP_HIGH + stop) * _STEP_HIGH + size)
+        below = _mixed(_mixed(_mixed(below * _STEP_LOW + start) * _STEP_LOW + stop) * _STEP_LOW + size)
+        high[match] = _mixed(_mixed(above * _STEP_HIGH + total_high) * _STEP_HIGH + last_high)
+        low[match] = _mixed(_mixed(below * _STEP_LOW + total_low) * _STEP_LOW + last_low)
 
 
 @bare_kernel

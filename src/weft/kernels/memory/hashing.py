@@ -32,7 +32,7 @@ NULL, UNKNOWN = -2, -1  # what stands for the id of a missing text and of one th
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def _load_word(typing_context: Any, array: Any, index: Any) -> Any:
+def load_word(typing_context: Any, array: Any, index: Any) -> Any:
     """Eight bytes at any offset of a byte array as one little-endian word."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,9 +50,9 @@ def _load_word(typing_context: Any, array: Any, index: Any) -> Any:
 def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
     """The first (at most eight) bytes of a text, zero beyond its end."""
     if length >= np.uint64(8):
-        return _load_word(data, start)
+        return load_word(data, start)
     if start + np.uint64(8) <= size:
-        return _load_word(data, start) & ((np.uint64(1) << (length << np.uint64(3))) - np.uint64(1))
+        return load_word(data, start) & ((np.uint64(1) << (length << np.uint64(3))) - np.uint64(1))
     word = np.uint64(0)
     for k in range(length):
         word |= np.uint64(data[start + np.uint64(k)]) << np.uint64(8 * k)

@@ -44,7 +44,7 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class Replicated(Split):
-    """An event is the own one of the lane `position % lanes`, and a copy in the others.
+    """An event is the own one of a lane that its times say, and a copy in the others.
 
     Events of types in `shared` are nobody's copies. With `by_start` no leaf is shared out, but the matches are: those
     that begin at a lane's own events are the lane's.

@@ -48,7 +48,9 @@ class Crew:
         threads: Threads = ALONE,
         written: Program | None = None,
         choices: Choices = AS_WRITTEN,
+        key: tuple[str, ...] = (),
     ) -> None:
+        self._key = key  # what identifies events, if not what queries mention
         self.lanes = tuple(lanes)
         self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
         self._watching: list[Adapting] = []  # those of the members
@@ -61,6 +63,8 @@ class Crew:
         if not self.members:
             self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
             self.members = [Matcher(self._plan, lane) for lane in self.lanes]
+            for member in self.members:
+                member.identify_by(self._key)
             self._expect()
             if self._written is not None:
                 given = zip(self.members, self.lanes, strict=True)

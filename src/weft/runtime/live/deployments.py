@@ -49,10 +49,16 @@ class Deployments:
         self.columns: frozenset[str] = frozenset()  # the attributes that some query reads
         self._adapting: list[tuple[Adapting, list[Deployed]]] = []  # with the queries that each may change
         self._matcher = Matcher(NOTHING)
+        self._key: tuple[str, ...] = ()
         self._next = 0  # the number of the next query
         self._unit = "ms"
         self._sampling: Sampling | None = None
         self._unsampled = 0  # events since queries came or went
+
+    def identify_by(self, key: tuple[str, ...]) -> None:
+        """Identify events by these attributes, not by those that queries mention."""
+        self._key = key
+        self._matcher.identify_by(key)
 
     def check(self, program: Program) -> None:
         """Refuse a program that cannot be planned."""
@@ -183,6 +189,7 @@ class Deployments:
         """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
         self._unit = time_unit
         self._matcher = Matcher.rebuilt(structure["matcher"], pages, names)
+        self._matcher.identify_by(self._key)
         self._next = structure["next"]
         present = [
             Deployed(with_name(from_plain(query, CLASSES), names), number, tuple(columns))

@@ -36,6 +36,13 @@ class LanedDeployments:
         self._lanes = [Deployments(choices) for _ in range(lanes)]
         self._threads = Threads(threads)
         self.present: list[Deployed] = []
+        self._key: tuple[str, ...] = ()
+
+    def identify_by(self, key: tuple[str, ...]) -> None:
+        """Identify events by these attributes, not by those that queries mention."""
+        self._key = key
+        for lane in self._lanes:
+            lane.identify_by(key)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -178,6 +185,7 @@ class LanedDeployments:
         """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
         parts = structure[LANES]
         self._lanes = [Deployments(self._choices) for _ in parts]
+        self.identify_by(self._key)
         for number, (lane, part) in enumerate(zip(self._lanes, parts, strict=True)):
             lane.restore(part, pages_below(f"{number}/", pages), time_unit, names)
         self.present = [deployed for lane in self._lanes for deployed in lane.present]

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch
+from weft.runtime.identity.chunks import Attributes
+from weft.runtime.identity.events import EventIdentities
+from weft.runtime.identity.ids import identified
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.kinds import plain_array
+
+
+class PrimitiveEvents:
+    """Events of the input with ids: by their type, times and the attributes of `key`, or else all that they have."""
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        self._key = tuple(sorted(key))
+        self._identities = EventIdentities()
+
+    def matches(self, batch: EventBatch, types: Iterable[str], type_column: str) -> Iterator[MatchBatch]:
+        """The events of these types, type by type."""
+        names = self._key or tuple(sorted(name for name in batch.columns if name != type_column))
+        attributes = Attributes(names, names)
+        self._identities.want([attributes])
+        self._identities.add(batch)
+        for type_ in types:
+            found = events_as_matches(batch, type_, type_column)
+            if found is not None:
+                yield identified(found, self._identities.of, {(type_,): attributes})
+        self._identities.forget(lambda: None)
 
 
 def events_as_matches(batch: EventBatch, type: str, type_column: str) -> MatchBatch | None:

@@ -15,7 +15,7 @@ from weft.runtime.events import Column, EventBatch
 from weft.runtime.live.filters import Filters
 from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.kinds import column_of, columns_of_dicts
-from weft.runtime.writing.match_rows import KeyWords, rows_to_matches, to_record_batches
+from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 
 EVERY_TYPE = "*"
 KEPT_ERRORS = 100
@@ -101,20 +101,20 @@ class Subscriptions:
         """Let a subscription have the matches from now on."""
         self._audiences.setdefault(subscription.type, Audience()).add(subscription)
 
-    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str], keys: KeyWords | None = None) -> None:
-        """Deliver matches, to each receiver in match order; with `keys`, ids are made of these."""
+    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
+        """Deliver matches, to each receiver in match order."""
         present = {name for batch in found for name in batch.counts}
         for type_, audience in list(self._audiences.items()):
             if type_ in present:
-                audience.deliver([part for batch in found if len(part := batch.of(type_))], [type_], keys)
+                audience.deliver([part for batch in found if len(part := batch.of(type_))], [type_])
             elif type_ == EVERY_TYPE and found:
-                audience.deliver(found, query_order, keys)
+                audience.deliver(found, query_order)
 
-    def deliver_events(self, found: MatchBatch, keys: KeyWords | None = None) -> None:
+    def deliver_events(self, found: MatchBatch) -> None:
         """Deliver events of one type of the input to those who subscribed to it."""
         audience = self._audiences.get(found.query)
         if audience is not None:
-            audience.deliver([found], [found.query], keys)
+            audience.deliver([found], [found.query])
 
     def close(self) -> None:
         """Cancel all."""
@@ -141,7 +141,7 @@ class Audience:
         for member in self._members:
             member.cancel()
 
-    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str], keys: KeyWords | None) -> None:
+    def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Give each member what it wants of these matches."""
         filters, choosy = self._prepared()
         wanted: dict[Subscription, list[MatchBatch]] = {}
@@ -154,8 +154,8 @@ class Audience:
             if not member.active or (member.wanted is not None and not own):
                 continue
             if member.wanted is None:
-                everything = everything or list(to_record_batches(found, query_order, keys))
-            for piece in to_record_batches(own, query_order, keys) if own else everything or ():
+                everything = everything or list(to_record_batches(found, query_order))
+            for piece in to_record_batches(own, query_order) if own else everything or ():
                 member.deliver(piece)
 
     def _prepared(self) -> tuple[Filters, list[Subscription]]:

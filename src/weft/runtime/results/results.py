@@ -16,7 +16,6 @@ from weft.runtime.limits.guarding import Guard
 from weft.runtime.matcher import Matcher
 from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.event_keys import EventKeys
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
@@ -24,13 +23,13 @@ from weft.runtime.running import pages_below, pages_under
 from weft.runtime.state.pages import Paging
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
-_KEPT, _KEYS = "kept", "keys/"
+_KEPT = "kept"
 
 
 class Results:
     """Events in, rows out: of the shape, or of MATCH_SCHEMA when there is none. They come as the matcher gives them.
 
-    With the columns of `key`, ids are made of their values. `told`: those of the matches that come out; of queries in
+    `told`: those of the matches that come out; of queries in
     `counted` they are only counted.
     """
 
@@ -39,7 +38,6 @@ class Results:
         matcher: Matcher,
         query_names: Sequence[str],
         shape: Shape | None,
-        key: tuple[str, ...] = (),
         guard: Guard | None = None,
         told: Callable[[Iterable[MatchBatch]], Iterator[MatchBatch]] | None = None,
         counted: Collection[str] = (),
@@ -51,15 +49,12 @@ class Results:
         self.query_names = query_names
         self.shape = shape
         self._kept, self._paging = Kept(), Paging()
-        self._keys = EventKeys(key)
 
     def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The matches that a batch makes certain, piece by piece: there may be more than fit into memory."""
         self._kept.add(batch)
-        self._keys.add(batch)
         yield from self._rows(self.matcher.push(replace(batch, rows=None)))
         self._kept.forget(self.matcher.oldest)
-        self._keys.forget(self.matcher.oldest)
 
     def advance(self, time: int) -> Iterator[pa.RecordBatch]:
         """The matches that waited to know that no event ends before this time."""
@@ -75,7 +70,7 @@ class Results:
         if self._counted:
             matches = self._heard(matches)
         for piece in matches if self.guard is None else self.guard.matches(iter(matches)):
-            for rows in to_record_batches([piece], self.query_names, self._keys.words):
+            for rows in to_record_batches([piece], self.query_names):
                 yield rows if self.shape is None else self._typed(rows, self.shape)
 
     def _heard(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
@@ -101,14 +96,13 @@ class Results:
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
         kept = self._paging.changes({}, growing=[self._kept.growing(_KEPT)])
-        return {**self.matcher.snapshot(), **kept, **pages_under(_KEYS, self._keys.snapshot())}
+        return {**self.matcher.snapshot(), **kept}
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Take the events that were kept; the matcher has taken its own pages."""
         own = pages_under(f"{_KEPT}/", pages_below(f"{_KEPT}/", pages))
         self._kept.load(own, _KEPT)
         self._paging.load(own, [self._kept.growing(_KEPT)])
-        self._keys.load(pages_below(_KEYS, pages))
 
 
 def shaping(kept: Kept, queries: Sequence[AnyQuery], reading: Reading) -> Finish:

@@ -105,4 +105,5 @@ class Reporter:
             positions=np.empty(0, np.int64),
             labels=np.empty(0, np.int32),
             fields=fields_of_sets(self._fields, self._members, (), members),
+            keys=self._stage.key_hashes(keys),
         )

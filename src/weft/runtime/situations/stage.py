@@ -128,6 +128,10 @@ class Stage:
         found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)
         return found
 
+    def key_hashes(self, keys: Int64s) -> npt.NDArray[np.uint64]:
+        """A hash of each key, the same in every process; 0 where partitions are not divided by a key."""
+        return np.zeros(len(keys), np.uint64) if self._key is None else self._key.coder.hashes(keys)
+
     def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
         """Run the kernel over events; while counting, sets have no members."""
         memory, arena = self.memory, self.members.arena

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.numbers import real
 from weft.kernels.matches.bindings import bind
-from weft.kernels.matches.identify import identify, write_hex
 from weft.kernels.matches.order import is_ordered, merged_order
-from weft.runtime.buffers import fixed, joined, names_by_number, picked, room, strings
-from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, Origin, put_in_order
+from weft.runtime.buffers import fixed, joined, names_by_number, room
+from weft.runtime.identity.ids import as_text, label_table
+from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, UInt64s, put_in_order
 from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.threads import ALONE, Threads
 from weft.runtime.writing.json_texts import json_objects
-from weft.runtime.writing.keyed_ids import keyed_words
 
-UInt64s = npt.NDArray[np.uint64]
 Name = TypeVar("Name")
 Finish = Callable[[pa.RecordBatch], pa.RecordBatch]
-KeyWords = Callable[[Int64s], tuple[UInt64s, UInt64s]]  # two hashes of the key of the event at each position
 
 _POSITIONS, _BINDINGS = (MATCH_SCHEMA.field(name).type for name in ("positions", "bindings"))
 # Rows of one record batch: far from the two-gigabyte bound of Arrow's strings, and few enough for the cache.
@@ -35,35 +30,26 @@ ROWS = 1 << 16
 SAMPLED = 1 << 10  # a match in so many says when matches end
 
 
-def match_ids(batch: MatchBatch) -> pa.Array:
-    """The ids of a batch's matches: 32 hexadecimal digits each, the same in every process."""
-    return _hex(*id_words(batch))
-
-
-def to_arrow(
-    batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None, keys: KeyWords | None = None
-) -> pa.Table:
+def to_arrow(batches: Iterable[MatchBatch], query_order: Sequence[str] | None = None) -> pa.Table:
     """All matches of the batches in match order: end, start, positions, query (in the given order), id."""
-    return pa.Table.from_batches(to_record_batches(batches, query_order, keys), schema=MATCH_SCHEMA)
+    return pa.Table.from_batches(to_record_batches(batches, query_order), schema=MATCH_SCHEMA)
 
 
 def to_record_batches(
     batches: Iterable[MatchBatch],
     query_order: Sequence[str] | None = None,
-    keys: KeyWords | None = None,
     threads: Threads = ALONE,
     finish: Finish | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Like `to_arrow`, a bounded number of rows at a time; with `keys`, ids are made of these and not of positions."""
+    """Like `to_arrow`, a bounded number of rows at a time."""
     present = [batch for batch in batches if len(batch)]
     names = tuple(query_order or dict.fromkeys(name for batch in present for name in batch.query_names))
-    yield from in_stretches([present], names, keys, threads, finish)
+    yield from in_stretches([present], names, threads, finish)
 
 
 def in_stretches(
     stretches: Iterable[Sequence[MatchBatch]],
     names: tuple[str, ...],
-    keys: KeyWords | None,
     threads: Threads = ALONE,
     finish: Finish | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -76,9 +62,9 @@ def in_stretches(
     for together, parts in groupby(every, lambda part: sum(map(len, part)) > 2 * ROWS):
         if together:  # so many end at once: threads share them out otherwise
             for part in parts:
-                yield from _ordered(part, names, keys, threads, finish)
+                yield from _ordered(part, names, threads, finish)
         else:
-            for rows in threads.in_turn(lambda part: list(_ordered(part, names, keys, ALONE, finish)), parts):
+            for rows in threads.in_turn(lambda part: list(_ordered(part, names, ALONE, finish)), parts):
                 yield from rows
 
 
@@ -98,16 +84,14 @@ def _parts(batches: Sequence[MatchBatch]) -> Iterator[list[MatchBatch]]:
 def _ordered(
     present: Sequence[MatchBatch],
     names: tuple[str, ...],
-    keys: KeyWords | None,
     threads: Threads,
     finish: Finish | None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of matches in match order, all threads at work on them."""
     if not present:
         return
-    words = threads.each(lambda batch: id_words(batch) if keys is None else _keyed_words(batch, keys), present)
-    high, low = joined([high for high, _ in words]), joined([low for _, low in words])
     whole = _joined(present)
+    high, low = ids_of(whole)
     ranks = _ranks(whole.query_names, names).take(whole.query_codes)
     columns: list[Any] = [whole.ends, whole.starts, whole.offsets, whole.positions, ranks, high, low]
     columns = list(map(fixed, columns))
@@ -115,11 +99,7 @@ def _ordered(
 
     def rows(begin: int) -> pa.RecordBatch:
         end = min(begin + ROWS, len(whole))
-        if order is None:
-            made = _rows(whole.slice(begin, end), high[begin:end], low[begin:end])
-        else:
-            chosen = order[begin:end]
-            made = _rows(whole.take(chosen), picked(high, chosen), picked(low, chosen))
+        made = _rows(whole.slice(begin, end) if order is None else whole.take(order[begin:end]))
         return made if finish is None else finish(made)
 
     yield from threads.in_turn(rows, range(0, len(whole), ROWS))
@@ -189,6 +169,7 @@ def _joined(batches: Sequence[MatchBatch]) -> MatchBatch:
         events=None if plain else pa.concat_arrays([_event_texts(batch) for batch in batches]),
         queries=queries,
         codes=codes,
+        ids=(joined([ids_of(batch)[0] for batch in batches]), joined([ids_of(batch)[1] for batch in batches])),
     )
 
 
@@ -204,11 +185,11 @@ def _united(parts: Sequence[tuple[tuple[Name, ...], Labels]]) -> tuple[tuple[Nam
     return tuple(name for table in bases for name in table), found
 
 
-def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
+def _rows(batch: MatchBatch) -> pa.RecordBatch:
     """Matches as a record batch, in their order."""
     columns = [
         names_by_number(batch.query_codes, pa.array(batch.query_names, pa.string())),
-        _hex(high, low),
+        as_text(*ids_of(batch)),
         pa.array(batch.starts),
         pa.array(batch.ends),
         _lists(batch.offsets.astype(np.int32), batch.positions, _POSITIONS),
@@ -219,7 +200,7 @@ def _rows(batch: MatchBatch, high: UInt64s, low: UInt64s) -> pa.RecordBatch:
 
 
 def _bindings_of(batch: MatchBatch) -> pa.MapArray:
-    table = _label_table(batch.names)
+    table = label_table(batch.names)
     labels = batch.labels.astype(np.int32, copy=False)
     most = len(labels) * table.most
     entry_offsets, entry_names = room(len(batch) + 1, np.int32), room(most, np.int32)
@@ -250,29 +231,6 @@ def _event_texts(batch: MatchBatch) -> pa.Array:
     return json_objects(batch.fields, len(batch)) if batch.events is None else batch.events
 
 
-class _LabelTable(NamedTuple):
-    """Label l has the names `names[codes[offsets[l]:offsets[l+1]]]`, and a word for ids made of them."""
-
-    words: UInt64s
-    offsets: Int64s
-    codes: Int32s
-    names: pa.Array
-    most: int  # names of a label
-
-
-@lru_cache(maxsize=256)
-def _label_table(labels: tuple[tuple[str, ...], ...]) -> _LabelTable:
-    codes: dict[str, int] = {}
-    numbers = [codes.setdefault(name, len(codes)) for names in labels for name in names]
-    return _LabelTable(
-        np.array([_word(*sorted(names))[0] for names in labels] or [0], np.uint64),
-        np.cumsum([0, *map(len, labels)], dtype=np.int64),
-        np.array(numbers, np.int32),
-        pa.array(list(codes), pa.string()),
-        max(map(len, labels), default=0),
-    )
-
-
 @lru_cache(maxsize=256)
 def _ranks(names: tuple[str, ...], order: tuple[str, ...]) -> Int32s:
     """The place of each name in an order, at its end if it is not there."""
@@ -280,54 +238,8 @@ def _ranks(names: tuple[str, ...], order: tuple[str, ...]) -> Int32s:
     return np.array([rank.get(name, len(rank)) for name in names], np.int32)
 
 
-@lru_cache(maxsize=256)
-def _seeds(origins: tuple[Origin, ...]) -> UInt64s:
-    return np.array([_word(*origin) for origin in origins], np.uint64).ravel()
-
-
-def id_words(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
-    """The two halves of each id.
-
-    The partition key needs no part in it: a position belongs to one key only.
-    """
-    high, low = room(len(batch), np.uint64), room(len(batch), np.uint64)
-    none = np.empty(0, np.int64)
-    identify(
-        _seeds(batch.query_origins),
-        fixed(batch.query_codes),
-        fixed(batch.starts),
-        fixed(batch.ends),
-        fixed(none if batch.firsts is None else batch.firsts),
-        fixed(none if batch.lasts is None else batch.lasts),
-        fixed(batch.offsets),
-        fixed(batch.positions),
-        fixed(batch.labels.astype(np.int32, copy=False)),
-        _label_table(batch.names).words,
-        high,
-        low,
-    )
-    return high, low
-
-
-def _keyed_words(batch: MatchBatch, keys: KeyWords) -> tuple[UInt64s, UInt64s]:
-    return keyed_words(
-        _seeds(batch.query_origins).reshape(-1, 2)[batch.query_codes],
-        (batch.starts, batch.ends),
-        batch.offsets,
-        keys(batch.positions),
-        _label_table(batch.names).words[batch.labels],
-        None if np.diff(batch.offsets).all() else _event_texts(batch),
-    )
-
-
-@lru_cache(maxsize=1 << 16)
-def _word(*parts: str | int) -> tuple[int, int]:
-    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
-    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
-
-
-def _hex(high: UInt64s, low: UInt64s) -> pa.Array:
-    text = room(16 * len(high), np.uint16)
-    write_hex(fixed(high), fixed(low), text)
-    offsets = np.arange(0, 32 * len(high) + 1, 32, dtype=np.int32)
-    return strings(offsets, text, 32 * len(high))
+def ids_of(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
+    """The two halves of the ids of matches; 0 for those that no matcher found, which would know their events."""
+    if batch.ids is None:
+        return np.zeros(len(batch), np.uint64), np.zeros(len(batch), np.uint64)
+    return batch.ids

@@ -102,7 +102,8 @@ class LaneState:
         own = None if lane is None else job.generation_of(lane)
         self._telling = None if own is None or own.is_first else Telling(own, head.points)
         told = self._telling, job.counted
-        self.results = Results(matcher, job.query_names, job.shape, job.reading.key, self.guard, *told)
+        matcher.identify_by(job.reading.key)
+        self.results = Results(matcher, job.query_names, job.shape, self.guard, *told)
         self._changing = changing
         chosen = job.plan if own is None else own.plan
         self._tallying = Tallying(chosen.program, apart=lane is not None and isinstance(lane.split, ByKey))

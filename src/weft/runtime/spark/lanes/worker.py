@@ -29,9 +29,10 @@ class WholeLane:
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
         self.matcher = Matcher(job.plan, job.lane_named(lane_id))
+        self.matcher.identify_by(job.reading.key)
         self._guard = job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         guard = None if self._guard.is_idle else self._guard
-        self.results = Results(self.matcher, job.query_names, job.shape, job.reading.key, guard)
+        self.results = Results(self.matcher, job.query_names, job.shape, guard)
         self._first = lane_id == job.lanes[0].id
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []

@@ -1,0 +1,1 @@
+"""Identities of events, and ids of matches made of them."""

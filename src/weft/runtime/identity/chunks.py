@@ -1,0 +1,167 @@
+"""Consecutive events and their identities, which are worked out for those that matches are made of.
+
+Only events of one instant (equal ends and starts) can agree in all that identifies them, and these stand together: the
+rank of an event among those that agree with it depends on the events of its instant alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.matches.identify import identify_events, rank_events
+from weft.runtime import blocks
+from weft.runtime.buffers import fixed
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.identity.words import event_words
+
+UInt64s = npt.NDArray[np.uint64]
+MOST_ALIKE = 64  # of longer instants, ranks are found by sorting
+
+
+class Attributes(NamedTuple):
+    """What identifies events with respect to a query: attributes, and those in which events of equal rank differ."""
+
+    names: tuple[str, ...]
+    alike: tuple[str, ...]
+
+
+class Instant:
+    """The last events of a chunk that have the same times: those that come next may agree with them."""
+
+    def __init__(
+        self,
+        times: tuple[int, int],
+        events: EventBatch | None,
+        before: Instant | None = None,
+        words: Mapping[Attributes, UInt64s] | None = None,
+    ) -> None:
+        self.times = times
+        self._events, self._before = events, before
+        self._words = dict(words or {})
+
+    def words(self, attributes: Attributes) -> UInt64s:
+        """The hashes by which they may agree with others, in any order."""
+        found = self._words.get(attributes)
+        if found is None:
+            own = np.empty(0, np.uint64) if self._events is None else event_words(self._events, attributes.alike)
+            found = own if self._before is None else np.concatenate([self._before.words(attributes), own])
+            self._words[attributes] = found
+        return found
+
+
+class Identities(NamedTuple):
+    """Two halves of the identity of each event of a chunk, where it is known, and what they were made of."""
+
+    high: UInt64s
+    low: UInt64s
+    words: UInt64s
+    ranks: Int64s
+    known: npt.NDArray[np.bool_]
+
+
+NONE: Mapping[Attributes, Identities] = {}
+
+
+class Chunk:
+    """Events in stream order; `lead` are those before them that have the times of the first, if there are some.
+
+    `known`: their identities, if these are all that is left of the events.
+    """
+
+    def __init__(self, events: EventBatch, lead: Instant | None, known: Mapping[Attributes, Identities] = NONE) -> None:
+        self.positions, self.starts, self.ends = events.positions, events.starts, events.ends
+        self._events = None if known else events
+        self._lead = lead if lead is not None and lead.times == self._times(0) else None
+        self._known = dict(known)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def _times(self, row: int) -> tuple[int, int]:
+        return int(self.ends[row]), int(self.starts[row])
+
+    def last_instant(self) -> Instant:
+        """The events at its end that have the same times."""
+        assert self._events is not None
+        first = int(np.searchsorted(self.ends, self.ends[-1]))
+        first += int(np.searchsorted(self.starts[first:], self.starts[-1]))
+        rows = np.arange(first, len(self))
+        return Instant(self._times(-1), blocks.take(self._events, rows), self._lead if first == 0 else None)
+
+    @cached_property
+    def _first_alike(self) -> Int64s:
+        """For each event the first one that has the same times."""
+        rows = np.arange(len(self))
+        new = np.ones(len(self), bool)
+        new[1:] = (self.ends[1:] != self.ends[:-1]) | (self.starts[1:] != self.starts[:-1])
+        found: Int64s = np.maximum.accumulate(np.where(new, rows, 0))
+        return found
+
+    def rows_of(self, positions: Int64s) -> Int64s:
+        """The rows of events at ascending positions; -1 for those that are not here."""
+        first = int(self.positions[0])
+        if int(self.positions[-1]) - first + 1 == len(self):
+            rows = positions - first
+            return np.where((rows >= 0) & (rows < len(self)), rows, -1)
+        rows = np.minimum(np.searchsorted(self.positions, positions), len(self) - 1)
+        return np.where(self.positions[rows] == positions, rows, -1)
+
+    def identities(self, attributes: Attributes, rows: Int64s | None = None) -> Identities:
+        """The identities of its events, known for these rows at least; None: for all."""
+        found = self._known.get(attributes)
+        if found is None:
+            count = len(self)
+            high, low, words = np.zeros((3, count), np.uint64)
+            found = Identities(high, low, words, np.zeros(count, np.int64), np.zeros(count, bool))
+            self._known[attributes] = found
+        if self._events is not None:
+            missing = np.flatnonzero(~found.known) if rows is None else rows[~found.known[rows]]
+            if len(missing):
+                self._find(found, attributes, missing)
+        return found
+
+    def _find(self, found: Identities, attributes: Attributes, missing: Int64s) -> None:
+        """Work out identities, and those of the events before them that have their times."""
+        assert self._events is not None
+        alike = self._first_alike
+        if 4 * len(missing) > len(self):
+            rows, events = np.arange(len(self)), self._events
+        else:
+            rows = missing
+            if (alike[missing] != missing).any():
+                begin, end = (np.bincount(at, minlength=len(self) + 1) for at in (alike[missing], missing + 1))
+                rows = np.flatnonzero(np.cumsum(begin - end)[:-1])
+            events = blocks.take(self._events, rows)
+        words = event_words(events, attributes.names)
+        same = words if attributes.alike == attributes.names else event_words(events, attributes.alike)
+        ranks = _ranks(same, rows, alike[rows])
+        if self._lead is not None and rows[0] == 0:
+            first = alike[rows] == 0
+            before = np.sort(self._lead.words(attributes))
+            ranks[first] += np.searchsorted(before, same[first], "right") - np.searchsorted(before, same[first], "left")
+        high, low = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+        starts, ends = self.starts[rows], self.ends[rows]
+        identify_events(fixed(words), fixed(starts), fixed(ends), fixed(ranks), high, low)
+        found.words[rows], found.ranks[rows] = words, ranks
+        found.high[rows], found.low[rows], found.known[rows] = high, low, True
+
+
+def _ranks(words: UInt64s, rows: Int64s, alike: Int64s) -> Int64s:
+    """For each row how many before it have its word and its times; `alike` is the first row with these times."""
+    ranks = np.zeros(len(rows), np.int64)
+    if (alike == rows).all():
+        return ranks
+    if int((rows - alike).max()) <= MOST_ALIKE:
+        rank_events(fixed(words), fixed(np.searchsorted(rows, alike)), ranks)
+        return ranks
+    order = np.lexsort((words, alike))
+    places = np.arange(len(rows))
+    new = np.ones(len(rows), bool)
+    new[1:] = (words[order][1:] != words[order][:-1]) | (alike[order][1:] != alike[order][:-1])
+    ranks[order] = places - np.maximum.accumulate(np.where(new, places, 0))
+    return ranks

@@ -1,0 +1,175 @@
+"""The events that later matches may be made of, as far as they are identified by them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from weft.errors import UsageError
+from weft.kernels.matches.identify import identify_events
+from weft.runtime import blocks
+from weft.runtime.buffers import fixed
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.identity.chunks import Attributes, Chunk, Identities, Instant, UInt64s
+from weft.runtime.state.pages import FOREIGN, Array, Growing, Pages, Paging
+
+LEAST = 1 << 12  # fewer events are not worth a chunk of their own, nor a look at which still matter
+_MANY = 64  # batches that are not left to wait
+_ABOUT, _ROWS = "about", "rows"
+
+
+class EventIdentities:
+    """Chunks of events, oldest first, looked up and given up by position; those of small batches are put together."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[Attributes, None] = {}
+        self._names: frozenset[str] = frozenset()
+        self._chunks: list[Chunk] = []
+        self._fresh: list[EventBatch] = []
+        self._last: Instant | None = None
+        self._count = 0  # events ever kept
+        self._key: tuple[str, ...] = ()
+        self._stored_key: tuple[str, ...] | None = None
+        self._look_at = LEAST  # so many events are worth a look at which still matter
+        self._paging = Paging()
+
+    def identify_by(self, key: tuple[str, ...]) -> None:
+        """Identify all events by these attributes, if there are some; refuse what was kept by others."""
+        if self._stored_key is not None and self._stored_key != key:
+            raise UsageError(FOREIGN)
+        self._key = key
+        self._wanted.clear()
+
+    def want(self, attributes: Iterable[Attributes]) -> None:
+        """From now on events are identified by these attributes, too."""
+        self._wanted |= dict.fromkeys(attributes)
+        self._names = frozenset(name for own in self._wanted for name in (*own.names, *own.alike))
+
+    def add(self, batch: EventBatch) -> None:
+        """Keep the events of a batch, which come after all others."""
+        if not len(batch):
+            return
+        columns = {name: column for name, column in batch.columns.items() if name in self._names}
+        self._fresh.append(EventBatch(batch.types, batch.starts, batch.ends, batch.positions, columns))
+        self._count += len(batch)
+        if len(batch) >= LEAST or len(self._fresh) > _MANY:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Put fresh events into a chunk."""
+        if self._fresh:
+            chunk = Chunk(blocks.concat(self._fresh), self._last)
+            self._last = chunk.last_instant()
+            self._chunks.append(chunk)
+            self._fresh = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._chunks)) + sum(map(len, self._fresh))
+
+    def forget(self, oldest: Callable[[], int | None]) -> None:
+        """Give up the events before a position (None: all), if they are many; to find that position out takes time."""
+        if len(self) < self._look_at:
+            return
+        self._settle()
+        first = oldest()
+        self._chunks = [] if first is None else [chunk for chunk in self._chunks if chunk.positions[-1] >= first]
+        self._look_at = max(LEAST, 2 * len(self))
+
+    def of(self, positions: Int64s, attributes: Attributes) -> tuple[UInt64s, UInt64s]:
+        """Two halves of the identities of the events at ascending positions."""
+        self._settle()
+        high, low = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
+        left = np.ones(len(positions), bool)
+        for chunk in self._chunks:
+            begin, end = np.searchsorted(positions, [chunk.positions[0], chunk.positions[-1] + 1])
+            rows = chunk.rows_of(positions[begin:end])
+            here = begin + np.flatnonzero(rows >= 0)
+            if len(here):
+                rows = rows[rows >= 0]
+                found = chunk.identities(attributes, rows)
+                high[here], low[here], left[here] = found.high[rows], found.low[rows], False
+        if left.any():  # of states that earlier versions saved: positions must do
+            own = fixed(positions[left])
+            words = [np.empty(len(own), np.uint64) for _ in range(2)]
+            identify_events(fixed(np.zeros(len(own), np.uint64)), own, own, fixed(np.zeros(len(own), np.int64)), *words)
+            high[left], low[left] = words
+        return high, low
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages that changed since the last snapshot; None: the page is gone."""
+        self._settle()
+        last = self._last
+        words = [] if last is None else [last.words(own).tolist() for own in self._wanted]
+        about = [self._key, list(self._wanted), None if last is None else last.times, words]
+        return self._paging.changes({_ABOUT: json.dumps(about).encode()}, growing=[self._growing()])
+
+    def _growing(self) -> Growing:
+        return Growing(_ROWS, self._count - len(self), self._count, self._packed)
+
+    def _packed(self, low: int, high: int) -> bytes:
+        """The events with these numbers, counting all that ever were."""
+        at, parts = self._count - len(self), list[pa.RecordBatch]()
+        for chunk in self._chunks:
+            begin, end = max(low - at, 0), min(high - at, len(chunk))
+            if begin < end:
+                columns: dict[str, Array] = {"p": chunk.positions, "s": chunk.starts, "e": chunk.ends}
+                for attributes in self._wanted:
+                    found, name = chunk.identities(attributes), json.dumps(attributes)
+                    columns |= {f"w{name}": found.words, f"r{name}": found.ranks}
+                parts.append(pa.record_batch({name: pa.array(part[begin:end]) for name, part in columns.items()}))
+            at += len(chunk)
+        return blocks.packed_rows(pa.concat_batches(parts)) if parts else b""
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        if _ABOUT not in pages:  # of an earlier version
+            return
+        key, wanted, times, words = json.loads(pages[_ABOUT])
+        self._stored_key = tuple(key)
+        stored = [Attributes(tuple(names), tuple(alike)) for names, alike in wanted]
+        if times is not None:
+            known = {own: np.array(part, np.uint64) for own, part in zip(stored, words, strict=True)}
+            self._last = Instant((times[0], times[1]), None, None, known)
+        self._chunks, self._fresh = [], []
+        saved = [(first, page) for first, page in Pages(pages).numbered(_ROWS) if page]
+        for _, page in saved:
+            self._chunks.append(_chunk(blocks.unpacked_rows(page), stored))
+        self._chunks = _joined(self._chunks, stored)
+        self._count = saved[-1][0] + len(blocks.unpacked_rows(saved[-1][1])) if saved else 0
+        self._paging.load(pages, [self._growing()])
+
+
+def _chunk(rows: pa.RecordBatch, stored: list[Attributes]) -> Chunk:
+    """The events of a page."""
+    positions, starts, ends = (np.asarray(rows[name]) for name in "pse")
+    known: dict[Attributes, Identities] = {}
+    for attributes in stored:
+        name = json.dumps(attributes)
+        if f"w{name}" not in rows.schema.names:  # of a query that came later
+            continue
+        words, ranks = np.asarray(rows[f"w{name}"]), np.asarray(rows[f"r{name}"])
+        high, low = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+        identify_events(fixed(words), fixed(starts), fixed(ends), fixed(ranks), high, low)
+        known[attributes] = Identities(high, low, words, ranks, np.ones(len(rows), bool))
+    return Chunk(_bare(positions, starts, ends), None, known)
+
+
+def _bare(positions: Int64s, starts: Int64s, ends: Int64s) -> EventBatch:
+    return EventBatch(pa.nulls(len(positions), pa.string()), starts, ends, positions)
+
+
+def _joined(chunks: list[Chunk], stored: list[Attributes]) -> list[Chunk]:
+    """All events in one chunk."""
+    if len(chunks) < 2 or not stored:
+        return chunks
+    times = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("positions", "starts", "ends"))
+    known = {
+        own: Identities(*(np.concatenate(parts) for parts in zip(*(c.identities(own) for c in chunks), strict=True)))
+        for own in stored
+    }
+    return [Chunk(_bare(*times), None, known)]
