@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import not_
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.derived import Derived, derived, slots_of
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.identity.ids import Identify, unidentified
 from weft.runtime.joins.run import GraphRun
-from weft.runtime.matches import MatchBatch
+from weft.runtime.matches import MatchBatch, add_counts
 from weft.runtime.merging import Merge
 from weft.runtime.rules.run import RuleRun
 from weft.runtime.running import EARLIEST, Run, pages_below, pages_under
@@ -54,17 +55,6 @@ def runs_of(
             yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
         elif isinstance(op, RulesOp):
             yield RULES, RuleRun(op.rules), op.numbers
-
-
-class Identify(Protocol):
-    """Gives matches their ids; `tells_ends`: they say at which events of the input they end."""
-
-    def __call__(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
-        """The matches with their ids."""
-
-
-def _unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
-    return found
 
 
 class Added(NamedTuple):
@@ -114,19 +104,15 @@ class LayerRun:
         self.clock = EARLIEST  # further events end then or later
         self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
         self._since = EARLIEST if since is None else since
-        self._merge = Merge(layer.types, position) if layer.feeders else None
+        self.is_fed = bool(layer.feeders)
+        self._merge = Merge(layer.types, position) if self.is_fed else None
         self._removed: set[str] = set()
         self.ended: Counter[str] = Counter()  # what was counted by what is gone
         self.received: Counter[str] = Counter()  # events, by kind of run
         self.emitted: Counter[str] = Counter()  # matches, by kind of run
         self._forget_at = LEAST_PLACES
         self._paging = Paging()
-        self.identify: Identify = _unidentified  # whoever has the events of the input says how
-
-    @property
-    def is_fed(self) -> bool:
-        """Whether it sees derived events."""
-        return self._merge is not None
+        self.identify: Identify = unidentified  # whoever has the events of the input says how
 
     @property
     def running(self) -> list[AnyQuery]:
@@ -259,13 +245,13 @@ class LayerRun:
         for kind, run in self.runs.items():
             self.received[kind] += 0 if ready is None else len(ready)
             if ready is not None and self._must_tell(kind):
-                _add(totals, self._told(kind, run.push(ready)))
+                add_counts(totals, self._told(kind, run.push(ready)))
             elif ready is not None:
                 counted = run.count(ready)
                 self.emitted[kind] += sum(counted.values())
                 totals.update(counted)
             if batch is None or self._merge is not None:
-                _add(totals, self._told(kind, run.advance(time)))
+                add_counts(totals, self._told(kind, run.advance(time)))
             run.sweep()
         self._pass(time)
         return totals
@@ -412,8 +398,3 @@ class LayerRun:
         self._keys.load(pages_below("keys/", pages))
         for kind, run in self.runs.items():
             run.load(pages_below(f"{kind}/", pages))
-
-
-def _add(totals: Counter[str], found: Iterator[MatchBatch]) -> None:
-    for batch in found:
-        totals.update(batch.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -160,6 +160,12 @@ class MatchBatch:
             ids=None if self.ids is None else (picked(self.ids[0], rows), picked(self.ids[1], rows)),
             keys=None if self.keys is None else picked(self.keys, rows),
         )
+
+
+def add_counts(totals: Counter[str], found: Iterable[MatchBatch]) -> None:
+    """Add how many matches there are of each query."""
+    for batch in found:
+        totals.update(batch.counts)
 
 
 def put_in_order(begin: int, end: int, columns: Sequence[npt.NDArray[Any]]) -> Int64s:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,18 @@ Lookup = Callable[[Int64s, Attributes], tuple[UInt64s, UInt64s]]
 NOTHING = Attributes((), ())
 _DENSE = 8  # positions per one that is asked for, up to which they are marked rather than sorted
 _NO_NUMBERS, _NO_WORDS = fixed(np.empty(0, np.int64)), fixed(np.empty(0, np.uint64))
+
+
+class Identify(Protocol):
+    """Gives matches their ids; `tells_ends`: they say at which events of the input they end."""
+
+    def __call__(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+        """The matches with their ids."""
+
+
+def unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+    """The matches as they are: for layers that nobody asks for ids."""
+    return found
 
 
 class LabelTable(NamedTuple):
