@@ -143,7 +143,7 @@ def test_rules_see_what_rules_deployed_before_and_after_them_define() -> None:
 def test_rules_of_one_type_are_removed_together_by_label_or_as_deployed() -> None:
     running = weft.live(PAIRED)
     both = running.deploy([THRICE])
-    assert [match.event for match in running.push([a(1, x=7), b(2)])] == [{"x": 7}, {"x": 21}]
+    assert {match.event["x"] for match in running.push([a(1, x=7), b(2)])} == {7, 21}
     running.remove("again")
     assert [match.event for match in running.push([b(3)])] == [{"x": 7}]
     with pytest.raises(weft.UsageError, match="removed already"):
