@@ -36,6 +36,7 @@ from weft.runtime.lanes.sharing import LaneCount, Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.reading.fronts import MAX_JUMP
 from weft.schema import Catalog
 from weft.statistics import Statistics
 
@@ -171,6 +172,7 @@ def detect(
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
+    max_jump: float | None = MAX_JUMP,
     strategy: str | None = None,
     lanes: LaneCount = None,
     threads: int | None = None,
@@ -190,7 +192,8 @@ def detect(
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
-    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for.
+    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for. An event
+    more than `max_jump` seconds ahead of the others waits until others confirm it (None: time follows any event).
 
     `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
     `lanes` into how many shares (`auto`: as the program's rates ask for), `threads` how many of them this process works
@@ -202,7 +205,7 @@ def detect(
     """
     check(locals())
     whole = together(program, language=language)
-    names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after)}
+    names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after, max_jump)}
     how: dict[str, Any] = {
         "sharing": Sharing(strategy, lanes, threads),
         "choices": chosen_for(whole, optimize, statistics),
@@ -233,6 +236,7 @@ def count(
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
     idle_after: float | None = None,
+    max_jump: float | None = MAX_JUMP,
     strategy: str | None = None,
     lanes: LaneCount = None,
     threads: int | None = None,
@@ -241,7 +245,7 @@ def count(
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
     check(locals())
-    arrival = _arrival(delay, idle_after)
+    arrival = _arrival(delay, idle_after, max_jump)
     names = _names(time, type, order, key)
     whole, sharing = together(program, language=language), Sharing(strategy, lanes, threads)
     chosen = chosen_for(whole, optimize, statistics)
@@ -262,8 +266,10 @@ def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _arrival(delay: int | None, idle_after: float | None) -> inputs.Arrival | None:
-    return None if delay is None and idle_after is None else inputs.Arrival(delay or 0, idle_after)
+def _arrival(delay: int | None, idle_after: float | None, max_jump: float | None) -> inputs.Arrival | None:
+    if delay is None and idle_after is None and max_jump == MAX_JUMP:
+        return None
+    return inputs.Arrival(delay or 0, idle_after, max_jump)
 
 
 def measure(

@@ -115,7 +115,9 @@ def start(
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
         if arrival is not None:
-            raise UsageError("`delay` and `idle_after` are for engine='local' here: the other engines sort all events")
+            raise UsageError(
+                "`delay`, `idle_after` and `max_jump` are for engine='local' here: the other engines sort all events"
+            )
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
         chosen = _shared_out(program, sharing.strategy or AUTO, choices, sharing.number or MANY_LANES)

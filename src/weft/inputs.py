@@ -17,6 +17,7 @@ from weft.errors import UsageError
 from weft.runtime.local import Events
 from weft.runtime.reading.arrivals import LiveEvents
 from weft.runtime.reading.chunks import chunks_of
+from weft.runtime.reading.fronts import MAX_JUMP
 from weft.runtime.reading.order import EventSource, Given, Reading, reading_of, source_of
 from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
@@ -30,10 +31,14 @@ FILES = frozenset({"file", "folder"})  # schemes whose places are paths
 
 @dataclass(frozen=True)
 class Arrival:
-    """How live sources are merged: ticks by which a source's events may be out of order, and when one is idle."""
+    """How live sources are merged: ticks by which a source's events may be out of order, and when one is idle.
+
+    `max_jump`: seconds by which an event may be ahead of the others before time follows it (see `Front`).
+    """
 
     delay: int = 0
     idle_after: float | None = None  # seconds
+    max_jump: float | None = MAX_JUMP
 
 
 def open_input(events: Any, program: Program, *, arrival: Arrival | None = None, **given: Unpack[Given]) -> Events:
@@ -45,7 +50,9 @@ def open_input(events: Any, program: Program, *, arrival: Arrival | None = None,
     if isinstance(events, Mapping) and not is_event(events, reading.time, reading.type):
         return _merged(events, reading, program, arrival or Arrival())
     if arrival is not None:
-        raise UsageError("`delay` and `idle_after` are for live sources: give each a name, as in {'quotes': quotes}")
+        raise UsageError(
+            "`delay`, `idle_after` and `max_jump` are for live sources: give each a name, as in {'quotes': quotes}"
+        )
     return _opened(events, reading)
 
 
@@ -156,7 +163,9 @@ def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arriv
             raise UsageError(
                 "`order` is for inputs that are read as a whole: events of iterators are matched as they come"
             )
-        return LiveEvents(sources, reading, delay=arrival.delay, idle_after=arrival.idle_after)
+        return LiveEvents(
+            sources, reading, delay=arrival.delay, idle_after=arrival.idle_after, max_jump=arrival.max_jump
+        )
     return whole_source(sources, reading)
 
 

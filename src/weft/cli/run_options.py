@@ -63,6 +63,14 @@ MaxAhead = Annotated[
     float,
     typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
 ]
+MaxJump = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="Let time follow an event that is further ahead of the others when others confirm it; `inf`: at once.",
+    ),
+]
 Rate = Annotated[
     float | None,
     typer.Option(min=0, metavar="N", help="Read at most so many events in a second, one file in a trigger."),
@@ -124,6 +132,7 @@ class Flow:
     rate: Rate = None
     settle: Settle = 0.0
     max_ahead: MaxAhead = 86_400.0
+    max_jump: MaxJump = 43_200.0
     strategy: options.Strategy = None
     lanes: options.Lanes = None
     partitions: Partitions = None

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, SupportsIndex
@@ -27,6 +28,7 @@ from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
 from weft.live_programs.matches import Deployment, Matches, Queue, RowReceiver, fields_of
 from weft.live_programs.queue import SHEDS, EventQueue, WhenFull
+from weft.live_programs.set_aside import numbered
 from weft.live_programs.state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.events import EventBatch, Int64s, Rejected
@@ -40,6 +42,7 @@ from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.primitive import PrimitiveEvents
 from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
 from weft.runtime.matches import Match, MatchBatch
+from weft.runtime.reading.fronts import MAX_JUMP
 from weft.runtime.reading.order import EventSource
 from weft.runtime.watching.triggers import OperatorStanding
 from weft.statistics import Statistics
@@ -62,6 +65,7 @@ class LiveProgram(LiveState):
         *,
         lanes: int | None = None,
         threads: int | None = None,
+        max_jump: float | None = MAX_JUMP,
     ) -> None:
         if queue is None and when_full != "wait":
             raise UsageError(
@@ -69,7 +73,7 @@ class LiveProgram(LiveState):
             )
         if queue is not None and when_full == "drop" and limits.shed is None:
             limits = replace(limits, shed=SHEDS)
-        super().__init__(time, type, rejects, choices, order, key, limits, lanes, threads)
+        super().__init__(time, type, rejects, choices, order, key, limits, lanes, threads, max_jump)
         self._subscriptions = Subscriptions()
         self._event_types: tuple[str, ...] = ()  # of the input, to which somebody subscribed
         self._primitive = PrimitiveEvents(self._key)
@@ -121,14 +125,21 @@ class LiveProgram(LiveState):
             found = self._pieces()
             for batch in source:
                 if len(batch):
-                    self.events += len(batch)
-                    self._since = int(batch.ends[-1]), int(batch.starts[-1])
-                    self._match(batch if numbers is None else _renumbered(batch, source, first, numbers), found)
+                    given = batch if numbers is None else _renumbered(batch, source, first, numbers)
+                    self._admit(self._aside.take(given, self.program.time_unit), found)
             if numbers is not None:
-                self.events = first + count
+                self.events = max(self.events, first + count)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)
+
+    def _admit(self, batch: EventBatch, found: Pieces) -> None:
+        """Match events that are believed, each at a position after all before it."""
+        if len(batch):
+            batch = numbered(batch, self.events, gaps=self._queue is not None)
+            self.events = int(batch.positions[-1]) + 1
+            self._since = int(batch.ends[-1]), int(batch.starts[-1])
+            self._match(batch, found)
 
     def _match(self, batch: EventBatch, found: Pieces) -> None:
         """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
@@ -152,26 +163,28 @@ class LiveProgram(LiveState):
             self._is_finished = True
             raise
 
-    def _waited(self, found: Iterator[MatchBatch]) -> Matches:
-        """Deliver matches that time, or the end, made certain, within the limits."""
+    def _waited(self, before: EventBatch, found: Callable[[], Iterable[MatchBatch]]) -> Matches:
+        """Deliver matches that time, or the end, made certain, within the limits; those of events `before` first."""
+        pieces = self._pieces()
+        self._admit(before, pieces)
         self._guard.begin(self._deployments)
         with self._ending():
-            return self._deliver(self._pieces(self._guard.matches(found)))
+            for matches in self._guard.matches(iter(found())):
+                pieces.add(matches)
+            return self._deliver(pieces)
 
-    def _pieces(self, found: Iterable[MatchBatch] = ()) -> Pieces:
-        pieces = Pieces(by_end=len(self.program.queries) == 1)
-        for matches in found:
-            pieces.add(matches)
-        return pieces
+    def _pieces(self) -> Pieces:
+        return Pieces(by_end=len(self.program.queries) == 1)
 
     def advance(self, time: int) -> Matches:
         """No event that ends before `time` will come (it would be late): give the matches that waited to know."""
         if not isinstance(time, SupportsIndex) or not -(2**63) <= time.__index__() < 2**63:
             raise UsageError(f"a time is a number of ticks, an integer of 64 bits, not {time!r}")
         with self._at_work():
+            passed = self._aside.passed(time)
             if self._since is None or time > self._since[0]:
                 self._since = (time, -(2**63))
-            return self._waited(iter(self._deployments.advance(time)))
+            return self._waited(passed, partial(self._deployments.advance, time))
 
     def finish(self) -> Matches:
         """The stream has ended: give what waited for that, and close all subscriptions."""
@@ -179,7 +192,7 @@ class LiveProgram(LiveState):
             self._queue.close()
         with self._at_work():
             self._is_finished = True
-            found = self._waited(iter(self._deployments.finish()))
+            found = self._waited(self._aside.rest(), self._deployments.finish)
             self._subscriptions.close()
             return found
 
@@ -188,6 +201,8 @@ class LiveProgram(LiveState):
         """Events taken and rejected, and what the engine counts."""
         with self._lock:
             own = {"events": self.events, "rejected": self.rejected}
+            if len(self._aside):
+                own["set aside"] = len(self._aside)
             if self._queue is not None:
                 own["queued"] = self.queued
             limited = Counter(self._guard.counters)
@@ -358,6 +373,7 @@ def live(
     when_full: WhenFull = "wait",
     lanes: int | None = None,
     threads: int | None = None,
+    max_jump: float | None = MAX_JUMP,
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
@@ -371,13 +387,27 @@ def live(
 
     With `lanes`, queries that do not feed each other are shared out to so many, which work on a batch at once in so
     many `threads` (each number is the other one if it is not given). The matches are the same.
+
+    An event more than `max_jump` seconds ahead of those before it is set aside until others confirm it, so that it does
+    not make them late; `finish` matches what is left (None: every event is matched at once).
     """
     check(locals())
     by, ids = as_columns(order), as_columns(key)
     sharing = Sharing(lanes=lanes, threads=threads)
     chosen, limits = choices(optimize, statistics), Limits(budget, shed)
     running = LiveProgram(
-        time, type, rejects, chosen, by, ids, limits, queue, when_full, lanes=sharing.number, threads=sharing.threads
+        time,
+        type,
+        rejects,
+        chosen,
+        by,
+        ids,
+        limits,
+        queue,
+        when_full,
+        lanes=sharing.number,
+        threads=sharing.threads,
+        max_jump=max_jump,
     )
     if program is not None:
         running.deploy(program)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import program_from_plain, program_to_plain
@@ -15,18 +15,22 @@ from weft.api import Known, Programs, choices, together
 from weft.arguments import check
 from weft.connectors.saved import read_saved, write_saved
 from weft.errors import InputError, UsageError
+from weft.live_programs.set_aside import SetAside
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.changes import Change, changed
+from weft.runtime import blocks
 from weft.runtime.events import Rejected
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.lanes import LANES, deployments_of
+from weft.runtime.reading.fronts import MAX_JUMP, Front
 from weft.runtime.running import pages_below, pages_under
 from weft.runtime.state.structure import with_name
 from weft.schema import Catalog
 
 EMPTY = Program("", ())
+HELD = "held"  # the page of events that are set aside
 SAVED = 1  # the layout of saved programs: another number for another one
 
 
@@ -44,6 +48,7 @@ class LiveState:
         limits: Limits = NO_LIMITS,
         lanes: int | None = None,
         threads: int | None = None,
+        max_jump: float | None = MAX_JUMP,
     ) -> None:
         self._limits, self._guard = limits, Guard(())
         self._set(EMPTY)
@@ -54,6 +59,7 @@ class LiveState:
         self._deployments = deployments_of(lanes, threads, choices)
         self._deployments.identify_by(self._key)
         self._since: tuple[int, int] | None = None  # the end and start of the last event
+        self._aside = SetAside(max_jump)
         self._lock = threading.RLock()
         self._is_at_work = False
         self._is_finished = False
@@ -133,8 +139,11 @@ class LiveState:
                 "columns": [self._time, self._type, self._order, self._key],
                 "finished": self._is_finished,
                 "deployments": self._deployments.structure(),
+                "max_jump": self._aside.max_jump,
+                "front": self._aside.front.to_plain(),
             }
-            write_saved(path, about, self._snapshot())
+            held = {} if self._aside.held is None else {HELD: blocks.pack(self._aside.held)}
+            write_saved(path, about, self._snapshot() | held)
 
     def _snapshot(self) -> dict[str, bytes]:
         """All pages of the state."""
@@ -170,6 +179,7 @@ class LiveState:
             time, type_, order, key = about["columns"]
             lanes = len(about["deployments"].get(LANES, [None]))
             running = cls(time, type_, rejects, chosen, order, key, limits, lanes=lanes, threads=threads)
+            running._load_aside(about, pages.pop(HELD, None))
             running._set(program_from_plain(about["program"]))
             running._deployments.restore(
                 about["deployments"], pages_below("matcher/", pages), running.program.time_unit
@@ -181,6 +191,15 @@ class LiveState:
         if program is not None:
             running.change(program)
         return running
+
+    def _load_aside(self, about: Mapping[str, Any], held: bytes | None) -> None:
+        """Go on with the events that are set aside; a program that was saved by an earlier build has none."""
+        self._aside.max_jump = about.get("max_jump", MAX_JUMP)
+        if "front" in about:
+            self._aside.front = replace(Front.from_plain(about["front"]), agree=1)
+        elif about["since"] is not None:
+            self._aside.front.pass_time(about["since"][0])
+        self._aside.held = None if held is None else blocks.unpack(held)
 
     def _with_running_queries(self) -> Program:
         """The program, with the queries as they are deployed in place of equal ones."""

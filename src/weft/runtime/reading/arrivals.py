@@ -16,6 +16,7 @@ import numpy as np
 from weft.errors import DataWarning
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk, makes_chunks
+from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.shown import as_dicts
 from weft.runtime.reading.sources import NamedSource, with_defaults
@@ -118,6 +119,7 @@ class LiveEvents:
         *,
         delay: int = 0,
         idle_after: float | None = None,
+        max_jump: float | None = MAX_JUMP,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.reading = reading
@@ -128,7 +130,10 @@ class LiveEvents:
         self._inputs = {name: EventSource(list, reading) for name in self._sources}
         names = list(self._sources)
         self._clock = clock
-        self._merge = Stabiliser(names, types=reading.sources, delay=delay, idle_after=idle_after, clock=clock)
+        jump = jump_ticks(max_jump, reading.time_unit)
+        self._merge = Stabiliser(
+            names, types=reading.sources, delay=delay, idle_after=idle_after, clock=clock, jump=jump
+        )
 
     def __iter__(self) -> Iterator[EventBatch]:
         inbox: queue.SimpleQueue[tuple[str, Any, int]] = queue.SimpleQueue()

@@ -19,6 +19,7 @@ from weft.kernels.events.merge import pass_of
 from weft.runtime import blocks
 from weft.runtime.buffers import fixed
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.reading.fronts import Front
 from weft.runtime.reading.order import merged_order
 from weft.runtime.reading.ties import ranks_of
 
@@ -63,6 +64,7 @@ class Source:
     name: str
     heard: float
     passed: int = BEGINNING  # no event comes that ends before
+    front: Front = field(default_factory=Front)
     ended: bool = False
     waiting: deque[Waiting] = field(default_factory=deque)
     count: int = 0  # events that wait
@@ -97,6 +99,7 @@ class Stabiliser:
     A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`).
     One that has been silent for `idle_after` seconds of the clock is not waited for; when all are silent, the largest
     time seen has passed. What comes when its own source has passed its time is late: it takes no part, and is counted.
+    An event that is more than `jump` ticks ahead of the others moves nothing until others confirm it (see `Front`).
     Of equal times the event comes first whose type stands first in `types`, then whose source does, then the older.
     """
 
@@ -108,13 +111,14 @@ class Stabiliser:
         delay: int = 0,
         idle_after: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        jump: int | None = None,
     ) -> None:
         if not sources or len(set(sources)) < len(sources):
             raise UsageError("the sources of a merge need names, and each its own")
         if delay < 0 or (idle_after is not None and idle_after < 0):
             raise UsageError("neither `delay` nor `idle_after` can be negative")
         self.types = tuple(types)
-        self.delay = delay
+        self.delay, self.jump = delay, jump
         self.idle_after = idle_after
         self.counters: dict[str, int] = {"given": 0, "released": 0, "late": 0}
         self.safe = BEGINNING  # every event that ends before has been released
@@ -133,13 +137,19 @@ class Stabiliser:
             return
         self.counters["given"] += size
         first = origin.passed
-        origin.passed, late, ascending = pass_of(fixed(events.ends), first, self.delay)
-        if late or not ascending:
-            events = self._in_order(origin.name, events, first)
+        front = None if self.jump is None else origin.front.take(events.ends, self.jump)
+        if self.jump is not None and (front is None or int(events.ends.max()) > front):
+            events = self._with_doubted(origin, events, front)
             size = len(events.ends)
+        else:
+            origin.passed, late, ascending = pass_of(fixed(events.ends), first, self.delay)
+            if late or not ascending:
+                events = self._in_order(origin.name, events, events.ends, first)
+                size = len(events.ends)
         if size:
             last = int(events.ends[-1])
-            self._largest = max(self._largest, last)
+            known = last if self.jump is None else front if front is not None else int(events.ends[0])
+            self._largest = max(self._largest, known)
             origin.waiting.append(Waiting(events, first, last, size))
             origin.count += size
 
@@ -147,6 +157,8 @@ class Stabiliser:
         """A source says that it will send no event that ends before `time`."""
         origin = self._heard(source)
         origin.passed = max(origin.passed, time)
+        if self.jump is not None:
+            origin.front.pass_time(time)
 
     def close(self, source: str) -> None:
         """A source has ended."""
@@ -166,10 +178,19 @@ class Stabiliser:
             source.heard = self._clock()
         return source
 
-    def _in_order(self, source: str, events: EventBatch, first: int) -> EventBatch:
-        """The events by ascending end, without the late ones, which are set aside."""
+    def _with_doubted(self, origin: Source, events: EventBatch, front: int | None) -> EventBatch:
+        """The events in order, of which some are ahead of what their source has come to."""
+        first = origin.passed
+        trusted = np.zeros(len(events), bool) if front is None else events.ends <= front
+        if not trusted.any():
+            return self._in_order(origin.name, events, np.full(len(events), first + self.delay), first)
+        origin.passed = max(first, int(events.ends[trusted].max()) - self.delay)
+        return self._in_order(origin.name, events, np.where(trusted, events.ends, events.ends[trusted].min()), first)
+
+    def _in_order(self, source: str, events: EventBatch, moving: Int64s, first: int) -> EventBatch:
+        """The events by ascending end, without the late ones, which are set aside; `moving` are the ends that count."""
         passed = np.full(len(events), first)
-        passed[1:] = np.maximum(np.maximum.accumulate(events.ends)[:-1] - self.delay, first)
+        passed[1:] = np.maximum(np.maximum.accumulate(moving)[:-1] - self.delay, first)
         late = events.ends < passed
         if late.any():
             self._late.append(Late(source, blocks.take(events, np.flatnonzero(late)), passed[late]))
@@ -240,6 +261,7 @@ class Stabiliser:
         there = [source for source in self._sources.values() if not source.ended]
         if not there:
             return END
+        self._believe_first(there)
         if self.idle_after is None:
             return min(source.passed for source in there)
         since = self._clock() - self.idle_after
@@ -253,3 +275,12 @@ class Stabiliser:
             if source.heard <= since:
                 source.passed = max(source.passed, bound)
         return bound
+
+    def _believe_first(self, there: Sequence[Source]) -> None:
+        """Believe the first events of sources if the others have come as far."""
+        known = [source.front.time for source in self._sources.values() if source.front.time is not None]
+        for source in there if known and self.jump is not None else ():
+            first = source.front.doubted
+            if source.front.time is None and first and max(first) <= max(known) + (self.jump or 0):
+                source.passed = max(source.passed, max(first) - self.delay)
+                source.front.pass_time(max(first))

@@ -24,6 +24,7 @@ class Lateness:
     delay: int | None
     time_unit: str = "ms"
     sources: int = 1
+    jump: int | None = None  # ticks that an event may be ahead of the others before time follows it; None: any
     after_matching: bool = False  # events are matches, which come when the watermark has passed them
     topics: frozenset[int] | None = frozenset()  # sources whose parts have times of their own; None: all of them
     partitions: frozenset[str] = frozenset()  # names of such parts that were there at the beginning

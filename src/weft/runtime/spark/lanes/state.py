@@ -16,7 +16,9 @@ from weft.errors import UsageError
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
+from weft.runtime.events import Int64s
 from weft.runtime.matcher import Matcher
+from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
@@ -63,6 +65,7 @@ class Head:
     released: int = 0  # those that have a position
     reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
     heard: dict[str, int] = field(default_factory=dict)  # when each of those that the clock watches sent something
+    doubted: dict[str, list[int]] = field(default_factory=dict)  # times ahead of that (see `Front`)
     watermark: int | None = None
     finished: bool = False  # the matcher has been told of the end
     timer: int | None = None
@@ -164,11 +167,14 @@ class LaneState:
         """
         head = self.head
         before = head.taken
+        ends: dict[str, list[Int64s]] = {}
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield self._output(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.chunk >= 0 and row.first is not None:
-                yield from self._hold(row, lateness)
+                yield from self._hold(row, ends.setdefault(lateness.name_of(row.source, row.part), []))
+        for name, runs in ends.items():
+            reach(head.reached, head.doubted, name, runs, lateness.jump)
         head.trigger += 1
         self._pass_silence([row for row in rows if row.chunk == SILENCE])
         self._follow(rows, lateness)
@@ -188,10 +194,10 @@ class LaneState:
             now = min(active) - lateness.delay if active else max(head.reached.values())
             head.watermark = now if head.watermark is None else max(now, head.watermark)
 
-    def _hold(self, row: RunRow, lateness: Lateness) -> Iterator[pa.RecordBatch]:
+    def _hold(self, row: RunRow, ends: list[Int64s]) -> Iterator[pa.RecordBatch]:
         head = self.head
         run = row.run(head.trigger)
-        self._reach(lateness.name_of(row.source, row.part), int(run.ends[-1]))
+        ends.append(run.ends)
         if head.watermark is not None:
             late = int(np.searchsorted(run.ends, head.watermark, side="left"))
             rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
@@ -201,10 +207,6 @@ class LaneState:
         head.taken += len(run)
         self.sequencer.add(run)
 
-    def _reach(self, name: str, time: int) -> None:
-        reached = self.head.reached
-        reached[name] = max(time, reached.get(name, time))
-
     def _pass_silence(self, rows: Sequence[RunRow]) -> None:
         """A silent source has come as far as the others, and further by the time that it was silent."""
         reached = dict(self.head.reached)
@@ -212,7 +214,7 @@ class LaneState:
         if furthest is not None:
             for row in rows:
                 own = reached.get(str(row.source), furthest) + (row.first or 0)
-                self._reach(str(row.source), max(own, furthest))
+                self.head.reached[str(row.source)] = max(own, furthest)
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
         """Match the events that the watermark has passed, and what waited for time to pass.

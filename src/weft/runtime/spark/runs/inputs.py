@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.runtime.joint_types import joint_schema
+from weft.runtime.reading.fronts import jump_ticks
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
@@ -68,6 +69,7 @@ class Inputs:
             options.delay,
             time_unit,
             len(self.folders) + len(self.connected),
+            jump_ticks(options.max_jump, time_unit),
             topics=frozenset(own.number for own in self.connected if own.is_topic),
             partitions=partitions,
             clocked=frozenset(own.number for own in self.connected),

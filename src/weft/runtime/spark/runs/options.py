@@ -10,6 +10,7 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
+from weft.runtime.reading.fronts import MAX_JUMP
 from weft.statistics import Statistics
 
 Until = Literal["stopped", "read", "complete"]
@@ -50,6 +51,7 @@ class RunOptions:
     settle: float = 0.0  # seconds for which a file must not have changed before it is read
     rate: float | None = None  # events that are read in a second, at most, from all sources; then a trigger is one file
     max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
+    max_jump: float | None = MAX_JUMP  # seconds by which an event may be ahead of the others (see `Front`); None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = NO_LIMITS  # each lane has its part of them
     kafka: Mapping[str, str] = field(default_factory=dict)  # options of Spark's connector, for all topics
@@ -62,7 +64,7 @@ class RunOptions:
             raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
         if self.rate is not None and self.rate <= 0:
             raise UsageError(f"rate is a number of events in a second above 0, not {self.rate}")
-        for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead"):
+        for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead", "max_jump"):
             given = getattr(self, name)
             if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):
                 raise UsageError(f"{name} must not be {given}")

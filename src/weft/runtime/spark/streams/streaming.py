@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from weft.errors import UsageError
+from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
 from weft.runtime.spark.batch import run_frame
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.job import Job
@@ -127,7 +128,7 @@ def lateness_of(schema: StructType, job: Job, delay: int | None) -> Lateness:
                 f"frame.withWatermark({reading.time!r}, …), or delay=… in ticks",
                 stacklevel=5,
             )
-        return Lateness(delay or 0, reading.time_unit)
+        return Lateness(delay or 0, reading.time_unit, jump=jump_ticks(MAX_JUMP, reading.time_unit))
     wanted = reading.time if reading.time in schema.names else "end"
     if wanted not in watched:
         raise UsageError(

@@ -1,0 +1,65 @@
+"""Events that are far ahead of the others: set aside until others confirm them, so that they make nothing late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from weft.runtime import blocks
+from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.reading.fronts import Front, jump_ticks
+from weft.runtime.reading.order import stream_order
+
+
+class SetAside:
+    """How far a stream has come, and its events that are further ahead than `max_jump` seconds (None: none are)."""
+
+    def __init__(self, max_jump: float | None) -> None:
+        self.max_jump = max_jump
+        self.front = Front(agree=1)
+        self.held: EventBatch | None = None
+
+    def __len__(self) -> int:
+        return 0 if self.held is None else len(self.held)
+
+    def take(self, batch: EventBatch, time_unit: str) -> EventBatch:
+        """Those of a batch in stream order, and of the events set aside, that are to be matched now, in stream order.
+
+        Their positions ascend by order of time if none was set aside, and else are to be given anew.
+        """
+        jump = jump_ticks(self.max_jump, time_unit)
+        time = self.front.take(batch.ends, jump)
+        if self.held is None and time is not None and int(batch.ends[-1]) <= time:
+            return batch
+        return self._parted(batch, time)
+
+    def passed(self, time: int) -> EventBatch:
+        """Those that end by a time which has come."""
+        self.front.pass_time(time)
+        return self._parted(blocks.empty(), self.front.time)
+
+    def rest(self) -> EventBatch:
+        """All that is set aside: the stream has ended."""
+        held, self.held = self.held, None
+        return blocks.empty() if held is None else held
+
+    def _parted(self, batch: EventBatch, time: int | None) -> EventBatch:
+        whole = batch
+        if self.held is not None and len(batch):
+            together = blocks.concat([self.held, batch])
+            whole = blocks.take(together, stream_order(together.starts, together.ends))
+        elif self.held is not None:
+            whole = self.held
+        count = 0 if time is None else int(np.searchsorted(whole.ends, time, side="right"))
+        self.held = blocks.slice(whole, count) if count < len(whole) else None
+        return blocks.slice(whole, 0, count)
+
+
+def numbered(batch: EventBatch, first: int, *, gaps: bool) -> EventBatch:
+    """A batch whose positions ascend from `first` on; with `gaps` as near to those it has as that allows."""
+    count = len(batch)
+    if int(batch.positions[0]) == first and int(batch.positions[-1]) == first + count - 1:
+        return batch
+    least: Int64s = np.arange(first, first + count)
+    return replace(batch, positions=np.maximum(np.sort(batch.positions), least) if gaps else least)
