@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.measure import Row, row
 from benchmarks.spark import tree_cpu
-from benchmarks.sql_patterns import TASKS, Task, payments, trades
+from benchmarks.sql_tasks import TASKS, Task, payments, trades
 
 from weft.errors import UsageError, did_you_mean
 

@@ -1,173 +1,189 @@
-"""Six common patterns, for weft and as the Spark SQL that a careful user writes, and the events to find them in."""
+"""SQL's row patterns: in process by size of partitions and length of patterns, on Spark against window functions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import gc
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
+from benchmarks.measure import Row, cpu_seconds, row
+from benchmarks.spark import tree_cpu
 
-SYMBOLS, ACCOUNTS = 100, 100_000
-LARGE = 900  # a trade of this volume or more is large: one in ten
-WITHIN = 1000  # milliseconds
-_KINDS = pa.array(["SELL", "BUY", "CANCEL"])
+import weft
+from weft.errors import BudgetError, UsageError, did_you_mean
 
-
-@dataclass(frozen=True)
-class Task:
-    """A pattern: the query for weft, its language, and SQL that gives the same matches from the view `events`.
-
-    `payments`: its events are payments, else trades.
-    """
-
-    name: str
-    language: str
-    query: str
-    sql: str
-    payments: bool = False
-
-
-_LARGE_TRADES = f"a[volume >= {LARGE}] AND b[volume >= {LARGE}] AND c[volume >= {LARGE}]"
-_BACKWARDS = "OVER (PARTITION BY name ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-
-TASKS = (
-    Task(
-        "three events, skip till next, by symbol",
-        "eql",
-        f"""
-        SELECT * FROM SELL a ; BUY b ; SELL c
-        WHERE FILTER(a.name = b.name), FILTER(b.name = c.name),
-              FILTER(a.volume >= {LARGE}), FILTER(b.volume >= {LARGE}), FILTER(c.volume >= {LARGE})
-        """,
-        # Both windows have one order, so that rows are shuffled and sorted once; small trades are left in the scan.
-        f"""
-        WITH large AS (SELECT type, ts, name FROM events WHERE volume >= {LARGE} AND type IN ('SELL', 'BUY')),
-        sells AS (SELECT *, last(if(type = 'SELL', ts, NULL), true) {_BACKWARDS} AS sell FROM large),
-        buys AS (SELECT *, last(if(type = 'BUY', struct(ts, sell), NULL), true) {_BACKWARDS} AS buy FROM sells)
-        SELECT name, ts, buy.ts AS second, buy.sell AS third FROM buys WHERE type = 'SELL' AND buy.sell IS NOT NULL
-        """,
+ROWS = 1_000_000
+SPARK_ROWS = 4_000_000
+FILES = 4
+REPEATS = 3
+FLINK = {"rising run": 29.0, "A then B within": 92.0, "V shape": 18.0}  # CPU s a million events, findings of peers
+V_SHAPE = """PARTITION BY symbol ORDER BY ts
+  MEASURES FIRST(price) AS top, LAST(DOWN.price) AS bottom, COUNT(DOWN.*) AS n
+  PATTERN (STRT DOWN+ UP+) DEFINE DOWN AS price < PREV(price), UP AS price > PREV(price)"""
+AVERAGE = """PARTITION BY symbol ORDER BY ts MEASURES FIRST(A.ts) AS begins, LAST(A.ts) AS ends, AVG(A.price) AS average
+  PATTERN (A+ B) DEFINE A AS AVG(A.price) < 100, B AS price >= 0"""
+THRESHOLD = """PARTITION BY symbol ORDER BY ts MEASURES SUM(A.volume) AS total, COUNT(*) AS n
+  PATTERN (A+ B) DEFINE A AS SUM(A.volume) < 2000"""
+RUN = 10  # prices of a rising run, at least
+# Each pattern as a clause, and as the window functions that a careful user writes over the view `ticks`.
+ON_SPARK = {
+    "V shape": (
+        V_SHAPE.replace("PATTERN", "AFTER MATCH SKIP TO LAST UP PATTERN"),
+        """WITH moved AS (SELECT *, coalesce(sign(price - lag(price) OVER w), 0) AS way, lag(price) OVER w AS above
+             FROM ticks WINDOW w AS (PARTITION BY symbol ORDER BY ts)),
+           edges AS (SELECT *, CASE WHEN way = lag(way) OVER w THEN 0 ELSE 1 END AS turns
+             FROM moved WINDOW w AS (PARTITION BY symbol ORDER BY ts)),
+           legs AS (SELECT *, sum(turns) OVER (PARTITION BY symbol ORDER BY ts) AS leg FROM edges),
+           runs AS (SELECT symbol, leg, first(way) AS way, max(above) AS top, min(price) AS bottom, count(*) AS n
+             FROM legs GROUP BY symbol, leg)
+           SELECT symbol, top, bottom, n
+           FROM (SELECT *, lead(way) OVER (PARTITION BY symbol ORDER BY leg) AS after FROM runs)
+           WHERE way < 0 AND after > 0""",
     ),
-    Task(
-        "the same, contiguous",
-        "ceql",
-        f"SELECT * WHERE SELL AS a : BUY AS b : SELL AS c FILTER {_LARGE_TRADES} PARTITION BY [name] WITHIN 1 HOUR",
-        f"""
-        SELECT * FROM (
-          SELECT name, type, ts, volume,
-            lead(struct(type, ts, volume), 1) OVER (PARTITION BY name ORDER BY ts) AS b,
-            lead(struct(type, ts, volume), 2) OVER (PARTITION BY name ORDER BY ts) AS c FROM events)
-        WHERE type = 'SELL' AND b.type = 'BUY' AND c.type = 'SELL'
-          AND volume >= {LARGE} AND b.volume >= {LARGE} AND c.volume >= {LARGE} AND c.ts - ts <= 3600000
-        """,
+    "rising run": (
+        f"""PARTITION BY symbol ORDER BY ts MEASURES FIRST(price) AS low, LAST(price) AS high, COUNT(*) AS n
+            PATTERN (A UP{{{RUN - 1},}}) DEFINE UP AS price > PREV(price)""",
+        f"""WITH moved AS (SELECT *, price > lag(price) OVER w AS rises FROM ticks
+             WINDOW w AS (PARTITION BY symbol ORDER BY ts)),
+           runs AS (SELECT *, sum(CASE WHEN rises THEN 0 ELSE 1 END) OVER (PARTITION BY symbol ORDER BY ts) AS run
+             FROM moved)
+           SELECT symbol, run, min(price) AS low, max(price) AS high, count(*) AS n FROM runs
+           GROUP BY symbol, run HAVING count(*) >= {RUN}""",
     ),
-    Task(
-        "the same, all combinations within 1 s",
-        "ceql",
-        f"""
-        SELECT * WHERE SELL AS a ; BUY AS b ; SELL AS c FILTER {_LARGE_TRADES}
-        PARTITION BY [name] WITHIN {WITHIN} MILLISECONDS
-        """,
-        # Joins on the second and the next one: a join on an interval alone would compare all pairs of a symbol.
-        f"""
-        WITH large AS (SELECT type, ts, name, ts div {WITHIN} AS second FROM events WHERE volume >= {LARGE}),
-        a AS (SELECT name, ts, explode(array(second, second + 1)) AS second FROM large WHERE type = 'SELL'),
-        pairs AS (
-          SELECT a.name, a.ts AS first, b.ts AS middle, b.second FROM a JOIN large b
-            ON a.name = b.name AND a.second = b.second
-          WHERE b.type = 'BUY' AND b.ts > a.ts AND b.ts <= a.ts + {WITHIN}),
-        b AS (SELECT name, first, middle, explode(array(second, second + 1)) AS second FROM pairs)
-        SELECT b.name, b.first, b.middle, c.ts AS last FROM b JOIN large c
-          ON b.name = c.name AND b.second = c.second
-        WHERE c.type = 'SELL' AND c.ts > b.middle AND c.ts <= b.first + {WITHIN}
-        """,
+    "A then B within": (
+        """PARTITION BY symbol ORDER BY ts MEASURES A.ts AS a, B.ts AS b AFTER MATCH SKIP TO NEXT ROW
+           PATTERN (A X*? B) WITHIN INTERVAL '1' SECOND DEFINE A AS volume >= 900, B AS volume < 20""",
+        """SELECT symbol, ts AS a, b FROM (
+             SELECT symbol, ts, volume,
+               last(CASE WHEN volume < 20 THEN ts END, true) OVER (PARTITION BY symbol ORDER BY ts DESC
+                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS b FROM ticks)
+           WHERE volume >= 900 AND b - ts < INTERVAL '1' SECOND""",
     ),
-    Task(
-        "two small, one large payment, 100k accounts",
-        "eql",
-        """
-        SELECT * FROM PAYMENT s ; PAYMENT t ; PAYMENT l
-        WHERE FILTER(s.account = t.account), FILTER(t.account = l.account),
-              s.amount < 65 AND t.amount < 65 AND l.amount > 35
-        """,
-        """
-        SELECT * FROM (
-          SELECT account, ts, amount,
-            lead(struct(ts, amount), 1) OVER (PARTITION BY account ORDER BY ts) AS t,
-            lead(struct(ts, amount), 2) OVER (PARTITION BY account ORDER BY ts) AS l FROM events)
-        WHERE amount < 65 AND t.amount < 65 AND l.amount > 35
-        """,
-        payments=True,
-    ),
-    Task(
-        "rising run of at least 10, by symbol",
-        "ceql",
-        """
-        SELECT MAX * WHERE (SELL OR BUY OR CANCEL):+ AS run FILTER INCREASING(run[price]) AND COUNT(run) >= 10
-        PARTITION BY [name] WITHIN 1 HOUR
-        """,
-        # Each event that is not above the one before it begins a run; the tenth of a run and all after it end a match.
-        """
-        WITH steps AS (
-          SELECT name, ts, price, price > lag(price) OVER (PARTITION BY name ORDER BY ts) AS rises FROM events),
-        runs AS (
-          SELECT *, count(if(rises, NULL, 1)) OVER (PARTITION BY name ORDER BY ts) AS run FROM steps),
-        places AS (SELECT *, row_number() OVER (PARTITION BY name, run ORDER BY ts) AS place FROM runs)
-        SELECT name, run, ts, place FROM places WHERE place >= 10
-        """,
-    ),
-    Task(
-        "a cancellation, then a sale, no purchase between",
-        "eql",
-        """
-        SELECT * FROM (CANCEL a ; SELL b) \\ BUY c WHERE FILTER(a.name = b.name), FILTER(c.name = a.name)
-        """,
-        f"""
-        WITH nearest AS (
-          SELECT type, ts, name, last(if(type = 'SELL', ts, NULL), true) {_BACKWARDS} AS sale,
-            last(if(type = 'BUY', ts, NULL), true) {_BACKWARDS} AS bought FROM events)
-        SELECT name, ts, sale FROM nearest
-        WHERE type = 'CANCEL' AND sale IS NOT NULL AND (bought IS NULL OR bought > sale)
-        """,
-    ),
-)
+}
+PARTS = ("partitions", "lengths", "conditions", "endless", "spark")
 
 
-def trades(count: int, seed: int = 7) -> pa.Table:
-    """One trade each millisecond of one of 100 symbols; half are sales, one in ten is a cancellation; prices wander."""
-    random = np.random.default_rng(seed)
-    symbols = random.integers(0, SYMBOLS, count)
-    kinds = random.choice(3, count, p=[0.5, 0.4, 0.1])
-    return pa.table(
+def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
+    """All figures, or those of a `part`: partitions, lengths, conditions, endless, spark."""
+    if part is not None and part not in PARTS:
+        raise UsageError(f"no part {part!r} of this benchmark; {did_you_mean(part, PARTS)}")
+    count = max(10_000, int(ROWS * scale))
+    found: list[Row] = []
+    for name, figures in (
+        ("partitions", _partitions),
+        ("lengths", _lengths),
+        ("conditions", _conditions),
+        ("endless", _endless),
+    ):
+        if part in (None, name):
+            found += figures(count)
+    return found + (_on_spark(max(10_000, int(SPARK_ROWS * scale))) if part in (None, "spark") else [])
+
+
+def ticks(count: int, symbols: int = 100, *, shuffled: bool = False) -> pa.Table:
+    """Prices that go up and down, by symbol, in order of time unless they are shuffled."""
+    random = np.random.default_rng(7)
+    table = pa.table(
         {
-            "type": _KINDS.take(pa.array(kinds)),
-            "ts": np.arange(count),
-            "name": pa.array([f"S{number:02d}" for number in range(SYMBOLS)]).take(pa.array(symbols)),
-            "price": _wandering(symbols, random),
-            "volume": random.integers(1, 1000, count),
-            "id": np.arange(count),
+            "symbol": pa.array(np.char.add("S", random.integers(0, symbols, count).astype(str))),
+            "ts": pa.array(np.arange(count) * 1000).cast(pa.timestamp("us")),
+            "price": np.round(100 + np.cumsum(random.normal(size=count)) / 10, 2),
+            "volume": pa.array(random.integers(0, 1000, count), pa.int32()),
         }
     )
+    return table.take(pa.array(random.permutation(count))) if shuffled else table
 
 
-def payments(count: int, seed: int = 7) -> pa.Table:
-    """One payment each millisecond, from one of 100,000 accounts, of 0 to 100."""
-    random = np.random.default_rng(seed)
-    return pa.table(
-        {
-            "type": pa.array(["PAYMENT"]).take(pa.array(np.zeros(count, np.int64))),
-            "ts": np.arange(count),
-            "account": random.integers(0, ACCOUNTS, count),
-            "amount": random.uniform(0, 100, count).round(2),
-            "place": pa.array([f"P{number}" for number in range(500)]).take(pa.array(random.integers(0, 500, count))),
-            "id": np.arange(count),
-        }
-    )
+def _measured(case: str, clause: str, table: pa.Table, goal: str) -> Row:
+    weft.row_pattern(table.slice(0, 1000), clause)
+    seconds = cpu_seconds(lambda: weft.row_pattern(table, clause), repeats=REPEATS)
+    return row(case, seconds / len(table) * 1_000_000, "CPU s a million rows", goal=goal)
 
 
-def _wandering(symbols: npt.NDArray[np.int64], random: np.random.Generator) -> npt.NDArray[np.float64]:
-    """A price for each trade, a random step from the one before it of the same symbol."""
-    order = np.argsort(symbols, kind="stable")
-    prices = np.empty(len(symbols))
-    prices[order] = 1000 + np.cumsum(random.normal(size=len(symbols)))
-    return prices.round(6)
+def _partitions(count: int) -> list[Row]:
+    """Figure 1: by size of partitions, in order and not."""
+    goal = "0.25 s at most"
+    found = [_measured(f"V shape, {n:,} partitions", V_SHAPE, ticks(count, n), goal) for n in (1, 100, 10_000, 100_000)]
+    return [*found, _measured("V shape, shuffled rows", V_SHAPE, ticks(count, shuffled=True), goal)]
+
+
+def _lengths(count: int) -> list[Row]:
+    """Figure 1: by length of patterns."""
+    table, found = ticks(count), []
+    for length in (3, 10, 30):
+        names = [f"A{k}" for k in range(length)]
+        conditions = ", ".join(f"{name} AS volume >= {k * 30}" for k, name in enumerate(names))
+        clause = f"""PARTITION BY symbol ORDER BY ts MEASURES FIRST(ts) AS begins, LAST(ts) AS ends
+                     PATTERN ({" ".join(names)}) DEFINE {conditions}"""
+        found.append(_measured(f"a chain of {length} variables", clause, table, "0.25 s at most"))
+    return found
+
+
+def _conditions(count: int) -> list[Row]:
+    """Figure 3: conditions that depend on the match."""
+    table = ticks(count)
+    clauses = {"running average": AVERAGE, "sum up to a threshold": THRESHOLD}
+    return [_measured(name, clause, table, "1.5 s at most") for name, clause in clauses.items()]
+
+
+def _endless(count: int) -> list[Row]:
+    """Figure 4: nested loops that cannot match."""
+    table = pa.table({"n": np.arange(100_000), "v": pa.array(["a"] * 100_000)})
+    found = []
+    ends_of = {"on rows": "v = 'b'", "split": "v = 'b' AND COUNT(A.*) > 1", "on the match": "COUNT(A.*) < 0"}
+    for name, ends in ends_of.items():
+        clause = f"ORDER BY n MEASURES COUNT(*) AS n1 PATTERN ((A* A*)* B) DEFINE A AS v = 'a', B AS {ends}"
+        start, how = time.process_time(), "no match"
+        try:
+            weft.row_pattern(table, clause)
+        except BudgetError:
+            how = "max_steps"
+        seconds = time.process_time() - start
+        found.append(row(f"(A* A*)* B over 100,000 A, condition {name}: {how}", seconds, "CPU s", goal="5 s at most"))
+    return found
+
+
+def _on_spark(count: int) -> list[Row]:
+    """Figure 2: against window functions, and against what Flink SQL took for a million events."""
+    from weft.runtime.spark.session import spark_session
+
+    session = spark_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
+    found: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table, share = ticks(count), -(-count // FILES)
+        for number in range(FILES):
+            pq.write_table(table.slice(number * share, share), str(Path(folder) / f"{number}.parquet"))
+        session.read.parquet(folder).createOrReplaceTempView("ticks")
+        for name, (clause, by_hand) in ON_SPARK.items():
+            text = f"SELECT * FROM ticks MATCH_RECOGNIZE ({clause})"
+            seconds = _in_turns(
+                lambda text=text: weft.sql(text, spark=session).count(),
+                lambda by_hand=by_hand: session.sql(by_hand).count(),
+            )
+            found.append(row(f"{name}, window functions on Spark", seconds[1], "CPU s"))
+            found.append(row(f"{name}, weft.sql", seconds[0], "CPU s", "windows", seconds[1] / seconds[0], "> 1"))
+            each = seconds[0] / count * 1_000_000
+            found.append(row(f"{name}, a million rows", each, "CPU s", "Flink SQL", FLINK[name] / each, ">= 10"))
+    return found
+
+
+def _in_turns(*works: Callable[[], int]) -> list[float]:
+    """The least CPU time of all processes."""
+    counts = [work() for work in works]
+    if counts[0] != counts[1]:
+        raise RuntimeError(f"the numbers of rows differ: {counts}")
+    best = [float("inf")] * len(works)
+    for _ in range(REPEATS):
+        for number, work in enumerate(works):
+            gc.collect()
+            before = tree_cpu()
+            work()
+            best[number] = min(best[number], tree_cpu() - before)
+    return best

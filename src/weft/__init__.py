@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from weft.runtime.live.subscriptions import Subscription
     from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
+    from weft.sql_tables.programs import register
     from weft.sql_tables.queries import row_pattern, sql
     from weft.statistics import Statistics
     from weft.tuning.tune import Tuning, tune
@@ -100,6 +101,7 @@ __all__ = [
     "match",
     "measure",
     "plot",
+    "register",
     "row_pattern",
     "rows",
     "sql",
@@ -152,6 +154,7 @@ _MODULES = {
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.live.subscriptions": ("Subscription",),
     "weft.runtime.limits.shedding": ("Shed",),
+    "weft.sql_tables.programs": ("register",),
     "weft.sql_tables.queries": ("row_pattern", "sql"),
     "weft.statistics": ("Statistics",),
 }

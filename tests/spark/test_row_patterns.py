@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import weft
 from weft.errors import DataWarning, UsageError
 from weft.runtime.spark.row_patterns.queries import row_pattern_frame, sql_frame
 from weft.source import SourceText
@@ -172,3 +173,29 @@ def test_what_grows_without_end_is_told_of(spark: SparkSession) -> None:
     timed = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
     with pytest.warns(DataWarning, match=r"B\+ may grow without end: add WITHIN, or end it with a variable"):
         row_pattern_frame(timed, SourceText("ORDER BY timestamp MEASURES COUNT(*) AS n PATTERN (A B+)"))
+
+
+# ---------------------------------------------------------------- public functions
+
+
+def test_the_public_functions_take_sessions_and_frames(spark: SparkSession, table: DataFrame) -> None:
+    found = weft.sql(f"SELECT symbol, n FROM ticks MATCH_RECOGNIZE ({V_SHAPE}) WHERE n > 1", spark=spark)
+    assert rows(found) == [("x", 2)]
+    assert rows(weft.row_pattern(table, V_SHAPE).select("symbol", "n").where("n > 1")) == [("x", 2)]
+    assert weft.sql("SELECT count(*) AS n FROM ticks", spark=spark).first()["n"] == len(ticks())
+    with pytest.raises(UsageError, match="tables are the session's"):
+        weft.sql("SELECT * FROM t MATCH_RECOGNIZE (…)", spark=spark, t=[])
+
+
+def test_programs_of_other_languages_are_a_table_function(spark: SparkSession) -> None:
+    events = [("A", 1, 5), ("B", 2, 6), ("A", 3, 7), ("C", 4, 8), ("B", 5, 9)]
+    frame = spark.createDataFrame(events, "type string, ts long, v int")
+    frame.createOrReplaceTempView("events")
+    weft.register(spark)
+    program = "SELECT * WHERE A AS a ; B AS b WITHIN 10 SECONDS"
+    found = spark.sql(f"SELECT query, start, end, variables.b[0].v AS v FROM weft_match(TABLE(events), '{program}')")
+    wanted = weft.match(frame, program).selectExpr("query", "start", "end", "variables.b[0].v AS v")
+    assert rows(found) == rows(wanted)
+    assert len(rows(found)) == 3
+    apart = f"SELECT start FROM weft_match(TABLE(events), '{program}', partition_column => 'type')"
+    assert rows(spark.sql(apart)) == []

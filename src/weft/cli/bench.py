@@ -50,7 +50,8 @@ def bench(
     if plot is not None:
         check_plot(plot)
     found = discover(Path(folder))
-    for name in names or ():
+    names = [name.replace("-", "_") for name in names or ()]
+    for name in names:
         if name not in found:
             raise UsageError(f"no benchmark {name!r} in {folder}; {did_you_mean(name, found)}")
     rows: list[Row] = []

@@ -9,9 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from weft.api import warn_of
+from weft.engines import is_spark_frame
 from weft.errors import Diagnostic, UsageError
 from weft.languages.texts import path_of_program, read_program
+from weft.runtime.row_patterns.matching import MOST_STEPS
 from weft.source import SourceText
+from weft.sql_tables.given import as_table
 from weft.sql_tables.running import SqlRun, engine_called
 
 
@@ -19,31 +22,60 @@ def sql(
     query: str | Path,
     /,
     *,
+    spark: Any = None,
     engine: str | None = None,
     tables: Mapping[str, Any] | None = None,
+    max_steps: int = MOST_STEPS,
     **named: Any,
-) -> pa.Table:
-    """The result of an SQL query with MATCH_RECOGNIZE over tables in this process, as an Arrow table.
+) -> Any:
+    """The result of an SQL query with MATCH_RECOGNIZE: over tables in this process, an Arrow table; on Spark, a frame.
 
         weft.sql("SELECT * FROM ticks MATCH_RECOGNIZE (…)", ticks=table)
+        weft.sql("SELECT * FROM ticks MATCH_RECOGNIZE (…) WHERE n > 3", spark=session)
 
     `query` is a text or the path of a file. Tables are given by name: Arrow tables, pandas and Polars frames, lists of
     dicts, files; those whose names are no Python names in `tables`. The text around clauses is evaluated by DuckDB
     (extra `sql`); without it a query is SELECT of columns FROM a table MATCH_RECOGNIZE (…), perhaps with ORDER BY.
-    `engine` is local (the default), or meaning: the definition, slow.
+    `engine` is local (the default), spark, or meaning: the definition, slow. `max_steps` is how many steps one attempt
+    may take where conditions depend on the match so far.
+
+    With a session as `spark`, tables and views are the session's, the text around clauses is Spark's, and the result is
+    a DataFrame; over streaming views it is a streaming one.
     """
-    run = SqlRun(engine_called(engine or "local"), _tell)
+    if spark is not None:
+        if engine not in (None, "spark") or tables or named:
+            raise UsageError("with `spark`, tables are the session's: frame.createOrReplaceTempView('t')")
+        from weft.runtime.spark.row_patterns.queries import sql_frame  # Spark takes seconds to load
+
+        return sql_frame(source_of(query), spark, tell=_tell, max_steps=max_steps)
+    if engine == "spark":
+        return _on_spark(source_of(query), {**(tables or {}), **named}, max_steps)
+    run = SqlRun(engine_called(engine or "local", max_steps), _tell)
     return run.query(source_of(query), {**(tables or {}), **named})
 
 
-def row_pattern(frame: Any, clause: str | Path, /, *, engine: str | None = None) -> pa.Table:
-    """The result of one MATCH_RECOGNIZE clause over one table, as an Arrow table.
+def row_pattern(frame: Any, clause: str | Path, /, *, engine: str | None = None, max_steps: int = MOST_STEPS) -> Any:
+    """The result of one MATCH_RECOGNIZE clause over one table, as an Arrow table; over a Spark DataFrame, a DataFrame.
 
         weft.row_pattern(frame, "PARTITION BY symbol ORDER BY ts PATTERN (A B+) DEFINE B AS price < PREV(price)")
 
     `clause` is what stands between the parentheses, or a file of it; `frame` and `engine` are as in `weft.sql`.
     """
-    return SqlRun(engine_called(engine or "local"), _tell).clause(source_of(clause), frame)
+    if is_spark_frame(frame):
+        if engine not in (None, "spark"):
+            raise UsageError(f"a Spark DataFrame is matched on Spark, not by engine={engine!r}")
+        from weft.runtime.spark.row_patterns.queries import row_pattern_frame  # Spark takes seconds to load
+
+        return row_pattern_frame(frame, source_of(clause), tell=_tell, max_steps=max_steps)
+    return SqlRun(engine_called(engine or "local", max_steps), _tell).clause(source_of(clause), frame)
+
+
+def _on_spark(source: SourceText, tables: Mapping[str, Any], max_steps: int) -> pa.Table:
+    """The result on a Spark of our own, over tables that are given here."""
+    from weft.runtime.spark.row_patterns.queries import sql_table  # Spark takes seconds to load
+
+    given = {name: as_table(table, f"the table {name!r}") for name, table in tables.items()}
+    return sql_table(source, given, tell=_tell, max_steps=max_steps)
 
 
 def source_of(text_or_path: str | Path) -> SourceText:

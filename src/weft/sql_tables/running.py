@@ -15,6 +15,7 @@ from weft.languages.sql.clauses import LocatedClause, find_clauses, input_query,
 from weft.languages.sql.lower import compile_clause
 from weft.languages.sql.words import unquoted, words_of
 from weft.runtime.row_patterns.engine import match_rows
+from weft.runtime.row_patterns.matching import MOST_STEPS
 from weft.source import SourceText, Span
 from weft.sql_tables import duck
 from weft.sql_tables.given import as_table
@@ -103,16 +104,17 @@ def _require_table(source: SourceText, clause: LocatedClause, tables: Mapping[st
 # ---------------------------------------------------------------- engines
 
 
-def engine_called(name: str) -> Engine:
-    """The engine of a name."""
+def engine_called(name: str, max_steps: int = MOST_STEPS) -> Engine:
+    """The engine of a name; `max_steps`: how many steps one attempt may take."""
     if name not in ENGINES:
         raise UsageError(f"there is no engine {name!r} for SQL here; known: {', '.join(ENGINES)}")
-    return ENGINES[name]
+    evaluate = ENGINES[name]
+    return lambda query, table: evaluate(query, table, max_steps)
 
 
-def by_meaning(query: RowPattern, table: pa.Table) -> pa.Table:
+def by_meaning(query: RowPattern, table: pa.Table, max_steps: int) -> pa.Table:
     """The result by definition: slow, for tests and small tables."""
-    rows = evaluate_rows(query, table.to_pylist())
+    rows = evaluate_rows(query, table.to_pylist(), max_steps)
     types: dict[str, pa.DataType | None] = {measure.name: arrow_type(measure.type) for measure in query.measures}
     columns = {}
     for index, name in enumerate(query.output_columns):
@@ -128,9 +130,9 @@ def _array(values: list[Any], kind: pa.DataType | None) -> pa.Array:
         return pa.array(values)
 
 
-def by_kernels(query: RowPattern, table: pa.Table) -> pa.Table:
+def by_kernels(query: RowPattern, table: pa.Table, max_steps: int) -> pa.Table:
     """The result by the engine of this process."""
-    return match_rows(table, query)
+    return match_rows(table, query, max_steps=max_steps)
 
 
-ENGINES: dict[str, Engine] = {"local": by_kernels, "meaning": by_meaning}
+ENGINES: dict[str, Callable[[RowPattern, pa.Table, int], pa.Table]] = {"local": by_kernels, "meaning": by_meaning}

@@ -66,6 +66,12 @@ def require_streams(what: str, oldest: Release = OLDEST_FOR_STREAMS) -> None:
         )
 
 
+def require_table_functions() -> None:
+    """Refuse table functions in SQL where Spark has none that take tables and say their columns."""
+    if RELEASE < (4, 0):
+        raise UsageError(f"weft_match needs PySpark 4.0 or newer, and PySpark {pyspark.__version__} is installed")
+
+
 def require_stream_of(frame: Any) -> None:
     """Refuse a streaming frame that this release has no stateful Python operators for."""
     if hasattr(frame, "_jdf"):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from weft.algebra.row_patterns import RowPattern
 from weft.runtime import blocks
+from weft.runtime.spark.compat import StatefulProcessor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ class RowPatternProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is
         self._max_steps = max_steps
         self._kernels = kernels
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def init(self, handle: Any) -> None:
         """Before anything else."""
         self._handle = handle
         self._pages = handle.getMapState("pages", "name string", "page binary")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -14,6 +15,7 @@ from weft.languages.sql.lower import compile_clause
 from weft.runtime.row_patterns.matching import MOST_STEPS
 from weft.runtime.spark.row_patterns.batch import match_batch
 from weft.runtime.spark.row_patterns.stream import match_stream_rows
+from weft.runtime.spark.session import spark_session
 from weft.source import SourceText
 
 _VIEW = "__weft_mr_{}"
@@ -43,6 +45,16 @@ def sql_frame(
         if hasattr(session, "_jsparkSession"):  # a plan of Spark Connect is analysed again whenever it is used
             for name in views.values():
                 session.catalog.dropTempView(name)
+
+
+def sql_table(
+    source: SourceText, tables: Mapping[str, pa.Table], *, tell: Told | None = None, max_steps: int = MOST_STEPS
+) -> pa.Table:
+    """The result of a query over tables that are here, on an embedded Spark."""
+    session = spark_session().newSession()
+    for name, table in tables.items():
+        session.createDataFrame(table).createOrReplaceTempView(name)
+    return sql_frame(source, session, tell=tell, max_steps=max_steps).toArrow()
 
 
 def row_pattern_frame(

@@ -19,6 +19,7 @@ from weft.runtime import blocks
 from weft.runtime.row_patterns.engine import empty_result
 from weft.runtime.row_patterns.matching import MOST_STEPS
 from weft.runtime.spark.columns import arrow_schema, quoted, spark_columns
+from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import unpack_output
 from weft.runtime.spark.row_patterns.batch import after_match, needed_frame, with_columns
@@ -39,6 +40,7 @@ def match_stream_rows(frame: DataFrame, query: RowPattern, *, max_steps: int = M
     Rows that come after the watermark passed their time take no part; `late` among the observed metrics of the
     stream's progress counts them.
     """
+    require_stream_of(frame)
     event_time = next((field.name for field in frame.schema if _WATERMARK in (field.metadata or {})), None)
     for refusal in stream_refusals(query, event_time):
         raise UsageError(refusal)
