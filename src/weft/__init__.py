@@ -36,7 +36,8 @@ if TYPE_CHECKING:
         WeftError,
     )
     from weft.live_programs.matches import Deployment, Matches
-    from weft.live_programs.program import LiveProgram, live
+    from weft.live_programs.program import LiveProgram
+    from weft.live_programs.starting import live
     from weft.pattern import AfterMatch, Pattern, coalesce, e, step
     from weft.plan.changes import Change
     from weft.plots import Plot, plot
@@ -142,7 +143,8 @@ _MODULES = {
         "WeftError",
     ),
     "weft.live_programs.matches": ("Deployment", "Matches"),
-    "weft.live_programs.program": ("LiveProgram", "live"),
+    "weft.live_programs.program": ("LiveProgram",),
+    "weft.live_programs.starting": ("live",),
     "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "step"),
     "weft.plan.changes": ("Change",),
     "weft.plots": ("Plot", "plot"),

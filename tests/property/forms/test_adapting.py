@@ -34,7 +34,7 @@ from weft.api import detect
 from weft.engines import start
 from weft.errors import UsageError
 from weft.languages import compile_text
-from weft.live_programs.program import live
+from weft.live_programs.starting import live
 from weft.optimizer import prefixes, splits
 from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
