@@ -136,6 +136,8 @@ def match(
     cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that queries which
     it has seen keep their state though the program is another one. Matches are events for another program: their type
     is the query.
+    A frame of Kafka's records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are
+    JSON; `payload` (a StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
     check({**options, **locals()}, rejects=FLAG, schema=None)

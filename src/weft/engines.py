@@ -225,9 +225,11 @@ def match_on_spark(
     **options: Any,
 ) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
+    from weft.runtime.spark.connections.records import has_records
     from weft.runtime.spark.frames import match_files, match_frame
 
-    check_input(options.get("schema") or frame, program, None, time, type)
+    if options.get("payload") is None and not has_records(frame, options.get("schema"), type):
+        check_input(options.get("schema") or frame, program, None, time, type)
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     on_spark = match_frame if paths_of(frame) is None else match_files
     if adapt:

@@ -96,6 +96,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
     try:
         jars = connector_jars(pyspark.__version__)
+        if ":" in os.environ["WEFT_KAFKA"]:  # one that runs already
+            yield Kafka(os.environ["WEFT_KAFKA"], jars)
+            return
         with broker(tmp_path_factory.mktemp("broker")) as address:
             found = Kafka(address, jars)
             yield found
@@ -117,18 +120,7 @@ class Command:
         """Start it."""
         (self.folder / "q.ceql").write_text(self.query)
         jars = [word for jar in self.jars for word in ("--jars", jar)]
-        command = [
-            sys.executable,
-            "-m",
-            "weft",
-            "run",
-            "q.ceql",
-            "--checkpoint",
-            "state",
-            *jars,
-            *self.arguments,
-            *more,
-        ]
+        command = [sys.executable, "-m", "weft", "run", "q.ceql", "--checkpoint", "state", *jars]
         log = (self.folder / "run.log").open("a")
         environment = {**os.environ, "WEFT_RUNS": str(self.folder / "runs")}
         return subprocess.Popen(
@@ -144,7 +136,7 @@ class Command:
     def finish(self, *more: str) -> str:
         """Run it to its end; its log."""
         process = self.begin(*more)
-        code = process.wait(300)
+        code = process.wait(600)
         log = self.log
         assert code == 0, log
         return log
@@ -167,10 +159,11 @@ def command(kafka: Kafka, tmp_path: Path) -> Callable[..., Command]:
     return made
 
 
-def wait_until(done: Callable[[], bool], seconds: float = 120.0) -> None:
-    """Wait for something to be so."""
+def wait_until(done: Callable[[], bool], process: subprocess.Popen[str], seconds: float) -> None:
+    """Wait for something to be so, while a process runs."""
     limit = time.monotonic() + seconds
     while not done():
+        assert process.poll() is None, "the run has ended"
         assert time.monotonic() < limit, "it never came"
         time.sleep(0.2)
 

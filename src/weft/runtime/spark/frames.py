@@ -21,6 +21,7 @@ from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.compat import require_stream_of
+from weft.runtime.spark.connections.frames import kafka_frame
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of, limited
@@ -52,6 +53,7 @@ def match_frame(
     rejects: bool = False,
     rows: bool = False,
     schema: StructType | None = None,
+    payload: StructType | str | None = None,
     streaming: bool = False,
     checkpoint: str | None = None,
     written: Program | None = None,
@@ -70,23 +72,26 @@ def match_frame(
     action. `rows`: a row for each event of each match instead of one for each match.
     `schema`: the frame's columns, for a function of a declarative pipeline, which may ask no frame and no session; then
     `streaming` says whether it is a stream, and there are two lanes unless it is said.
+    `payload`: the columns of the payloads of a frame of Kafka's records; without it their types are those of the JSON.
     `checkpoint`: that of the stream's query, so that queries which it has seen keep their state in another program;
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
     `statistics`: what it is planned by.
     """
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
+    kafka = kafka_frame(frame, about.schema if schema is None else None, payload, type)
     names = about.schema.names
     chosen = plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES, statistics=statistics)
     if type == TYPE and type not in names and set(MATCH_SCHEMA.names) <= set(names):
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     check_lanes(lanes)
-    check_columns(names, reading)
-    columns = arrow_schema(about.schema)
+    if kafka is None:
+        check_columns(names, reading)
+    columns = arrow_schema(about.schema) if kafka is None else kafka.columns(program, type)
     shape = shape_of(program.queries, columns, reading, whole=rows)
     selects = any(len(shown) < len(columns) for _, shown in shape.variables)
     origin = Origin(program, time, type, order, key) if selects else None
-    if heavy_keys and (about.streaming or schema is not None):
+    if heavy_keys and (about.streaming or schema is not None or kafka is not None):
         raise UsageError("`heavy_keys` is for a frame with an end that may be asked: a stream's keys keep their lanes")
     if about.streaming:
         require_stream_of(frame)
@@ -96,13 +101,13 @@ def match_frame(
         elif checkpoint is not None:
             raise UsageError("`adapt` does not go together with a program that changes: leave out `checkpoint`")
         job = limited(job, limits)
-        output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects)
+        output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects, kafka=kafka)
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
     _refuse_for_streams(checkpoint, adapts, delay)
     job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
     if heavy_keys:
         job = suited_to_frame(job, frame)
-    output = match_lanes(run_frame(frame, job, about.schema), job)
+    output = match_lanes(run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job), job)
     if schema is not None:  # who counts asks first whether it is a stream
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
     counted, counts = noticed(output, program, rejects=rejects, left_out=job.left_out)

@@ -59,6 +59,11 @@ def is_kafka(schema: StructType, type: str) -> bool:
     return kinds.keys() >= KAFKA_COLUMNS and isinstance(kinds["value"], BinaryType) and type not in kinds
 
 
+def has_records(frame: object, schema: StructType | None, type: str) -> bool:
+    """Whether this is a frame of Kafka's records, unless its schema is said, since it must not be asked then."""
+    return schema is None and hasattr(frame, "schema") and is_kafka(frame.schema, type)
+
+
 def payload_runs(frame: DataFrame, job: Job, how: Records) -> DataFrame:
     """The runs of a topic whose payloads are JSON with the types of their values."""
     columns = {"value": F.col("value"), **_placing()}

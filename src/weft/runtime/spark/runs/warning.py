@@ -16,7 +16,26 @@ LOG = logging.getLogger("weft.run")
 
 def warners(log: Path, sources: Sequence[str] | Mapping[str, str]) -> list[Callable[[Trigger], None]]:
     """What is to be called after each trigger; `log`: of the files that were found."""
-    return [partial(_tell_changes, Changes(log)), partial(_tell_standstill, Standstill(sources))]
+    return [Late().look, partial(_tell_changes, Changes(log)), partial(_tell_standstill, Standstill(sources))]
+
+
+class Late:
+    """Logs how many events came late, at the end of each trigger that had some."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def look(self, trigger: Trigger) -> None:
+        """After a trigger."""
+        self._seen += trigger.late
+        if trigger.late:
+            LOG.warning(
+                "trigger %d: %s came late and took no part, %s since the run started (the rejects have them): "
+                "--delay says how late events may be",
+                trigger.number,
+                f"{trigger.late:,} event{'s' * (trigger.late > 1)}",
+                f"{self._seen:,}",
+            )
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:

@@ -11,7 +11,6 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from weft.errors import RejectedWarning
 
-_MORE = 10  # how many times as many there must be until it is told again
 _LISTENS = "_weft_listens"
 _TEXTS = {
     "late": "of the stream came late and took no part: let it wait longer, by frame.withWatermark(…) or delay=…, "
@@ -21,12 +20,11 @@ _TEXTS = {
 
 
 class RejectListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is not checked
-    """Warns of late and unreadable events with their number: of the first, and when they are ten times as many."""
+    """Warns of late and unreadable events at the end of each trigger that has some, with their exact number."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()  # of the observations whose streams do not give their rejects
         self._seen: Counter[tuple[str, str]] = Counter()
-        self._told: Counter[tuple[str, str]] = Counter()
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing is known yet."""
@@ -44,16 +42,16 @@ class RejectListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is
         """It starts with new counts, if it does."""
         for kind in _TEXTS:
             self._seen.pop((str(event.runId), kind), None)
-            self._told.pop((str(event.runId), kind), None)
 
     def count(self, run: str, more: dict[str, int]) -> None:
         """So many more in one trigger of a query."""
         for kind, number in more.items():
             self._seen[run, kind] += number
             seen = self._seen[run, kind]
-            if number and seen >= _MORE * self._told[run, kind]:
-                self._told[run, kind] = seen
-                warnings.warn(f"{seen:,} event{'s' * (seen > 1)} {_TEXTS[kind]}", RejectedWarning, stacklevel=1)
+            if number:
+                so_far = f" ({seen:,} so far)" if seen > number else ""
+                count = f"{number:,} event{'s' * (number > 1)}{so_far}"
+                warnings.warn(f"{count} {_TEXTS[kind]}", RejectedWarning, stacklevel=1)
 
 
 def listener_of(session: SparkSession) -> RejectListener:

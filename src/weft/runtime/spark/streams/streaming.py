@@ -14,6 +14,7 @@ from weft.errors import UsageError
 from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
 from weft.runtime.spark.batch import run_frame
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
+from weft.runtime.spark.connections.frames import KafkaFrame
 from weft.runtime.spark.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
@@ -30,16 +31,23 @@ _AFTER_MATCHING = "weft"  # likewise, if the column is that of matches
 
 
 def match_stream(
-    frame: DataFrame, job: Job, schema: StructType, delay: int | None = None, *, warns: bool = False
+    frame: DataFrame,
+    job: Job,
+    schema: StructType,
+    delay: int | None = None,
+    *,
+    warns: bool = False,
+    kafka: KafkaFrame | None = None,
 ) -> DataFrame:
     """Matches and rejects (rows of OUTPUT_SCHEMA) of a streaming DataFrame.
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
-    `warns`: tell of rejects while the stream runs.
+    `warns`: tell of rejects while the stream runs. `kafka`: the frame has Kafka's records.
     """
-    lateness = lateness_of(schema, job, delay)
-    packed = packed_run_stream(run_frame(frame, job, schema), job, lateness)
+    lateness = lateness_of(schema, job, delay) if kafka is None else kafka.lateness(job, delay)
+    runs = run_frame(frame, job, schema) if kafka is None else kafka.runs(job)
+    packed = packed_run_stream(runs, job, lateness)
     with own_python(frame.sparkSession):
         output = packed.mapInArrow(unpack_output, output_columns(job.shape))
     number = next(_observed)
