@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import and_
+from typing import cast
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType, _parse_datatype_string
 
 from weft.errors import UsageError
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
@@ -131,7 +132,8 @@ def schema_of(text: str) -> StructType:
             import json
 
             return StructType.fromJson(json.loads(text))
-        return StructType.fromDDL(text)
+        parse = getattr(StructType, "fromDDL", None) or _parse_datatype_string  # before Spark 4 by a running session
+        return cast(StructType, parse(text))
     except (PySparkException, ValueError, KeyError, TypeError) as problem:
         first = str(problem).strip().splitlines()[0]
         raise UsageError(f"the schema {text.strip()[:80]!r} cannot be read: {first}") from None
