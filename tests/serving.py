@@ -17,7 +17,8 @@ class ServerProcess:
     """A server on a free port of this machine; `with` it, it ends with the block."""
 
     def __init__(self, *arguments: str, cwd: Path | None = None) -> None:
-        command = [sys.executable, "-m", "weft", "serve", "--port", "0", *arguments]
+        chosen = [] if "--port" in arguments else ["--port", "0"]
+        command = [sys.executable, "-m", "weft", "serve", *chosen, *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
         self.said: list[str] = []
         self.url = ""

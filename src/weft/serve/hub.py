@@ -156,7 +156,7 @@ class Hub:
     def _append(self, entries: Sequence[LoggedMatch]) -> None:
         for entry in entries:
             if len(self._log) == self._log.maxlen:
-                gone = self._log[0]
+                gone = self._log.popleft()
                 if self._numbers.get(gone.id) == self._first:
                     del self._numbers[gone.id]
                 self._first += 1

@@ -1,0 +1,211 @@
+"""The parts of a server one by one: journal, state, subscribers, permissions, and the queue that is full."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving import ServerProcess
+
+import weft
+from weft.errors import InputError, UsageError
+from weft.languages.content.lower import compile_filter
+from weft.serve.engine import Busy, Request
+from weft.serve.folders import StateFolder
+from weft.serve.hub import Gap, Hub, LoggedMatch, Subscriber
+from weft.serve.journal import Journal, Record, read_journal
+from weft.serve.permissions import ALL, check_exposure, read_tokens
+from weft.serve.program import NDJSON, Publication
+from weft.serve.service import ServerSettings, Service
+
+PAIRS = "SELECT * FROM S WHERE (A AS a ; B AS b) WITHIN 10 SECONDS"
+RECORDS = [Record({"op": "advance", "time": at}, bytes([at]) * at) for at in range(5)]
+
+
+def written(path: Path) -> Path:
+    journal = Journal(path)
+    for record in RECORDS:
+        journal.append(record)
+    journal.close()
+    return path
+
+
+def test_a_journal_gives_back_what_it_was_told(tmp_path: Path) -> None:
+    assert list(read_journal(written(tmp_path / "j"))) == RECORDS
+
+
+def test_a_last_record_that_is_cut_short_is_left_out_wherever_it_is_cut(tmp_path: Path) -> None:
+    whole = written(tmp_path / "j").read_bytes()
+    last = whole.rindex(b"wj01")
+    for cut in range(last, len(whole)):
+        path = tmp_path / "cut"
+        path.write_bytes(whole[:cut])
+        assert list(read_journal(path)) == RECORDS[:-1]
+        assert path.read_bytes() == whole[:last]
+        journal = Journal(path)  # and it goes on from there
+        journal.append(RECORDS[-1])
+        journal.close()
+        assert list(read_journal(path)) == RECORDS
+
+
+def test_a_record_that_is_damaged_before_others_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "j")
+    damaged = bytearray(path.read_bytes())
+    damaged[30] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(InputError, match="is damaged at byte"):
+        list(read_journal(path))
+
+
+def test_a_state_folder_is_used_by_one_server(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "state")
+    with pytest.raises(UsageError, match="another server uses"):
+        StateFolder(tmp_path / "state")
+    folder.close()
+    StateFolder(tmp_path / "state").close()
+
+
+def matches(count: int, first: int = 0, query: str = "Q") -> list[LoggedMatch]:
+    return [
+        LoggedMatch(
+            query,
+            f"{query}{n}",
+            json.dumps({"query": query, "id": f"{query}{n}", "start": n, "end": n, "event": {"n": n}}).encode(),
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def told(subscriber: Subscriber) -> list[Any]:
+    return [item.missed if isinstance(item, Gap) else item.id for item in subscriber.take()]
+
+
+def test_a_slow_subscriber_is_told_how_many_it_missed_and_others_are_not_delayed() -> None:
+    hub = Hub(100, 200, lambda touched: None)
+    slow, quick = hub.join("Q"), hub.join("Q")
+    for at in range(4):
+        hub.take(matches(1, at), is_event=False)
+        assert told(quick) == [f"Q{at}"]
+    assert told(slow) == ["Q0", "Q1", 2]
+    hub.take(matches(1, 4), is_event=False)
+    assert told(slow) == ["Q4"]
+    assert (slow.missed, quick.missed) == (2, 0)
+
+
+def test_subscribers_resume_from_a_log_that_is_bounded() -> None:
+    hub = Hub(3, 1 << 20, lambda touched: None)
+    hub.take(matches(5), is_event=False)
+    assert told(hub.join("Q", after="Q3")) == ["Q4"]
+    assert told(hub.join("Q", after="Q1")) == [None, "Q2", "Q3", "Q4"]  # it is not known how many were forgotten
+    assert told(hub.join("Q", after="")) == ["Q2", "Q3", "Q4"]
+    assert told(hub.join("Q", compile_filter("n > 3"), "")) == ["Q4"]
+    assert told(hub.join("Q")) == []
+    again = Hub(3, 1 << 20, lambda touched: None)
+    again.load(hub.lines)
+    assert told(again.join("Q", after="Q2")) == ["Q3", "Q4"]
+
+
+def test_events_of_the_input_are_not_among_all_matches() -> None:
+    hub = Hub(10, 1 << 20, lambda touched: None)
+    hub.watch("Temp")
+    all_matches, temps = hub.join("*"), hub.join("Temp")
+    hub.take(matches(1, query="Temp"), is_event=True)
+    hub.take(matches(1), is_event=False)
+    assert (told(all_matches), told(temps)) == (["Q0"], ["Temp0"])
+    assert told(hub.join("*", after="")) == ["Q0"]
+
+
+def test_tokens_are_read_with_their_permissions(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("# tokens\nfirst-token\nsecond-token publish, subscribe\n\n")
+    tokens = read_tokens(file)
+    assert tokens.granted("first-token") == ALL
+    assert tokens.granted("second-token") == {"publish", "subscribe"}
+    assert tokens.granted("other-token") is None
+    assert tokens.granted(None) is None
+    file.write_text("first-token publsh\n")
+    with pytest.raises(InputError, match=r"tokens:1: there is no permission 'publsh'; did you mean 'publish'"):
+        read_tokens(file)
+    file.write_text("short\n")
+    with pytest.raises(InputError, match="at least 8 characters"):
+        read_tokens(file)
+    check_exposure("0.0.0.0", tokens)
+
+
+def publication(at: int) -> Request:
+    body = json.dumps({"type": "A" if at % 2 == 0 else "B", "ts": at}).encode()
+    return Request({"op": "events", "form": NDJSON}, body, Publication(1, "me", at))
+
+
+def test_a_full_queue_refuses_and_what_it_took_is_matched() -> None:
+    service = Service(ServerSettings(queue_bytes=60), weft.compile(PAIRS, "ceql"))
+    running = service.engine.program.running
+    with running._lock:  # the engine waits here
+        first = [service.engine.submit(publication(at)) for at in range(2)]
+        with pytest.raises(Busy) as refused:
+            service.engine.submit(publication(2))
+    assert refused.value.seconds >= 1
+    assert [one.result(60)["accepted"] for one in first] == [1, 1]
+    assert service.engine.submit(publication(3)).result(60)["accepted"] == 1
+    assert service.hub.counts["q"] == 2
+    service.close()
+
+
+def test_publications_that_wait_are_matched_together_and_answered_apart() -> None:
+    service = Service(ServerSettings(), weft.compile(PAIRS, "ceql"))
+    running = service.engine.program.running
+    bodies = [b'{"type": "A", "ts": 1}\n{"ts": 1}', b"nonsense", b'{"type": "B", "ts": 2}\n']
+    with running._lock:
+        about = {"op": "events", "form": NDJSON}
+        first = service.engine.submit(publication(0))
+        waiting = [
+            service.engine.submit(Request(about, body, Publication(body.strip().count(b"\n") + 1))) for body in bodies
+        ]
+    assert first.result(60)["accepted"] == 1
+    answers = [one.result(60) for one in waiting]
+    assert [answer["accepted"] for answer in answers] == [1, 0, 1]
+    assert [[one["row"] for one in answer["rejected"]] for answer in answers] == [[1], [0], []]
+    service.close()
+
+
+def test_state_goes_on_with_queries_partial_matches_publishers_and_the_log(tmp_path: Path) -> None:
+    settings = ServerSettings(state=tmp_path / "state", lanes=2)
+    service = Service(settings, weft.compile(PAIRS, "ceql"))
+    text = "SELECT * FROM S WHERE (B AS a ; A AS b) WITHIN 10 SECONDS"
+    deployed = service.engine.submit(Request({"op": "deploy", "text": text, "language": "ceql", "name": "back"}))
+    assert deployed.result(60)["names"] == ["back"]
+    for at in range(4):
+        service.engine.submit(publication(at)).result(60)
+    before = service.hub.lines
+    assert len(before) == 4
+    service.engine.folder._lock.close()  # type: ignore[union-attr] # as after a kill: nothing is said to it
+    again = Service(settings, weft.compile(PAIRS, "ceql"))
+    assert again.replayed == 5
+    assert again.hub.lines == before
+    assert again.engine.submit(publication(3)).result(60)["duplicate"]
+    again.engine.submit(publication(4)).result(60)
+    assert [json.loads(line)["query"] for line in again.hub.lines[4:]] == ["back", "back"]
+    again.close()
+    third = Service(settings, weft.compile(PAIRS.replace("10", "20"), "ceql"))
+    assert third.replayed == 0
+    assert "q: begins anew" in str(third.change)
+    third.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate with")
+def test_certificates_make_it_https(tmp_path: Path) -> None:
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
+    alternative = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command.split(), *alternative], cwd=tmp_path, check=True, capture_output=True)
+    with (
+        ServerProcess("--certificate", "cert.pem", "--certificate-key", "key.pem", cwd=tmp_path) as server,
+        weft.connect(server.url, verify=str(tmp_path / "cert.pem")) as client,
+    ):
+        assert server.url.startswith("https://")
+        assert client.stats()["events"] == 0
+        with pytest.raises(weft.ServiceError, match="certificate"):
+            weft.connect(server.url, patience=0).stats()
