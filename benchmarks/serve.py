@@ -11,7 +11,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def publishing(count: int) -> Iterator[Row]:
                 rates: list[tuple[float, float]] = []
                 for turn in range(ROUNDS + 1):
                     given = batches(count, turn * count)
-                    pushed = seconds(lambda given=given: [live.push(batch) for batch in given])  # type: ignore[misc]
-                    sent = seconds(lambda given=given: published(client, given))  # type: ignore[misc]
+                    pushed = seconds(partial(pushed_to, live, given))
+                    sent = seconds(partial(published, client, given))
                     if turn:  # the first one compiles, and fills caches
                         rates.append((count * BATCH / sent, count * BATCH / pushed))
                 matches = client.stats()["matches"]["Fire"]
@@ -95,6 +96,12 @@ def publishing(count: int) -> Iterator[Row]:
             }
 
 
+def pushed_to(live: weft.LiveProgram, given: list[pa.Table]) -> None:
+    """Push, one after the other."""
+    for batch in given:
+        live.push(batch)
+
+
 def published(client: weft.Client, given: list[pa.Table]) -> None:
     """Publish, and wait for the answers."""
     for batch in given:
@@ -102,7 +109,7 @@ def published(client: weft.Client, given: list[pa.Table]) -> None:
     client.flush()
 
 
-def seconds(work: Any) -> float:
+def seconds(work: Callable[[], object]) -> float:
     """How long something takes."""
     started = time.perf_counter()
     work()

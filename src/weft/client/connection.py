@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 import uuid
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ class Options:
         self.http: dict[str, Any] = {
             "base_url": self.url,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
-            "verify": verify,
+            "verify": ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify,
             "timeout": httpx.Timeout(10.0, read=max(60.0, patience)),
             "trust_env": False,
         }
