@@ -95,6 +95,7 @@ KINDS: Mapping[str, Kind] = {
     "model": _NAME,
     "nodes": Kind(_COUNT.holds, "a number of machines"),
     "checkpoint": _of(str, Path, type(None), expected="the folder of a checkpoint"),
+    "scan": _of(str, expected="'auto' or 'spark'"),
     "queue": Kind(_WHOLE.holds, "a number of events that may wait"),
 }
 

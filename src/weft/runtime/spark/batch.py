@@ -31,7 +31,7 @@ def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> D
     where it must not be asked.
     """
     read, names = needed_columns(frame, frame.schema if schema is None else schema, job)
-    return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS)
+    return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS, "weft_pack")
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -41,7 +41,7 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     together = by_partition(runs, len(places), by_place[F.col("lane")], F.col("lane"))
     ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
     work = count_runs if counting else match_runs
-    return mapped(ordered, partial(work, job=job), output_columns(job.shape))
+    return mapped(ordered, partial(work, job=job), output_columns(job.shape), "weft_match")
 
 
 def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -58,6 +58,23 @@ def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
     return EventSource(lambda: [chunk], reading)
 
 
+def needed_names(names: Sequence[str], job: Job) -> list[str]:
+    """Those of a frame's columns that are read, as a whole or a field of theirs."""
+    reading = job.reading
+    check_columns(names, reading)
+    if reading.needed is None:
+        return list(names)
+    tops = {name.partition(".")[0] for name in reading.needed}
+    return [name for name in names if name in reading.needed or name in tops or name in _always(job)]
+
+
+def _always(job: Job) -> set[str]:
+    """The columns that are read of all events."""
+    reading = job.reading
+    declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
+    return {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
+
+
 def needed_columns(
     frame: DataFrame, schema: StructType, job: Job, beside: Sequence[str] = ()
 ) -> tuple[DataFrame, tuple[str, ...]]:
@@ -72,8 +89,7 @@ def needed_columns(
     reading, names = job.reading, schema.names
     check_columns(names, reading)
     needed = frozenset(names) if reading.needed is None else reading.needed
-    declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
-    always = {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
+    always = _always(job)
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
     read: dict[str, tuple[Column, DataType]] = {}
@@ -93,7 +109,7 @@ def needed_columns(
     return told(frame.select(*columns), kinds), tuple(read)
 
 
-def check_columns(names: list[str], reading: Reading, where: str = "") -> None:
+def check_columns(names: Sequence[str], reading: Reading, where: str = "") -> None:
     """Refuse a table without the columns for time and type before a job is started."""
     if reading.type not in names:
         raise InputError(_missing(reading.type, f"{where}no column {reading.type!r} for the type of events", names))
@@ -108,6 +124,6 @@ def check_columns(names: list[str], reading: Reading, where: str = "") -> None:
             raise InputError(_missing(name, f"{where}no column {name!r} to make ids of", names))
 
 
-def _missing(name: str, why: str, names: list[str]) -> str:
+def _missing(name: str, why: str, names: Sequence[str]) -> str:
     hint = did_you_mean(name, names) or ""
     return f"{why}; the columns are {', '.join(names)}" + (f"; {hint}" if hint.startswith("did") else "")

@@ -23,6 +23,8 @@ from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.connections.frames import kafka_frame
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
+from weft.runtime.spark.files.direct import AUTO as AUTO_SCAN
+from weft.runtime.spark.files.direct import DIRECT, SCANS, frame_runs
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.job import Job, job_of, limited
 from weft.runtime.spark.lanes.sampling import suited_to_frame
@@ -60,6 +62,7 @@ def match_frame(
     limits: Limits = NO_LIMITS,
     statistics: Statistics | None = None,
     heavy_keys: bool = False,
+    scan: str = AUTO_SCAN,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
@@ -75,8 +78,10 @@ def match_frame(
     `payload`: the columns of the payloads of a frame of Kafka's records; without it their types are those of the JSON.
     `checkpoint`: that of the stream's query, so that queries which it has seen keep their state in another program;
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
-    `statistics`: what it is planned by.
+    `statistics`: what it is planned by. `scan`: "auto" lets tasks read the files of a plain scan of Parquet
+    themselves; "spark" leaves that to Spark. The result's `scan` says what is done, and why.
     """
+    check_scan(scan)
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
     kafka = kafka_frame(frame, about.schema if schema is None else None, payload, type)
     names = about.schema.names
@@ -107,11 +112,19 @@ def match_frame(
     job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
     if heavy_keys:
         job = suited_to_frame(job, frame)
-    output = match_lanes(run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job), job)
-    if schema is not None:  # who counts asks first whether it is a stream
+    if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
+        output = match_lanes(run_frame(frame, job, about.schema), job)
         return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    counted, counts = noticed(output, program, rejects=rejects, left_out=job.left_out)
-    return _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
+    if kafka is None:
+        runs, scanned = frame_runs(frame, job, about.schema, scan)
+    else:
+        runs, scanned = kafka.runs(job), "Spark's scan, of Kafka"
+    counted, counts = noticed(
+        match_lanes(runs, job), program, rejects=rejects, of_frame=scanned != DIRECT, left_out=job.left_out
+    )
+    shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
+    shown.scan = scanned
+    return shown
 
 
 def _refuse_for_streams(checkpoint: object, adapts: object, delay: object) -> None:
@@ -209,6 +222,12 @@ def match_files(
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
     return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows), counts)
+
+
+def check_scan(scan: str) -> None:
+    """Refuse a way to scan that there is not."""
+    if scan not in SCANS:
+        raise UsageError(f"scan must be one of {', '.join(map(repr, SCANS))}, not {scan!r}")
 
 
 def check_lanes(lanes: int | None) -> None:

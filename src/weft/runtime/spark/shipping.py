@@ -17,10 +17,12 @@ Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 MISSING = "weft is not installed on an executor"
 
 
-def mapped(frame: DataFrame, work: Work, columns: StructType | str) -> DataFrame:
-    """What tasks make of a frame's rows, batch by batch."""
+def mapped(frame: DataFrame, work: Work, columns: StructType | str, name: str = "weft") -> DataFrame:
+    """What tasks make of a frame's rows, batch by batch; Spark's plan shows the `name` of the work."""
     with own_python(frame.sparkSession):
-        return frame.mapInArrow(shipped(work, frame.sparkSession), columns)
+        begun = shipped(work, frame.sparkSession)
+        begun.__name__ = name
+        return frame.mapInArrow(begun, columns)
 
 
 def packed_up(value: object) -> bytes:

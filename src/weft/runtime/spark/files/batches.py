@@ -57,7 +57,7 @@ def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
     tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
     work = partial(pack_pieces, tasks=tasks, readers=files.readers, job=job)
-    return mapped(session.range(0, count, 1, count), work, RUN_DDL)
+    return mapped(session.range(0, count, 1, count), work, RUN_DDL, "weft_read_files")
 
 
 def suited_to_files(job: Job, files: Files) -> Job:
