@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -31,6 +32,7 @@ _LIMITED = frozenset({"show", "take", "head", "first", "isEmpty", "tail"})  # Sp
 _OF_FRAMES = ("collect", "count", "toPandas", "toArrow", "foreach", "foreachPartition", *sorted(_LIMITED))
 _OF_WRITERS = ("save", "saveAsTable", "insertInto", "parquet", "json", "csv", "orc", "text", "xml", "jdbc")
 _MOST_PENDING = 64
+_COUNTERS = "counters"
 _PATIENCE = 2.0  # seconds until Spark's listeners have heard of a finished action
 _inside = threading.local()
 _pending: list[Noticed] = []
@@ -45,19 +47,21 @@ class Noticed:
     program: Program | None
     rejects: bool  # whether they are given to the user anyway
     tells: Callable[[dict[str, Any]], None] | None = None  # instead of what a program's matches show
+    of_frame: bool = True  # whether events come from a frame, whose partitions have no order of their own
 
 
 class Counts:
     """How many matches, late and unreadable events a batch had; known after its first action."""
 
-    def __init__(self, found: Observation, left_out: Sequence[str] = ()) -> None:
-        self._found = found
+    def __init__(self, item: Noticed, left_out: Sequence[str] = ()) -> None:
+        self._item = item
         self._names = {*COUNTED, *left_out}
 
     @property
     def get(self) -> dict[str, Any]:
         """The numbers by name; waits for the first action."""
-        return {name: value for name, value in self._found.get.items() if name in self._names}
+        values = dict.fromkeys(self._names, 0) | _values(self._item)
+        return {name: value for name, value in values.items() if name in self._names}
 
 
 def noticed(
@@ -68,28 +72,60 @@ def noticed(
     `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
     have no order of their own. `left_out`: the counters of what limits leave out by query.
     """
-    told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
-    counters = F.from_json(told, "map<string,bigint>")
     name = _PREFIX + uuid.uuid4().hex
-    item = Noticed(name, Observation(name), program, rejects)
+    item = Noticed(name, Observation(name), program, rejects, of_frame=of_frame)
+    told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
+    if hasattr(output, "_jdf"):
+        # Each match passes here, so little is worked out for it: what lanes count is added up in this process.
+        frame = output.observe(
+            item.found,
+            F.count("query").alias("matches"),
+            F.count("reason").alias("unreadable"),
+            F.min("reason").alias("reason"),
+            F.array_join(F.collect_list(told), "\n").alias(_COUNTERS),
+        )
+    else:
+        frame = _observed_on_connect(output, item, told, types_of(program), left_out)
+    _pending.append(item)
+    del _pending[:-_MOST_PENDING]
+    watch_actions(frame)
+    return frame, Counts(item, left_out)
+
+
+def _observed_on_connect(
+    output: DataFrame, item: Noticed, told: Column, types: Sequence[str], left_out: Sequence[str]
+) -> DataFrame:
+    """The same rows, with counters added up by the server: its observations have no lists."""
+    counters = F.from_json(told, "map<string,bigint>")
 
     def total(counter: str) -> Column:
         return F.coalesce(F.sum(F.try_element_at(counters, F.lit(counter))), F.lit(0))
 
-    frame = observed(
+    return observed(
         output,
         item.found,
-        (total("tied") if of_frame else F.count_if(F.lit(False))).alias("tied"),
+        (total("tied") if item.of_frame else F.count_if(F.lit(False))).alias("tied"),
         F.min("reason").alias("reason"),
         F.min(told).alias("one"),
         F.max(told).alias("other"),
-        *(total(SEEN + name).alias(SEEN + name) for name in types_of(program)),
+        *(total(SEEN + name).alias(SEEN + name) for name in types),
         left_out=left_out,
     )
-    _pending.append(item)
-    del _pending[:-_MOST_PENDING]
-    watch_actions(frame)
-    return frame, Counts(item.found, left_out)
+
+
+def _values(item: Noticed) -> dict[str, Any]:
+    """What was observed by name, with the sums of the lanes' counters."""
+    values = dict(item.found.get)
+    if _COUNTERS not in values:  # of some lane: the names of what comes
+        for text in (values.get("one"), values.get("other")):
+            values |= {name: count for name, count in json.loads(text or "{}").items() if is_census(name)}
+        return values
+    totals: Counter[str] = Counter()
+    for text in values.pop(_COUNTERS).splitlines():
+        totals.update({name: count for name, count in json.loads(text).items() if isinstance(count, int)})
+    if not item.of_frame:
+        del totals["tied"]
+    return {"tied": 0, **totals, **values}
 
 
 def notice_later(output: DataFrame, counted: Column, tells: Callable[[dict[str, Any]], None]) -> DataFrame:
@@ -147,7 +183,7 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
 
 
 def _tell(item: Noticed, *, limited: bool) -> None:
-    values = item.found.get
+    values = _values(item)
     if item.tells is not None:
         item.tells(values)
     if item.program is None:
@@ -157,10 +193,7 @@ def _tell(item: Noticed, *, limited: bool) -> None:
         count = f"{unread:,} event{'s' * (unread > 1)}"
         message = f"{count} could not be read; one of the reasons: {values['reason']} (rejects=True gives them)"
         warnings.warn(message, RejectedWarning, stacklevel=callers_level())
-    counts: dict[str, int] = {}
-    for text in (values["one"], values["other"]):  # of some lane: the names of what comes
-        counts |= {name: count for name, count in json.loads(text or "{}").items() if is_census(name)}
-    counts |= {name: values[name] for name in values if name.startswith(SEEN) and values[name]}
+    counts = {name: count for name, count in values.items() if is_census(name) and count}
     if limited and values["matches"]:  # perhaps not all was looked at
         counts |= dict.fromkeys((SEEN + name for name in types_of(item.program)), 1)
     doubts = [*doubts_of(item.program, counts, values), *tied_doubt(values["tied"])]
