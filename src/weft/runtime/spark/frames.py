@@ -37,6 +37,7 @@ from weft.runtime.spark.streams.streaming import match_stream
 from weft.statistics import Statistics
 
 TYPE = "type"  # the column of types unless another is named
+KAFKA = "Spark's scan: of Kafka"
 USUAL_LANES = 2  # where a session must not be asked how many tasks run at a time
 
 
@@ -113,15 +114,12 @@ def match_frame(
     if heavy_keys:
         job = suited_to_frame(job, frame)
     if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
-        output = match_lanes(run_frame(frame, job, about.schema), job)
-        return _shown(output, shape, origin, rejects=rejects, rows=rows)
-    if kafka is None:
-        runs, scanned = frame_runs(frame, job, about.schema, scan)
-    else:
-        runs, scanned = kafka.runs(job), "Spark's scan, of Kafka"
-    counted, counts = noticed(
-        match_lanes(runs, job), program, rejects=rejects, of_frame=scanned != DIRECT, left_out=job.left_out
-    )
+        runs = run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job)
+        return _shown(match_lanes(runs, job), shape, origin, rejects=rejects, rows=rows)
+    runs, scanned = frame_runs(frame, job, about.schema, scan) if kafka is None else (kafka.runs(job), KAFKA)
+    ordered = scanned == DIRECT
+    output = match_lanes(runs, job)
+    counted, counts = noticed(output, program, rejects=rejects, of_frame=not ordered, left_out=job.left_out)
     shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
     shown.scan = scanned
     return shown
