@@ -108,7 +108,7 @@ def test_whose_an_attribute_is_and_where_the_word_begins() -> None:
     assert (text[found.start :], found.words[1]) == ("va", Word("val", "attribute", "T"))
 
 
-@pytest.mark.parametrize("language", ["ceql", "eql", "step", "tesla", "epn"])
+@pytest.mark.parametrize("language", ["ceql", "eql", "step", "tesla", "epn", "sql"])
 @pytest.mark.parametrize("text", ["", "([{", ")]}", "'", "AS AS AS", "a.b.c..", "`", "define (", "pattern", ";;;::"])
 def test_any_text_can_be_asked_about(language: str, text: str) -> None:
     for place in range(len(text) + 1):
@@ -119,7 +119,7 @@ def test_new_programs_are_right_in_every_language() -> None:
     pytest.importorskip("nicegui", reason="pages need weft[workbench]")
     from weft.workbench.pages.programs import NEW
 
-    assert [*NEW] == ["ceql", "eql", "step", "tesla", "epn"]
+    assert [*NEW] == ["ceql", "eql", "step", "tesla", "epn", "sql"]
     assert [finding for language, text in NEW.items() for finding in check(text, language).findings] == []
 
 

@@ -29,6 +29,8 @@ def run_tests(
 
         fire: t1@1 h1@3 t2@8
 
+    A case of SQL has `tables` (CSV, or files by name) and the rows that are `expected`, as CSV.
+
     Exit code 1 says that a case failed or that a file is wrong:
 
         weft test examples

@@ -9,6 +9,7 @@ import token as python_tokens
 import tokenize
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 
 import lark
 
@@ -49,6 +50,9 @@ def highlighted(text: str, language: str) -> str:
 
 def pieces(text: str, language: str) -> Iterator[Piece]:
     """The words of programs of several languages, one after the other with empty lines between them."""
+    if language == "sql":
+        yield from _by_looks(text, 0, language)
+        return
     begin = 0
     while begin < len(text):
         tokens, stop = _tokens(text[begin:], language)
@@ -99,8 +103,19 @@ def _by_looks(text: str, begin: int, language: str) -> Iterator[Piece]:
 
 @cache
 def _every_word(language: str) -> frozenset[str]:
+    if language == "sql":
+        return frozenset(word.lower() for word in _sql_words())
     names = (terminal.name for terminal in _parser(language).terminals)
     return frozenset(word.lower() for name in names if name not in _NAMES for word in _spelled(language, name))
+
+
+def _sql_words() -> frozenset[str]:
+    """The words of SQL that row patterns use: those of clauses and those of expressions."""
+    parts: list[frozenset[str]] = [
+        import_module("weft.languages.sql.mistakes").KEYWORDS,
+        import_module("weft.languages.sql.expressions").RESERVED,
+    ]
+    return frozenset({"MATCH_RECOGNIZE", "RUNNING", "FINAL", "PREV", "CLASSIFIER", "MATCH_NUMBER"}).union(*parts)
 
 
 def _is_keyword(token: lark.Token) -> bool:
@@ -115,6 +130,8 @@ def _comments(text: str, begin: int, end: int) -> Iterator[Piece]:
 
 def expected_words(text: str, language: str) -> list[str]:
     """The language's words that can stand behind a text; all of them if the text is wrong before its end."""
+    if language == "sql":  # whose text around clauses has no grammar here
+        return sorted(_sql_words())
     try:
         parser = _parser(language).parse_interactive(text)
         parser.exhaust_lexer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra.query import Program
+from weft.algebra.text.row_patterns import row_plan_lines
 from weft.drawing.highlighting import highlighted
 from weft.drawing.plan import expected, plan_svg
 from weft.drawing.svg import MONO, element, escaped
@@ -23,7 +24,10 @@ def program_html(program: Program) -> str:
 
 
 def plan_picture(program: Program, choices: Choices = DEFAULT) -> str:
-    """The plan of a program as a picture, or why there is none."""
+    """The plan of a program as a picture, or why there is none; of SQL, how conditions are evaluated."""
+    if program.row_patterns:
+        lines = (line for query in program.row_patterns for line in row_plan_lines(query))
+        return element("pre", escaped("\n".join(lines)))
     try:
         optimized = choices.applied(program)
         return plan_svg(plan(optimized), expected(optimized))

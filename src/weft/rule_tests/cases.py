@@ -18,8 +18,10 @@ from weft.api import compile_with_findings
 from weft.errors import InputError, ProgramError, UsageError, did_you_mean
 from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.optimizer.invariants import bound_variables
+from weft.rule_tests import tables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, Written, shifted
+from weft.rule_tests.tables import TableCase
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.source import SourceText, Span
 from weft.tree import Node
@@ -41,7 +43,13 @@ CASE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "expected": str,
     "expected_count": (int, dict),
 }
-_KINDS = {str: "a text", list: "a list of [[case]]", (int, dict): "a number, or a number for each query"}
+_KINDS = {
+    dict: "texts by the names of tables",
+    int: "a number",
+    str: "a text",
+    list: "a list of [[case]]",
+    (int, dict): "a number, or a number for each query",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class RuleTests:
 
     program: Program
     notation: Notation
-    cases: Sequence[Callable[[], Case]]
+    cases: Sequence[Callable[[], Case | TableCase]]
 
 
 def find_files(paths: Sequence[str]) -> list[Path]:
@@ -100,7 +108,8 @@ def read_file(path: Path, within: Path | None = None) -> RuleTests:
     beside = Beside(path.parent, within)
     program = _compile(table, places, beside, notation.time_unit)
     reader = _CaseReader(places, beside, notation, _variables(program))
-    return RuleTests(program, notation, [partial(reader.read, case, at) for at, case in enumerate(table["case"], 1)])
+    read: Callable[..., Case | TableCase] = reader.read_tables if program.row_patterns else reader.read
+    return RuleTests(program, notation, [partial(read, case, at) for at, case in enumerate(table["case"], 1)])
 
 
 def _parse(source: SourceText) -> dict[str, Any]:
@@ -197,6 +206,15 @@ class _CaseReader:
     beside: Beside
     notation: Notation
     variables: Mapping[str, frozenset[str]]
+
+    def read_tables(self, table: object, section: int) -> TableCase:
+        """The case of a section, of SQL."""
+        if not isinstance(table, dict):
+            raise self.places.key(0, "case").wrong("wrong-kind", f"`case` must be {_KINDS[list]}")
+        _check_keys(table, tables.KEYS, self.places, section)
+        expected = self.places.value(section, "expected", table["expected"]) if "expected" in table else None
+        place = self.places.head(section)
+        return tables.read_table_case(table, section, place, expected, lambda name: self.beside.path(name, place))
 
     def read(self, table: object, section: int) -> Case:
         """The case of a section of the file."""

@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from weft.rule_tests.lines import Expected
 from weft.rule_tests.run import Outcome, PlacedEvent
+from weft.rule_tests.tables import TableOutcome
 from weft.runtime.matches import Match
 
 
-def case_lines(outcome: Outcome) -> Iterator[str]:
+def case_lines(outcome: Outcome | TableOutcome) -> Iterator[str]:
     """A case: one line if it passed, else also what differs."""
+    if isinstance(outcome, TableOutcome):
+        yield from outcome.lines()
+        return
     case = outcome.case
     if outcome.passed:
         yield f"  ok      {case.name}"
@@ -39,8 +43,10 @@ def match_text(match: Match) -> str:
     return f"{match.query}: {' '.join(words)}{fields}"
 
 
-def to_json(outcome: Outcome) -> dict[str, object]:
+def to_json(outcome: Outcome | TableOutcome) -> dict[str, object]:
     """The outcome as a JSON object."""
+    if isinstance(outcome, TableOutcome):
+        return outcome.to_json()
     case = outcome.case
     return {
         "file": case.place.source.name,

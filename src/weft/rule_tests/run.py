@@ -14,6 +14,7 @@ from weft.errors import Diagnostic, ProgramError, WeftError
 from weft.rule_tests.cases import Case, RuleTests, read_file
 from weft.rule_tests.compare import difference
 from weft.rule_tests.lines import EventDict, Expected
+from weft.rule_tests.tables import TableCase, TableOutcome, run_table_case
 from weft.runtime.matches import Match
 
 
@@ -48,7 +49,7 @@ class FileResult:
     """The outcomes of a file's cases, and what is wrong in the file."""
 
     path: Path
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome | TableOutcome] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
 
     @property
@@ -70,7 +71,11 @@ def run_file(path: Path, engine: str, *, within: Path | None = None, **sharing: 
         return result
     for read in file.cases:
         try:
-            result.outcomes.append(_run(file, read(), engine, sharing))
+            case = read()
+            if isinstance(case, TableCase):
+                result.outcomes.append(run_table_case(file.program, case, engine))
+            else:
+                result.outcomes.append(_run(file, case, engine, sharing))
         except ProgramError as error:
             result.findings += error.diagnostics
     return result

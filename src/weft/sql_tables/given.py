@@ -54,6 +54,15 @@ def _made(make: Any, name: str) -> pa.Table:
         raise InputError(f"{name} cannot be made into a table: {problem}") from None
 
 
+def table_of_text(text: str) -> pa.Table:
+    """A table that is written as JSON lines, or as CSV."""
+    data = io.BytesIO(text.strip().encode())
+    try:
+        return pa_json.read_json(data) if text.strip().startswith("{") else pa_csv.read_csv(data)
+    except pa.ArrowException as problem:
+        raise InputError(f"these rows are neither JSON lines nor CSV: {problem}") from None
+
+
 def _read(paths: Sequence[str]) -> pa.Table:
     tables = [_read_file(path) for path in paths]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import date, timedelta
 from decimal import Decimal
@@ -29,9 +30,24 @@ def write_table(table: pa.Table, path: str | Path, form: str = "jsonl") -> int:
             pa_csv.write_csv(_flat(table), sink)
         else:
             for batch in table.to_batches(max_chunksize=10_000):
-                lines = [json.dumps(row, ensure_ascii=False, default=_plain) + "\n" for row in batch.to_pylist()]
-                sink.write("".join(lines).encode())
+                sink.write("".join(_json(row) + "\n" for row in batch.to_pylist()).encode())
     return int(table.num_rows)
+
+
+def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table with values that JSON has."""
+    return [json.loads(_json(row)) for row in table.to_pylist()]
+
+
+def csv_text(table: pa.Table) -> str:
+    """The rows of a table as CSV, with a line of names before them."""
+    out = io.BytesIO()
+    pa_csv.write_csv(_flat(table), out, pa_csv.WriteOptions(quoting_style="needed"))
+    return out.getvalue().decode()
+
+
+def _json(row: Any) -> str:
+    return json.dumps(row, ensure_ascii=False, default=_plain)
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from weft.algebra.query import Program
+from weft.algebra.text.row_patterns import row_plan_lines
 from weft.api import compile_beside, compile_with_findings
 from weft.drawing.highlighting import pieces
 from weft.drawing.plan import expected, plan_svg
@@ -110,6 +111,9 @@ def planned(text: str, language: str, stem: str = "q", lanes: int = MANY_LANES) 
     program, _ = compiled(text, language, stem)
     if program is None:
         return Planned("", "", [])
+    if program.row_patterns:
+        lines = (line for query in program.row_patterns for line in row_plan_lines(query))
+        return Planned("", "\n".join(lines), [])
     try:
         found = trace(program)
         chosen = plan(found.program)

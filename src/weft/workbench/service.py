@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
+from weft.algebra.query import Program
 from weft.errors import InputError, UsageError
 from weft.reasons import Reasons
 from weft.running import registry
@@ -181,7 +182,7 @@ class Workbench:
 
         Without a sample it waits for events that are pushed to it.
         """
-        program = trying.program_of(source.text, _known(source.language), source.stem)
+        program = self._live_program(source)
         shown: list[trying.Row] = []
         if sample.file or sample.rows:
             shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
@@ -198,13 +199,21 @@ class Workbench:
         if not given:
             raise UsageError("a run needs a source: a name, and a folder of the project")
         base = self.project.path(f"{RUNS}/{registry.check_name(name)}")
-        trying.program_of(source.text, _known(source.language), source.stem)
+        self._live_program(source)
         arguments = ["run", str(self._copied(source, name)), "--watch", "--name", name]
         arguments += ["--steps"] if steps else []
         arguments += ["--sink", str(base / "matches"), "--checkpoint", str(base / "checkpoint")]
         for text in given:
             arguments += ["--source", text]
         return _on_spark(registry.detach(name, arguments))
+
+    def _live_program(self, source: Source) -> Program:
+        """A program that reads events as they come."""
+        program = trying.program_of(source.text, _known(source.language), source.stem)
+        trying.refuse_sql(
+            program, "SQL reads tables: try it here; over a stream it runs by weft.sql(query, spark=session)"
+        )
+        return program
 
     def _copied(self, source: Source, name: str) -> Path:
         """The folder with the program as a run has it: what is saved later does not change what runs."""
@@ -234,7 +243,7 @@ class Workbench:
 
         One on Spark keeps the state of queries that are the same, and is changed in the file that it watches.
         """
-        program = trying.program_of(source.text, _known(source.language), source.stem)
+        program = self._live_program(source)
         if self._here.get(name) is not None or not self._is_on_spark(name):
             run = self._run_here(name)
             run.replace(program)

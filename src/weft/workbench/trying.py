@@ -20,6 +20,7 @@ from weft.errors import InputError, ProgramError, UsageError
 from weft.reasons import Reasons, funnel, why
 from weft.rule_tests.report import match_text
 from weft.runtime.writing.match_rows import rows_to_matches
+from weft.workbench import tables
 from weft.workbench.checking import compiled
 from weft.workbench.event_files import csv_value, drawn
 
@@ -99,8 +100,16 @@ def program_of(text: str, language: str, stem: str) -> Program:
     return program
 
 
+def refuse_sql(program: Program, message: str) -> None:
+    """Refuse a program of SQL where events are needed."""
+    if program.row_patterns:
+        raise UsageError(message)
+
+
 def try_program(program: Program, sample: Sample, file: Path | None = None) -> Tried:
-    """All matches of a program in a sample."""
+    """All matches of a program in a sample; of SQL, the rows of its result."""
+    if program.row_patterns:
+        return _try_query(program, sample, file)
     events = sample_events(sample, file)
     started = clock.perf_counter()
     rows: list[Row] = []
@@ -120,6 +129,15 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     funnels = funnel(events, program, time=sample.time, type=sample.type)
     pictures = timeline_svg(scene), timeline_svg(scene, "variable")
     return Tried(rows, sum(counts.values()), counts, shown, total, *pictures, funnels, [*notes, *run.doubts], seconds)
+
+
+def _try_query(program: Program, sample: Sample, file: Path | None) -> Tried:
+    result, table, seconds = tables.found_rows(program, sample, file)
+    name = program.names[-1]
+    rows = tables.as_matches(name, tables.shown_rows(result, MOST_MATCHES))
+    shown = [_placed(number, row) for number, row in enumerate(tables.shown_rows(table, MOST_EVENTS))]
+    count = result.num_rows
+    return Tried(rows, count, {name: count}, shown, table.num_rows, "", "", {}, seconds=seconds)
 
 
 def _placed(position: int, event: Row) -> Row:
@@ -142,6 +160,7 @@ def events_in_order(events: Any, program: Program, sample: Sample, most: int = L
 
 def explain(program: Program, sample: Sample, file: Path | None, positions: Sequence[int]) -> Reasons:
     """Why chosen events are a match or not."""
+    refuse_sql(program, "the reasons of a match are told for events, not for rows of SQL")
     return why(sample_events(sample, file), program, positions, time=sample.time, type=sample.type)
 
 
@@ -150,6 +169,8 @@ def explain(program: Program, sample: Sample, file: Path | None, positions: Sequ
 
 def case_text(name: str, program: Program, sample: Sample, file: Path | None) -> str:
     """A case of a test file: the sample as events, and what is found now as expected."""
+    if program.row_patterns:
+        return tables.table_case_text(name, program, sample, file, MOST_EVENTS)
     if sample.time != "ts" or sample.type != "type":
         raise UsageError("a case has the time in `ts` and the type in `type`: rename the columns of the sample")
     events = sample_events(sample, file)

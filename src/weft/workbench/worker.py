@@ -6,6 +6,8 @@ import os
 import pickle
 import sys
 import threading
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,7 @@ def main(memory: int) -> None:
     """Do jobs until nobody gives any more."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
+    _load()
     limit_memory(memory)
     waiting = threading.Semaphore(0)
     given: list[bytes] = []
@@ -26,6 +29,13 @@ def main(memory: int) -> None:
         answer = _answer(given.pop(0), memory)
         answers.write(HEADER.pack(len(answer)) + answer)
         answers.flush()
+
+
+def _load() -> None:
+    """Import what jobs use: the address space of libraries is not part of what a job may take."""
+    for name in ("pyarrow.compute", "weft.workbench.jobs", "weft.sql_tables.running", "duckdb"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def limit_memory(memory: int) -> None:

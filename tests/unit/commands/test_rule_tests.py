@@ -284,7 +284,7 @@ class TestFiles:
             ("", "missing-key"),
             ("program = 'SELECT * WHERE A'\n", "missing-key"),
             ("program = 'nowhere.ceql'\n[[case]]\n", "no-program"),
-            ("program = 'SELECT * WHERE A'\nlanguage = 'sql'\n[[case]]\n", "no-program"),
+            ("program = 'SELECT * WHERE A'\nlanguage = 'cobol'\n[[case]]\n", "no-program"),
             ("program = 'SELECT * WHERE A'\ntime_unit = 'mins'\n[[case]]\n", "unknown-unit"),
             ("program = 'SELECT * WHERE A'\n[case]\n", "wrong-kind"),
             ("program = 'SELECT * WHERE A'\n[[case]]\n[other]\n", "unknown-key"),

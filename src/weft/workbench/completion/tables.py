@@ -1,4 +1,4 @@
-"""Where names of which role stand in the five languages: after which words, and in which brackets."""
+"""Where names of which role stand in the languages: after which words, and in which brackets."""
 
 from __future__ import annotations
 
@@ -93,4 +93,15 @@ EPN = Table(
         "policies": (*POLICIES, *(value for policy in POLICIES for value in values_of(policy))),
     },
 )  # fmt: skip
-TABLES = {"ceql": CEQL, "eql": EQL, "step": STEP, "tesla": TESLA, "epn": EPN}
+SQL = Table(
+    starts=frozenset({"SELECT", "WITH"}),
+    roles={
+        "SELECT": "attributes", "BY": "attributes", "MEASURES": "attributes", "DEFINE": "attributes",
+        "AS": "attributes",
+        "FROM": "nothing", "PATTERN": "nothing", "SUBSET": "nothing", "WITHIN": "nothing", "SKIP": "nothing",
+    },
+    declares={},
+    binds="as",
+    brackets={},
+)  # fmt: skip
+TABLES = {"ceql": CEQL, "eql": EQL, "step": STEP, "tesla": TESLA, "epn": EPN, "sql": SQL}

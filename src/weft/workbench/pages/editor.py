@@ -13,7 +13,7 @@ from weft.workbench.pages.frame import asked
 from weft.workbench.service import Source, Workbench
 
 PAUSE = 0.35  # seconds without a key after which the text is looked at
-LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN"}
+LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN", "sql": "SQL"}
 # The editor asks the service for words while one types; what comes back is shown as text.
 COMPLETING = """
 import("nicegui-codemirror").then(async (CM) => {

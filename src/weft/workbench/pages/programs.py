@@ -28,6 +28,8 @@ NEW = {
     "AB(A.x): A ;[A.x = B.x && dur < 600000] B\n",
     "tesla": "define AB(x: int)\nfrom B(x = $x) as b and last A(x = $x) as a within 10 min from b\nwhere x = b.x\n",
     "epn": "pattern AB sequence(A a, B b)\n  where a.x = b.x\n  context fixed 10 min\n",
+    "sql": "SELECT *\nFROM events MATCH_RECOGNIZE (\n  PARTITION BY x\n  ORDER BY ts\n"
+    "  MEASURES A.ts AS began, B.ts AS ended\n  PATTERN (A B)\n  DEFINE A AS type = 'A', B AS type = 'B'\n)\n",
 }  # what a new program says, by language
 
 
