@@ -14,6 +14,8 @@ from weft.algebra import meaning
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
+from weft.connectors.adapters.registry import problem_of
+from weft.connectors.adapters.uris import as_uri
 from weft.connectors.files import ENDINGS, READERS
 from weft.connectors.places import check_folders
 from weft.errors import UsageError, did_you_mean
@@ -265,11 +267,17 @@ def continuous(
 
     Not started yet. `kafka`, `packages` and `jars` are lists of texts.
     """
-    from weft.runtime.spark.connections.addresses import is_connection
+    from weft.runtime.spark.connections.addresses import folder_of, is_connection
     from weft.runtime.spark.connections.kafka import client_options
     from weft.runtime.spark.runs.options import RunOptions
     from weft.runtime.spark.runs.run import ContinuousRun
 
+    for name, uri in sources:
+        parsed = as_uri(uri)
+        if parsed is not None and not is_connection(uri) and (problem := problem_of(parsed, "source", "spark")):
+            raise UsageError(f"source {name}: {uri} cannot be read: {problem}")
+    if as_uri(options["sink"]) is not None and not is_connection(options["sink"]):
+        options["sink"] = adapter_path(options["sink"])
     options["kafka"] = client_options(options.get("kafka") or ())
     options |= {name: tuple(options.get(name) or ()) for name in ("packages", "jars")}
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
@@ -281,8 +289,19 @@ def continuous(
         place for place in (chosen.sink, chosen.checkpoint, chosen.rejects) if place and not is_connection(place)
     ]
     read = [uri for _, uri in sources if not is_connection(uri)]
-    check_folders(*([uri.removeprefix("file://") for uri in uris] for uris in (written, read)))
+    check_folders(*([folder_of(uri)[0] for uri in uris] for uris in (written, read)))
     return run
+
+
+def adapter_path(uri: str) -> str:
+    """The folder that a sink of a run is; an error says why it is none."""
+    parsed = as_uri(uri)
+    if parsed is None:
+        return uri
+    problem = problem_of(parsed, "sink", "spark")
+    if problem is not None:
+        raise UsageError(f"the sink {uri} cannot be written: {problem}")
+    return parsed.place
 
 
 def _adapts(program: Program, choices: Choices) -> tuple[Program, Choices]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 import weft
-from weft import inputs
+from weft import engines, inputs
 from weft.connectors.adapters import Adapter, Incoming, as_uri, known_adapters, register
 from weft.connectors.adapters.checking import check_adapters
 from weft.connectors.adapters.registry import _REGISTERED, open_sink, open_source, problem_of
@@ -304,3 +304,16 @@ def test_adapters_can_be_registered() -> None:
             inputs.placed(["numbers://x", "numbers://y"])
     finally:
         del _REGISTERED["numbers"]
+
+
+def test_weft_run_takes_folders_by_uri_and_says_what_it_cannot_take(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    program = weft.compile(PAIRS, "ceql")
+    places = {"sink": f"folder:{tmp_path}/out", "checkpoint": str(tmp_path / "state")}
+    run = engines.continuous(program, [("a", f"folder:{tmp_path}/in?type=A")], **places)
+    assert run.options.sink == f"{tmp_path}/out"
+    for uri, said in (("tcp://h:1", "tcp cannot be a source of weft run"), ("gopher://h", "there is no adapter")):
+        with pytest.raises(weft.UsageError, match=said):
+            engines.continuous(program, [("a", uri)], **places)
+    with pytest.raises(weft.UsageError, match="tcp cannot be a sink of weft run"):
+        engines.continuous(program, [("a", str(tmp_path / "in"))], **{**places, "sink": "tcp://h:1"})

@@ -73,6 +73,15 @@ def is_connection(uri: str) -> bool:
     return scheme_of(uri) in (KAFKA, DELTA)
 
 
+def folder_of(uri: str) -> tuple[str, str | None]:
+    """The path of `PATH`, `file:PATH` or `folder:PATH`, and the type that `?type=NAME` gives to events without one."""
+    path = re.sub(r"^(?:file|folder):(?://)?", "", uri)
+    place, _, query = path.partition("?")
+    if not query or Path(path).exists():
+        return path, None
+    return place, _options(query, uri, ("type",)).get("type")
+
+
 def source_address(uri: str, what: str) -> Address:
     """The topic or table that events are read from; `what` it is for, in messages."""
     found = _parsed(uri, what, _SOURCE_OPTIONS)

@@ -18,7 +18,7 @@ from weft.runtime.reading.fronts import jump_ticks
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
-from weft.runtime.spark.connections.addresses import is_connection, scheme_of, sink_address, source_address
+from weft.runtime.spark.connections.addresses import folder_of, is_connection, scheme_of, sink_address, source_address
 from weft.runtime.spark.connections.packages import connection_settings
 from weft.runtime.spark.connections.streams import Connected, columns_of, known_partitions, runs_of
 from weft.runtime.spark.files.batches import Reader
@@ -166,7 +166,7 @@ def inputs_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -
     for name, uri in sources:
         if is_connection(uri):
             continue
-        path = uri.removeprefix("file://")
+        path, type_name = folder_of(uri)
         if "://" in path:
             raise UsageError(
                 f"source {name}: {uri} cannot be read: {scheme_of(uri)} is none of a folder, kafka://HOST:PORT/TOPIC "
@@ -174,7 +174,8 @@ def inputs_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -
             )
         if not Path(path).exists():
             raise UsageError(f"source {name}: no such folder: {path}")
-        folders.append(Folder(name, str(Path(path).absolute()), defaults_of(name, len(sources), program, type)))
+        defaults = defaults_of(name, len(sources), program, type) | ({} if type_name is None else {type: type_name})
+        folders.append(Folder(name, str(Path(path).absolute()), defaults))
     connected: list[Connected] = []
     for name, uri in sources:
         if is_connection(uri):
