@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from collections import Counter
@@ -115,7 +116,7 @@ def _expected(written: Written, found: pa.Table) -> tuple[Counter[str], Counter[
     """The rows expected and those found, in the columns that are expected."""
     if written.text.strip() == "none":
         return Counter(), Counter(_texts(found))
-    names = written.text.strip().splitlines()[0].split(",")
+    [names] = csv.reader(written.text.strip().splitlines()[:1])
     for name in names:
         if name.strip() not in found.column_names:
             hint = did_you_mean(name.strip(), found.column_names)
