@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from weft.runtime.spark.detect import failing_in_words
 from weft.runtime.spark.runs.agreement import agreed
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, reason_in, told
+from weft.runtime.spark.runs.verifying import find_damage
 
 FILES = {
     "spark/metadata": '{"id":"452b7a16"}',
@@ -120,6 +123,73 @@ def test_who_waits_for_matches_is_told_why_they_do_not_come() -> None:
         fail(OSError("nothing came"), FileNotFoundError("a.jsonl"))
 
 
+def _summed(path: Path, data: bytes) -> None:
+    """Write a file with Hadoop's checksums beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    sums = b"".join(zlib.crc32(data[at : at + 512]).to_bytes(4, "big") for at in range(0, len(data), 512))
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + sums)
+
+
+INTERRUPTED = [
+    "[STREAM_FAILED] Query [id = 5] terminated with exception:  SQLSTATE: XXKST",
+    "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x\nCaused by: java.io.EOFException: ended early",
+    "STATE_STORE\nCaused by: java.net.SocketException: Broken pipe",
+]
+
+
+@pytest.mark.parametrize("text", INTERRUPTED)
+def test_a_checkpoint_is_damaged_only_if_a_file_fails_verification(tmp_path: Path, text: str) -> None:
+    failure = RuntimeError(text)
+    state = written(tmp_path) / "spark" / "state" / "0" / "0"
+    for version in (1, 2):
+        _summed(state / f"{version}.changelog", bytes(range(256)) * 9)
+    assert is_passing(failure, str(tmp_path))
+    said = str(told(failure, str(tmp_path)))
+    assert "is damaged (" not in said
+    assert "are whole" in said
+    (state / "2.changelog").write_bytes(b"x" * 2304)
+    assert not is_passing(failure, str(tmp_path))
+    assert "is damaged (spark/state/0/0/2.changelog is not what was written" in str(told(failure, str(tmp_path)))
+
+
+def test_missing_state_is_damage(tmp_path: Path) -> None:
+    state = written(tmp_path) / "spark" / "state" / "0"
+    _summed(state / "0" / "2.changelog", b"x")
+    _summed(state / "_metadata" / "schema", b"x")
+    assert find_damage(str(tmp_path)) is None
+    (state / "_metadata" / "schema").unlink()
+    assert find_damage(str(tmp_path)) == "spark/state/0/_metadata/schema is missing"
+    _summed(state / "_metadata" / "schema", b"x")
+    (state / "0" / "2.changelog").unlink()
+    assert find_damage(str(tmp_path)) == "spark/state/0/0 has no state of trigger 1"
+
+
+def test_snapshots_are_looked_into(tmp_path: Path) -> None:
+    store = written(tmp_path) / "spark" / "state" / "0" / "0"
+    (store / "SSTs").mkdir(parents=True)
+    (store / "SSTs" / "1-a.sst").write_bytes(b"1234")
+    with zipfile.ZipFile(store / "2.zip", "w") as archive:
+        named = {"sstFiles": [{"localFileName": "1.sst", "dfsSstFileName": "1-a.sst", "sizeBytes": 4}]}
+        archive.writestr("metadata", "v1\n" + json.dumps(named))
+    assert find_damage(str(tmp_path)) is None
+    (store / "SSTs" / "1-a.sst").write_bytes(b"12")
+    assert "SSTs/1-a.sst, which is not whole" in str(find_damage(str(tmp_path)))
+    (store / "SSTs" / "1-a.sst").unlink()
+    assert "SSTs/1-a.sst, which is missing" in str(find_damage(str(tmp_path)))
+    (store / "2.zip").write_bytes((store / "2.zip").read_bytes()[:50])
+    assert "is not a whole archive" in str(find_damage(str(tmp_path)))
+
+
+def test_a_full_disk_and_another_run_are_told_as_such(tmp_path: Path) -> None:
+    full = RuntimeError("STATE_STORE\nCaused by: java.io.IOException: No space left on device")
+    assert not is_passing(full, str(tmp_path))
+    assert "no room left" in str(told(full, str(tmp_path)))
+    both = RuntimeError("STREAMING_CHECKPOINT\nMultiple streaming queries are concurrently using file:/c/offsets")
+    assert "another run uses" in str(told(both, str(tmp_path)))
+    assert "damaged (" not in f"{told(full, str(tmp_path))}{told(both, str(tmp_path))}"
+
+
 def test_failures_are_told_in_one_sentence() -> None:
     worker = RuntimeError("[STREAM_FAILED] Query [id = 5]\nSparkException: Python worker exited unexpectedly (crashed)")
     state = RuntimeError(
@@ -127,12 +197,7 @@ def test_failures_are_told_in_one_sentence() -> None:
     )
     mistake = RuntimeError("Traceback\n  File x\nweft.errors.InputError: a.jsonl is gone\nmore")
     other = RuntimeError("[STREAM_FAILED] " + "x" * 5000)
-    assert [is_passing(one) for one in (worker, state, mistake, other)] == [True, False, False, False]
-    schema = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception:  SQLSTATE: XXKST")
-    assert "the checkpoint c is damaged" in str(told(schema, "c"))  # a schema of the state that cannot be read
-    assert "the checkpoint c is damaged (java.io.EOFException: ended early)" in str(told(state, "c"))
-    log = RuntimeError("[STREAM_FAILED] Query [id = 5] terminated with exception: JsonEOFException: end\nat x")
-    assert "the checkpoint c is damaged (JsonEOFException: end): use" in str(told(log, "c"))
+    assert [is_passing(one, "c") for one in (worker, state, mistake, other)] == [True, True, False, False]
     stopped = RuntimeError("[STATE_STORE]\nweft.errors.BudgetError: q: one event completes more than 3 matches\nat x")
     found = told(stopped, "c")
     assert (type(found), str(found)) == (BudgetError, "q: one event completes more than 3 matches")

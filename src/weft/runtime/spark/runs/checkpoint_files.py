@@ -12,7 +12,7 @@ from weft.runtime.spark.files.log import FileLog, found_files
 LOOKED_AT = 2  # entries of a log, the last ones: a restart reads no others
 
 
-class _Damaged(Exception):
+class DamagedFile(Exception):
     """What is wrong with a file."""
 
 
@@ -26,13 +26,18 @@ def damaged(checkpoint: str, why: str) -> UsageError:
 
 def check_files(checkpoint: str) -> None:
     """Refuse a checkpoint with damaged files, by name."""
-    folder = Path(checkpoint)
     try:
-        _check(folder / "spark", folder / "weft")
-    except _Damaged as problem:
+        check_logs(checkpoint)
+    except DamagedFile as problem:
         raise damaged(checkpoint, str(problem)) from None
     except OSError as problem:
         raise damaged(checkpoint, problem.strerror or str(problem)) from None
+
+
+def check_logs(checkpoint: str) -> None:
+    """Raise if a log of a checkpoint is damaged."""
+    folder = Path(checkpoint)
+    _check(folder / "spark", folder / "weft")
 
 
 def remove_unfinished(checkpoint: str) -> None:
@@ -42,7 +47,7 @@ def remove_unfinished(checkpoint: str) -> None:
     """
     spark = Path(checkpoint) / "spark"
     logs = [spark / "offsets", spark / "commits"]
-    if not any(map(_numbers, logs)):
+    if not any(map(numbers_in, logs)):
         for left in (path for log in logs if log.is_dir() for path in log.iterdir()):
             left.unlink()
 
@@ -50,21 +55,21 @@ def remove_unfinished(checkpoint: str) -> None:
 def last_offset(checkpoint: str) -> dict[str, Any] | None:
     """How far the last trigger of a checkpoint was to read its files; None: there was none."""
     spark = Path(checkpoint).absolute() / "spark"
-    numbers = _numbers(spark / "offsets")
+    numbers = numbers_in(spark / "offsets")
     entries = _lines(spark / "offsets" / str(numbers[-1]), spark) if numbers else []
     return next((entry for entry in entries if "files" in entry), None)
 
 
 def _check(spark: Path, own: Path) -> None:
-    offsets, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
+    offsets, commits = numbers_in(spark / "offsets"), numbers_in(spark / "commits")
     if not offsets and not commits:
         return
     metadata = spark / "metadata"
     if not metadata.exists():
-        raise _Damaged("spark/metadata is missing")
+        raise DamagedFile("spark/metadata is missing")
     _json(metadata.read_bytes(), metadata, spark)
     if commits and (not offsets or commits[-1] > offsets[-1]):
-        raise _Damaged(f"spark/offsets/{commits[-1]} is missing")
+        raise DamagedFile(f"spark/offsets/{commits[-1]} is missing")
     for log, numbers in ((spark / "offsets", offsets), (spark / "commits", commits)):
         for number in numbers[-LOOKED_AT:]:
             _lines(log / str(number), spark)
@@ -73,10 +78,11 @@ def _check(spark: Path, own: Path) -> None:
     entries = _lines(spark / "offsets" / str(offsets[-1]), spark)
     read = next((entry["files"] for entry in entries if "files" in entry), 0)
     if known < read:
-        raise _Damaged(f"weft/files.jsonl has {known} files, and {read} were read")
+        raise DamagedFile(f"weft/files.jsonl has {known} files, and {read} were read")
 
 
-def _numbers(log: Path) -> list[int]:
+def numbers_in(log: Path) -> list[int]:
+    """The entries of a log of Spark's."""
     return sorted(int(path.name) for path in log.iterdir() if path.name.isdigit()) if log.is_dir() else []
 
 
@@ -84,7 +90,7 @@ def _lines(path: Path, spark: Path) -> list[dict[str, Any]]:
     """The objects in an entry of a log of Spark's: a version, then one in each line."""
     version, *lines = path.read_bytes().splitlines() or [b""]
     if not version.startswith(b"v") or not lines:
-        raise _Damaged(f"spark/{path.relative_to(spark)} is not whole")
+        raise DamagedFile(f"spark/{path.relative_to(spark)} is not whole")
     return [_json(line, path, spark) for line in lines if line != b"-"]
 
 
@@ -94,5 +100,5 @@ def _json(text: bytes, path: Path, spark: Path) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise _Damaged(f"spark/{path.relative_to(spark)} is not whole")
+        raise DamagedFile(f"spark/{path.relative_to(spark)} is not whole")
     return found

@@ -6,6 +6,8 @@ import re
 
 from weft.errors import BudgetError, InputError, UsageError, WeftError
 from weft.runtime.spark.runs.checkpoint_files import damaged
+from weft.runtime.spark.runs.ownership import free_bytes
+from weft.runtime.spark.runs.verifying import find_damage
 from weft.runtime.spark.shipping import MISSING
 
 JAVA_GONE = "Spark's Java process has ended, most likely for want of memory"
@@ -26,6 +28,12 @@ _DAMAGED = re.compile(
     r"|Malformed log file|Incomplete log file|MISSING_METADATA_FILE|STREAMING_CHECKPOINT|LOG_VERSION"
     r"|JsonParseException|JsonMappingException|MappingException|JsonEOFException|batch \d+ doesn't exist"
     r"|SQLSTATE: XXKST"  # of the state store, without a word
+)
+_FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space", "ENOSPC")
+LEAST_FREE = 1 << 16  # bytes: with less than that on its disk Spark fails in many words
+_CONCURRENT = re.compile(
+    r"Multiple streaming queries are concurrently using|CONCURRENT_STREAM_LOG_UPDATE|ConcurrentModificationException"
+    r"|Concurrent update to the (?:commit )?log|STREAM_RUN_ID_MISMATCH"
 )
 _STREAM_FAILED = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: *")  # whatever it says next
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
@@ -54,17 +62,26 @@ def as_weft(kind: type[WeftError], message: str) -> WeftError:
     return kind(message.strip())
 
 
-def is_passing(failure: Exception) -> bool:
-    """Whether a process died, so that the same may go well when it is tried again."""
+def is_passing(failure: Exception, checkpoint: str) -> bool:
+    """Whether the same may go well when it is tried again: work was interrupted, and all files are whole."""
     text = str(failure)
+    if is_full(text, checkpoint):
+        return False
     if any(sign in text for sign in _DIED):
         return True
-    return not is_damage(failure) and any(sign in text for sign in _CUT_OFF)
+    interrupted = any(sign in text for sign in _CUT_OFF) or is_suspicious(failure)
+    return interrupted and find_damage(checkpoint) is None
 
 
-def is_damage(failure: Exception) -> bool:
-    """Whether Spark could not read what it keeps in the checkpoint."""
+def is_suspicious(failure: Exception) -> bool:
+    """Whether Spark could not read what it keeps in the checkpoint, for whatever reason."""
     return _DAMAGED.search(str(failure)) is not None
+
+
+def is_full(text: str, checkpoint: str) -> bool:
+    """Whether there was no room left on a disk."""
+    free = free_bytes(checkpoint) if _DAMAGED.search(text) else None
+    return any(sign in text for sign in _FULL) or (free is not None and free < LEAST_FREE)
 
 
 def told(failure: Exception, checkpoint: str) -> Exception:
@@ -72,9 +89,26 @@ def told(failure: Exception, checkpoint: str) -> Exception:
     known = own_error(failure)
     if known is not failure:
         return known
-    why = reason_in(str(failure))
-    if is_damage(failure):
-        return damaged(checkpoint, why)
+    text = str(failure)
+    why = reason_in(text)
+    if is_full(text, checkpoint):
+        return UsageError(
+            f"there is no room left on the disk of the checkpoint {checkpoint}, or of what the run writes ({why}): "
+            "make room and start it again; it goes on where it was, and the checkpoint is not damaged"
+        )
+    if _CONCURRENT.search(text):
+        return UsageError(
+            f"another run uses the checkpoint {checkpoint} ({why}): stop that one and start this one again, or use "
+            "another checkpoint and another sink"
+        )
+    if is_suspicious(failure):
+        damage = find_damage(checkpoint)
+        if damage is not None:
+            return damaged(checkpoint, damage)
+        return UsageError(
+            f"Spark could not read its state, though all files of the checkpoint {checkpoint} are whole ({why}): start "
+            "the run again; it goes on where it was"
+        )
     return UsageError(f"Spark stopped the run, which goes on there when it is started again: {why}")
 
 

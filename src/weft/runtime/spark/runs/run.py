@@ -59,6 +59,7 @@ from weft.runtime.spark.runs.inputs import inputs_of, session_settings
 from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.outputs import sink_of
+from weft.runtime.spark.runs.ownership import Ownership
 from weft.runtime.spark.runs.seeds import read_stand
 from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
@@ -90,7 +91,9 @@ class ContinuousRun:
         self._inputs = inputs_of(sources, program, options.type)
         self._formats = formats
         self._readers = readers
+        self._owner = Ownership(options.checkpoint)
         self._sink = sink_of(options, self._told_names)
+        self._sink.check = self._owner.check
         self._log = Path(options.checkpoint).absolute() / "weft" / "files.jsonl"
         self._names = self._inputs.names(frozenset())  # partitions are known when it starts
         self._sink.watchers += warners(self._log, self._names)
@@ -114,6 +117,7 @@ class ContinuousRun:
         """Start the query, where the checkpoint says it had got to."""
         require_streams("continuous runs")
         options = self.options
+        self._owner.acquire()
         job, session = self._job(session)
         self._session = session
         self._begin = partial(self._begun, session, job)
@@ -194,6 +198,7 @@ class ContinuousRun:
                 if self._again is not None:
                     self._start_again(left)
                 elif self._query.awaitTermination(left) is not False and self._is_over():
+                    self._owner.release()
                     return True
             except StreamingQueryException as failure:
                 self._failed(failure)
@@ -219,11 +224,12 @@ class ContinuousRun:
         done = self._sink.written
         self._tries = 1 if done > self._done else self._tries + 1
         self._done = done
-        if own_error(failure) is not failure or not is_passing(failure) or self._tries > TRIES:
+        if own_error(failure) is not failure or not is_passing(failure, self.options.checkpoint) or self._tries > TRIES:
+            self._owner.release()
             raise told(failure, self.options.checkpoint) from failure
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._tries - 1))
         LOG.warning(
-            "a process of Spark's died, and the run goes on from its checkpoint in %g s (%d of %d): %s",
+            "work was interrupted, and the run goes on from its checkpoint in %g s (%d of %d): %s",
             pause,
             self._tries,
             TRIES,
@@ -244,6 +250,7 @@ class ContinuousRun:
         self._again, self._ends = None, True
         if self._query is not None:
             stop_query(self._query, patience)
+        self._owner.release()
 
     def _job(self, session: SparkSession | None) -> tuple[Job, SparkSession]:
         """The job, with the lanes of all programs that the checkpoint has seen."""

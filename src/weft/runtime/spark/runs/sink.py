@@ -60,6 +60,7 @@ class FileSink:
         self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
         self.watchers: list[Callable[[Trigger], None]] = []  # told of each trigger that is written
         self.written = 0  # triggers
+        self.check: Callable[[], None] = lambda: None  # raises when nothing more is to be written
         self._lanes: dict[int, Standing] = {}
         self._matches = Path(path)
         self._rejects = Path(rejects) if rejects else self._matches / "rejects"
@@ -96,11 +97,13 @@ class FileSink:
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the output of one trigger, which is packed: few matches here, in one file, and many in the tasks."""
         started = time.perf_counter()
+        self.check()
         work = self._work
         output = to_arrow(frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)))
         matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
         told = [json.loads(text) for text in rest[work.told].to_pylist()]
         parts = [one["part"] for one in told if "part" in one]
+        self.check()  # the work may have taken long, and another may have taken over meanwhile
         if self._writer is None:
             self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
         else:

@@ -1,0 +1,200 @@
+"""Who writes to a checkpoint: one process at a time, which others can see, and take over from when it is gone.
+
+`weft/owner.json` names the host, the process and an epoch, which grows with every owner. An owner gives a sign of life
+every few seconds by touching the file. One who finds another epoch there has been taken over from: it writes nothing
+more. Processes of one host are known to be gone when they are; those of others when they have been silent for a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from weft.errors import UsageError
+
+BEAT = 5.0  # seconds between two signs of life
+SILENT = 60.0  # seconds after which the owner on another host is taken to be gone
+_PROCESSES = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process that writes to a checkpoint, or did."""
+
+    host: str
+    pid: int
+    born: str  # tells it apart from a later process of the same number
+    epoch: int
+    released: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is, or was, a process of this host."""
+        return self.host == this_host()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether a process of this host has ended."""
+        return _born(self.pid) != self.born
+
+
+def this_host() -> str:
+    """This host, and in it the processes that can see each other by number."""
+    space = ""
+    with suppress(OSError):
+        space = f"/{(_PROCESSES / 'self' / 'ns' / 'pid').readlink()}"
+    return socket.gethostname() + space
+
+
+def _born(pid: int) -> str | None:
+    """What tells a process apart from later ones of its number; None: there is none."""
+    try:
+        text = (_PROCESSES / str(pid) / "stat").read_text()
+    except OSError:
+        if _PROCESSES.is_dir():
+            return None
+        return _alive(pid)
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state in "ZX" else rest[18]  # a zombie has ended
+
+
+def _alive(pid: int) -> str | None:
+    """The same where processes are not files."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        pass
+    return "alive"
+
+
+class Ownership:
+    """The right of this process to write to a checkpoint."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self._checkpoint = checkpoint
+        self._path = Path(checkpoint).absolute() / "weft" / "owner.json"
+        self._mine: Owner | None = None
+        self._ended = threading.Event()
+
+    @property
+    def epoch(self) -> int | None:
+        """The number of this owner among all that there were; None: it is none."""
+        return None if self._mine is None else self._mine.epoch
+
+    def acquire(self) -> None:
+        """Become the owner; refuse if another is at work."""
+        if self._mine is not None:
+            return
+        before = read_owner(self._path)
+        if before is not None and not before.released:
+            self._check_gone(before)
+        born = _born(os.getpid())
+        mine = Owner(this_host(), os.getpid(), born or "", 1 if before is None else before.epoch + 1)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._claim(mine)
+        self._mine, self._ended = mine, threading.Event()
+        threading.Thread(target=self._beat, args=(mine, self._ended), name="weft owner", daemon=True).start()
+
+    def _claim(self, mine: Owner) -> None:
+        """Write the new owner; of two that do so at once, for the same epoch, the first is it."""
+        claim = self._path.with_name(f"owner-{mine.epoch}.claim")
+        try:
+            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            if self._now() - claim.stat().st_mtime < SILENT:
+                raise UsageError(
+                    f"the checkpoint {self._checkpoint} is being taken by another run at this moment: wait for that "
+                    "one, or use another checkpoint"
+                ) from None
+            claim.touch()  # of one that died between the two
+        self._write(mine)
+        for old in self._path.parent.glob("owner-*.claim"):
+            if int(old.stem.rpartition("-")[2]) < mine.epoch:
+                old.unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """Refuse to go on if another has taken over."""
+        if self._mine is None:
+            return
+        now = read_owner(self._path)
+        if now is not None and (now.epoch, now.pid, now.host) != (self._mine.epoch, self._mine.pid, self._mine.host):
+            raise UsageError(
+                f"the checkpoint {self._checkpoint} was taken over by {_named(now)}: this run (epoch "
+                f"{self._mine.epoch}) writes nothing more"
+            )
+
+    def release(self) -> None:
+        """Be the owner no more."""
+        mine, self._mine = self._mine, None
+        self._ended.set()
+        if mine is not None and read_owner(self._path) == mine:
+            with suppress(OSError):
+                self._write(Owner(**{**asdict(mine), "released": True}))
+
+    def _check_gone(self, owner: Owner) -> None:
+        if owner.is_here:
+            if owner.is_gone or owner.pid == os.getpid():
+                return
+            raise UsageError(
+                f"the checkpoint {self._checkpoint} is in use by {_named(owner)}: stop that run first, or use another "
+                "checkpoint and another sink"
+            )
+        silent = self._now() - self._path.stat().st_mtime
+        if silent < SILENT:
+            raise UsageError(
+                f"the checkpoint {self._checkpoint} is in use by {_named(owner)}, which gave a sign of life "
+                f"{max(0.0, silent):.0f} s ago: stop that run first; when it is gone, wait {SILENT:.0f} s"
+            )
+
+    def _now(self) -> float:
+        """The time by the clock of the file system, which all hosts share."""
+        probe = self._path.with_name(f".now-{os.getpid()}")
+        probe.write_bytes(b"")
+        try:
+            return probe.stat().st_mtime
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def _write(self, owner: Owner) -> None:
+        hidden = self._path.with_name(f".owner-{os.getpid()}.json")
+        hidden.write_text(json.dumps(asdict(owner)))
+        hidden.replace(self._path)
+
+    def _beat(self, mine: Owner, ended: threading.Event) -> None:
+        while not ended.wait(BEAT):
+            if read_owner(self._path) != mine:
+                return
+            with suppress(OSError):
+                os.utime(self._path)
+
+
+def read_owner(path: Path) -> Owner | None:
+    """The owner that a file names; None: there is none, or what there is cannot be read."""
+    try:
+        return Owner(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _named(owner: Owner) -> str:
+    here = "this host" if owner.is_here else owner.host.partition("/")[0]
+    return f"process {owner.pid} on {here} (epoch {owner.epoch})"
+
+
+def free_bytes(folder: str) -> int | None:
+    """How many bytes can be written to a folder; None: it is not known."""
+    path = Path(folder).absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        found = os.statvfs(path)
+    except (OSError, AttributeError):
+        return None
+    return found.f_bavail * found.f_frsize

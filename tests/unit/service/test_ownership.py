@@ -1,0 +1,99 @@
+"""A checkpoint has one owner: others are refused, take over when it is gone, and fence it off."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.errors import UsageError
+from weft.runtime.spark.runs import ownership
+from weft.runtime.spark.runs.ownership import Owner, Ownership, read_owner
+
+HOLD = (
+    "import sys; from weft.runtime.spark.runs.ownership import Ownership; "
+    "Ownership(sys.argv[1]).acquire(); print('mine', flush=True); sys.stdin.read()"
+)
+
+
+def _owner(tmp_path: Path) -> Path:
+    return tmp_path / "weft" / "owner.json"
+
+
+def test_a_second_process_is_refused_and_takes_over_when_the_first_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "mine\n"
+        second = Ownership(str(tmp_path))
+        with pytest.raises(UsageError, match=f"in use by process {first.pid} on this host"):
+            second.acquire()
+        first.kill()
+        first.wait()
+        second.acquire()
+        assert second.epoch == 2
+        second.check()
+        second.release()
+
+
+def test_an_owner_that_was_taken_over_from_writes_nothing_more(tmp_path: Path) -> None:
+    first, second = Ownership(str(tmp_path)), Ownership(str(tmp_path))
+    first.acquire()
+    first.check()
+    second.acquire()  # the same process may
+    with pytest.raises(UsageError, match=r"taken over by process .*epoch 2.*this run \(epoch 1\) writes nothing more"):
+        first.check()
+    first.release()  # it is not the owner any more: nothing changes
+    second.check()
+    second.release()
+    third = Ownership(str(tmp_path))
+    third.acquire()
+    assert third.epoch == 3
+    third.release()
+
+
+def test_an_owner_on_another_host_is_gone_when_it_is_silent(tmp_path: Path) -> None:
+    _owner(tmp_path).parent.mkdir()
+    _owner(tmp_path).write_text(json.dumps({"host": "elsewhere/x", "pid": 7, "born": "1", "epoch": 4}))
+    with pytest.raises(UsageError, match=r"process 7 on elsewhere \(epoch 4\), which gave a sign of life"):
+        Ownership(str(tmp_path)).acquire()
+    long_ago = _owner(tmp_path).stat().st_mtime - ownership.SILENT - 5
+    os.utime(_owner(tmp_path), (long_ago, long_ago))
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    assert own.epoch == 5
+    own.release()
+    assert read_owner(_owner(tmp_path)) is not None
+    assert json.loads(_owner(tmp_path).read_text())["released"]
+
+
+def test_of_two_that_take_it_at_once_one_is_the_owner(tmp_path: Path) -> None:
+    first = Ownership(str(tmp_path))
+    first.acquire()
+    first.release()
+    (tmp_path / "weft" / "owner-2.claim").touch()  # another has just claimed the next epoch
+    with pytest.raises(UsageError, match="at this moment"):
+        Ownership(str(tmp_path)).acquire()
+
+
+def test_a_number_that_another_process_has_now_is_no_owner(tmp_path: Path) -> None:
+    _owner(tmp_path).parent.mkdir()
+    here = ownership.this_host()
+    other = Owner(here, os.getppid(), "another birth", 1)
+    _owner(tmp_path).write_text(json.dumps({**other.__dict__}))
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    own.release()
+
+
+def test_an_unreadable_note_of_the_owner_is_none(tmp_path: Path) -> None:
+    _owner(tmp_path).parent.mkdir()
+    _owner(tmp_path).write_text("{")
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    assert own.epoch == 1
+    own.release()
