@@ -40,7 +40,7 @@ def find_fraud(folder: Path) -> None:
     console.print(f"\nStarting Spark on this machine, then matching {PAYMENTS:,} payments from Parquet …")
     session = spark_session()
     started = time.perf_counter()
-    frame = weft.match(session.read.parquet(str(payments)), weft.compile(query))
+    frame = weft.match(session.read.parquet(str(payments)), weft.compile(query), positions=True)
     found = sorted(frame.collect(), key=lambda row: (row["end"], row["start"]))
     seconds = time.perf_counter() - started
     shops = pq.read_table(payments, columns=["ts", "amount"])

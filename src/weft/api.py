@@ -125,10 +125,11 @@ def match(
     """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
 
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
-    variable an array of its events), event (a struct, or a JSON text when the queries' fields differ), positions and
-    bindings. With `rejects` the events that took no part come too, with the `reason` and the event in two more columns
-    and no query. For `language`, `order`, `key`, `optimize`, `statistics`, `budget` and `shed` see `detect`; limits are
-    shared out to lanes, what was left out is counted (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
+    variable an array of its events) and event (a struct, or a JSON text when the queries' fields differ);
+    `positions=True` adds positions and bindings. With `rejects` the events that took no part come too, with the
+    `reason` and the event in two more columns and no query. For `language`, `order`, `key`, `optimize`, `statistics`,
+    `budget` and `shed` see `detect`; limits are shared out to lanes, and what was left out is counted
+    (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
     `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `heavy_keys=True`, that
     frequent keys of a frame are to be found by a job now, and to have lanes of their own; `delay`, for a stream without
     a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may change to a
@@ -139,7 +140,7 @@ def match(
     JSON; `payload` (a StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
-    check({**options, **locals()}, rejects=FLAG, schema=None)
+    check({**options, **locals()}, rejects=FLAG, positions=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
         whole, limits = together(program, language=language), Limits(budget, shed)

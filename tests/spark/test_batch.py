@@ -66,16 +66,22 @@ def collected(frame: DataFrame) -> list[Match]:
 
 def test_a_frame_of_several_partitions(spark: SparkSession) -> None:
     frame = frame_of(spark, EVENTS)
-    found = api.match(frame, both())
+    found = api.match(frame, both(), positions=True)
     wanted = local(api.together(both()), EVENTS)
     assert collected(found) == wanted
     assert {match.query for match in wanted} == {"q", "plain"}
     assert found.columns == ["query", "id", "start", "end", "variables", "event", "positions", "bindings"]
+    without = api.match(frame, both(), lanes=3)  # lanes get their own events only
+    assert without.columns == ["query", "id", "start", "end", "variables", "event"]
+    assert sorted(row.id for row in without.collect()) == sorted(match.id for match in wanted)
+    assert without.counts.get["events"] == len(EVENTS)
 
 
 def test_the_order_of_partitions_decides_between_equal_times(spark: SparkSession) -> None:
     events = [{"type": kind, "ts": 5, "k": "u", "x": 3} for kind in "BABAABBA"]
-    assert collected(api.match(frame_of(spark, events, 3), api.compile(KEYED))) == local(api.compile(KEYED), events)
+    assert collected(api.match(frame_of(spark, events, 3), api.compile(KEYED), positions=True)) == local(
+        api.compile(KEYED), events
+    )
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -100,7 +106,7 @@ def test_rejects_of_a_frame(spark: SparkSession) -> None:
     from weft.runtime.spark.frames import match_frame
 
     events = [*EVENTS[:30], {"type": "A", "k": "u"}, {"ts": 3, "x": 1}]
-    found = match_frame(frame_of(spark, events), api.compile(KEYED), rejects=True)
+    found = match_frame(frame_of(spark, events), api.compile(KEYED), rejects=True, positions=True)
     reasons = {row.rejected: row.reason for row in found.where("reason is not null").collect()}
     assert reasons == {
         '{"ts": null, "type": "A", "k": "u", "x": null}': "no time: no value in 'ts', nor in 'start' and 'end'",
@@ -114,7 +120,7 @@ def test_timestamps_come_back_as_such(spark: SparkSession) -> None:
     from pyspark.sql import functions as F
 
     frame = frame_of(spark, EVENTS).withColumn("ts", F.timestamp_millis("ts"))
-    found = api.match(frame, api.compile(KEYED))
+    found = api.match(frame, api.compile(KEYED), positions=True)
     assert dict(found.dtypes)["start"] == dict(found.dtypes)["end"] == "timestamp"
     ticks = found.withColumns({name: F.unix_millis(name) for name in ("start", "end")})
     assert collected(ticks) == local(api.compile(KEYED), EVENTS)

@@ -36,7 +36,7 @@ def frame_of(spark: SparkSession) -> DataFrame:
 
 def test_variables_have_the_columns_of_the_input(spark: SparkSession) -> None:
     matches = weft.match(frame_of(spark), PAIR)
-    assert matches.columns == ["query", "id", "start", "end", "variables", "event", "positions", "bindings"]
+    assert matches.columns == ["query", "id", "start", "end", "variables", "event"]
     found = sorted(matches.collect(), key=lambda row: row.end)
     assert [(row.start, row.end) for row in found] == [(EVENTS[at][1], EVENTS[at + 1][1]) for at in (0, 2, 4, 6)]
     assert [tuple(row.variables.b[0]) for row in found] == [EVENTS[at] for at in (1, 3, 5, 7)]

@@ -54,7 +54,9 @@ def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
 
 def test_our_watermark(spark: SparkSession, tmp_path: Path) -> None:
     write_files(tmp_path / "in", [*EVENTS[:60], LATE, UNREADABLE, *EVENTS[60:]], 3)
-    frame = match_frame(read_stream(spark, tmp_path / "in"), api.compile(PROGRAMS), delay=10, lanes=2, rejects=True)
+    frame = match_frame(
+        read_stream(spark, tmp_path / "in"), api.compile(PROGRAMS), delay=10, lanes=2, rejects=True, positions=True
+    )
     found = outcome(frame, tmp_path, availableNow=True)
     passed = max(int(str(e["ts"])) for e in EVENTS) - 10
     wanted = {m.id: m.positions for m in local(api.compile(PROGRAMS), EVENTS) if m.end < passed}
@@ -69,7 +71,7 @@ def test_sparks_watermark(spark: SparkSession, tmp_path: Path) -> None:
 
     write_files(tmp_path / "in", [*EVENTS[:60], LATE, *EVENTS[60:]], 2)
     stream = read_stream(spark, tmp_path / "in").withColumn("ts", F.timestamp_millis("ts"))
-    matches = api.match(stream.withWatermark("ts", "10 milliseconds"), api.compile(PROGRAMS))
+    matches = api.match(stream.withWatermark("ts", "10 milliseconds"), api.compile(PROGRAMS), positions=True)
     counted: list[dict[str, int]] = []
     found = outcome(matches, tmp_path, counted)
     passed = max(int(str(e["ts"])) for e in EVENTS) - 10
@@ -155,11 +157,12 @@ def test_programs_that_wait_for_time(spark: SparkSession, tmp_path: Path) -> Non
     write_files(tmp_path / "in", EVENTS, 2)
     programs = {language: api.compile(text, language=language) for text, language in ((STEP, "step"), (EPN, "epn"))}
     frames = {
-        language: match_frame(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=2)
+        language: match_frame(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=2, positions=True)
         for language, program in programs.items()
     }
     waiting = read_stream(spark, tmp_path / "waiting").withColumn("ts", F.timestamp_millis("ts"))
-    frames["eql"] = api.match(waiting.withWatermark("ts", "10 milliseconds"), api.compile(EQL, language="eql"))
+    eql = api.compile(EQL, language="eql")
+    frames["eql"] = api.match(waiting.withWatermark("ts", "10 milliseconds"), eql, positions=True)
     with ThreadPoolExecutor() as pool:
         running = {name: pool.submit(outcome, frame, tmp_path / name) for name, frame in frames.items()}
     # The watermark comes to 90, between the point in time and the last event, and no more events come.
@@ -211,7 +214,8 @@ def test_another_program_keeps_the_state_of_what_did_not_change(spark: SparkSess
         program = api.together([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
         unused = api.compile(late)
         api.match(stream.withWatermark("ts", "10 milliseconds"), unused, checkpoint=checkpoint)  # it is never started
-        frame = api.match(stream.withWatermark("ts", "10 milliseconds"), program, checkpoint=checkpoint)
+        timed = stream.withWatermark("ts", "10 milliseconds")
+        frame = api.match(timed, program, checkpoint=checkpoint, positions=True)
         found += [(row.query, row.id, row.positions[0]) for row in outcome(frame, tmp_path)]  # type: ignore[attr-defined]
     passed = max(int(str(e["ts"])) for e in EVENTS) - 10
     whole = api.compile_with_findings(pairs, stem="pairs")[0]

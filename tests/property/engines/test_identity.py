@@ -18,6 +18,7 @@ from tests import strategies_epn, strategies_tesla
 from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
 from tests.property.engines.test_composites_equal_meaning import programs as composite_programs
+from tests.spark.pipeline import cut, in_batch, matches_in
 from tests.strategies import EventDict, examples
 from tests.strategies_composite import composite_streams
 from tests.strategies_mixed import mixed_examples
@@ -31,7 +32,8 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
 from weft.runtime.identity.words import event_words
-from weft.runtime.reading.order import read_events
+from weft.runtime.reading.order import Reading, read_events
+from weft.runtime.spark.job import job_of
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -146,6 +148,26 @@ def test_a_match_has_the_same_id_in_a_part_of_the_input(language: str) -> None:
 
     compare()
     assert found["same"]
+
+
+@LANGUAGES
+def test_lanes_on_spark_get_their_own_events_and_find_the_same(language: str) -> None:
+    @SOME
+    @given(CASES[language], st.integers(1, 5), st.lists(st.integers(0, 12), max_size=2))
+    def compare(case: Case, lanes: int, cuts: list[int]) -> None:
+        program, events = case
+        meant = Counter((m.query, m.start, m.end, m.id) for m in matches(program, events))
+        parts = cut(events, [at for at in cuts if at < len(events)])
+        for strategy in ("auto", "slice", "replicate"):
+            try:
+                chosen = plan(optimize(program), strategy=strategy, lanes=lanes)
+            except UsageError:  # not possible for this program
+                continue
+            job = job_of(chosen, Reading(time_unit=program.time_unit), lanes, positions=False)
+            output = in_batch(parts, job)
+            assert Counter((m.query, m.start, m.end, m.id) for m in matches_in(output)) == meant
+
+    compare()
 
 
 # ---------------------------------------------------------------- values

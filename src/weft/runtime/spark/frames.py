@@ -38,6 +38,8 @@ from weft.statistics import Statistics
 
 TYPE = "type"  # the column of types unless another is named
 KAFKA = "Spark's scan: of Kafka"
+POSITIONS = ("positions", "bindings")  # columns that are given on request
+MATCHED = frozenset(MATCH_SCHEMA.names).difference(POSITIONS)  # columns that matches always have
 USUAL_LANES = 2  # where a session must not be asked how many tasks run at a time
 
 
@@ -64,6 +66,7 @@ def match_frame(
     statistics: Statistics | None = None,
     heavy_keys: bool = False,
     scan: str = AUTO_SCAN,
+    positions: bool = False,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
@@ -81,13 +84,14 @@ def match_frame(
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
     `statistics`: what it is planned by. `scan`: "auto" lets tasks read the files of a plain scan of Parquet
     themselves; "spark" leaves that to Spark. The result's `scan` says what is done, and why.
+    `positions`: also give the columns `positions` and `bindings`.
     """
     check_scan(scan)
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
     kafka = kafka_frame(frame, about.schema if schema is None else None, payload, type)
     names = about.schema.names
     chosen = plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES, statistics=statistics)
-    if type == TYPE and type not in names and set(MATCH_SCHEMA.names) <= set(names):
+    if type == TYPE and type not in names and set(names) >= MATCHED:
         type = "query"  # matches are events of the type that their query defines
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     check_lanes(lanes)
@@ -95,8 +99,7 @@ def match_frame(
         check_columns(names, reading)
     columns = arrow_schema(about.schema) if kafka is None else kafka.columns(program, type)
     shape = shape_of(program.queries, columns, reading, whole=rows)
-    selects = any(len(shown) < len(columns) for _, shown in shape.variables)
-    origin = Origin(program, time, type, order, key) if selects else None
+    origin = Origin(program, time, type, order, key)
     if heavy_keys and (about.streaming or schema is not None or kafka is not None):
         raise UsageError("`heavy_keys` is for a frame with an end that may be asked: a stream's keys keep their lanes")
     if about.streaming:
@@ -108,19 +111,19 @@ def match_frame(
             raise UsageError("`adapt` does not go together with a program that changes: leave out `checkpoint`")
         job = limited(job, limits)
         output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects, kafka=kafka)
-        return _shown(output, shape, origin, rejects=rejects, rows=rows)
+        return _shown(output, shape, origin, rejects=rejects, rows=rows, positions=positions)
     _refuse_for_streams(checkpoint, adapts, delay)
-    job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape), limits)
+    job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape, positions=positions), limits)
     if heavy_keys:
         job = suited_to_frame(job, frame)
     if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
         runs = run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job)
-        return _shown(match_lanes(runs, job), shape, origin, rejects=rejects, rows=rows)
+        return _shown(match_lanes(runs, job), shape, origin, rejects=rejects, rows=rows, positions=positions)
     runs, scanned = frame_runs(frame, job, about.schema, scan) if kafka is None else (kafka.runs(job), KAFKA)
     ordered = scanned == DIRECT
     output = match_lanes(runs, job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=not ordered, left_out=job.left_out)
-    shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows), counts)
+    shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows, positions=positions), counts)
     shown.scan = scanned
     return shown
 
@@ -175,13 +178,15 @@ def rows_of(matches: DataFrame, frame: DataFrame) -> DataFrame:
     """A row for each event of each of these matches, which were found in the frame, with all its columns."""
     shown = variables_in(matches)
     wanted = set(arrow_schema(frame.schema).names)
-    if all(wanted <= set(names) for names in shown.values()):
+    has_all = all(wanted <= set(names) for names in shown.values())
+    if has_all and set(POSITIONS) <= set(matches.columns):
         return match_rows(matches)
+    lack = "have no positions" if has_all else "show selected attributes only"
     if matches.isStreaming:
-        raise UsageError("these matches show selected attributes only: for a stream use weft.match(…, rows=True)")
+        raise UsageError(f"these matches {lack}: for a stream use weft.match(…, rows=True)")
     origin = origin_of(matches)
     if origin is None:
-        raise UsageError("these matches show selected attributes only: use weft.match(frame, program, rows=True)")
+        raise UsageError(f"these matches {lack}: use weft.match(frame, program, rows=True)")
     everything = match_frame(
         frame, origin.program, time=origin.time, type=origin.type, order=origin.order, key=origin.key, rows=True
     )
@@ -204,6 +209,7 @@ def match_files(
     rows: bool = False,
     limits: Limits = NO_LIMITS,
     statistics: Statistics | None = None,
+    positions: bool = False,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
@@ -215,11 +221,12 @@ def match_files(
         reading,
         lanes or cores(session),
         shape=shape,
+        positions=positions,
     )
     job = limited(suited_to_files(job, files), limits)
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
-    return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows), counts)
+    return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions), counts)
 
 
 def check_scan(scan: str) -> None:
@@ -240,11 +247,14 @@ def _with_counts(shown: DataFrame, counts: Counts) -> DataFrame:
     return shown
 
 
-def _shown(output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool) -> DataFrame:
+def _shown(
+    output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool, positions: bool
+) -> DataFrame:
     """Matches, and rejects if they are asked for, without what lanes say of themselves."""
     if rows and rejects:
         raise UsageError("`rows` gives the events of matches: leave out `rejects`, or match once for each")
-    names = [_marked(name, origin) for name in shape.schema.names]
+    wanted = [name for name in shape.schema.names if positions or rows or name not in POSITIONS]
+    names = [_marked(name, origin) for name in wanted]
     if rejects:
         return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull()).select(
             *names, "reason", "rejected"

@@ -15,8 +15,9 @@ from weft.plan.operators import Plan
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_match import ByMatch
 from weft.plan.partitioning.by_rank import ByRank
-from weft.plan.partitioning.by_slice import usual
+from weft.plan.partitioning.by_slice import BySlice, usual
 from weft.plan.partitioning.splits import Lane
+from weft.plan.properties import counts_events
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
@@ -62,7 +63,17 @@ class Job:
     partitions: int = 0  # how many there are for grouped data, if not as many as lanes
     record: str | None = None  # what runs, as lanes of a DataFrame keep it with their state
     seed: Seed | None = None  # where lanes begin that have no state yet
+    positions: bool = True  # whether positions are told
     counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
+
+    @cached_property
+    def counts_positions(self) -> bool:
+        """Whether lanes must know positions in the whole input: they are told, or queries depend on them.
+
+        Lanes of a stream follow its time by the times of all events.
+        """
+        by_event = any(isinstance(lane.split, BySlice) and lane.split.unit == "events" for lane in self.lanes)
+        return self.positions or self.streaming or by_event or any(map(counts_events, self.plan.queries))
 
     @property
     def left_out(self) -> list[str]:
@@ -124,10 +135,12 @@ def job_of(
     empty: bool = False,
     shape: Shape | None = None,
     adapts: tuple[Program, Choices] | None = None,
+    positions: bool = True,
 ) -> Job:
     """The job of a plan, with so many lanes for queries that can be split.
 
-    `partitions`: how many there are for grouped data; as many as lanes unless it is said.
+    `partitions`: how many there are for grouped data; as many as lanes unless it is said. `positions`: whether they
+    are told.
     """
     program = plan.program
     sources = tuple(source.type for source in program.inputs)
@@ -135,7 +148,9 @@ def job_of(
     reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
     lanes = spread(lanes, partitions or len(lanes))
-    return Job(plan, lanes, reading, streaming, empty, shape, adapts=adapts, partitions=partitions or 0)
+    return Job(
+        plan, lanes, reading, streaming, empty, shape, adapts=adapts, partitions=partitions or 0, positions=positions
+    )
 
 
 def limited(job: Job, limits: Limits) -> Job:

@@ -64,8 +64,8 @@ def match_rows(matches: DataFrame) -> DataFrame:
 
 def variables_in(matches: DataFrame) -> dict[str, list[str]]:
     """The variables of matches, each with the columns that it shows."""
-    if not {"query", "id", "positions", "bindings"} <= set(matches.columns):
-        raise UsageError("weft.rows takes matches as weft.match gives them, with query, id, positions and bindings")
+    if not {"query", "id"} <= set(matches.columns):
+        raise UsageError("weft.rows takes matches as weft.match gives them, with query, id and variables")
     kind = next((field.dataType for field in matches.schema if field.name == "variables"), None)
     if not isinstance(kind, StructType) or not len(kind):
         raise UsageError("these matches have no variables, so there are no events to show: select some")

@@ -16,9 +16,10 @@ from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.lanes.routing import relevant, shares
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
-from weft.runtime.reading.ties import tie_keys, without_fine
+from weft.runtime.reading.ties import Keys, tie_keys, without_fine
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.times import encode_times
+from weft.runtime.spark.lanes.runs import pack_count
+from weft.runtime.spark.lanes.times import Ranks, encode_times
 from weft.runtime.spark.lanes.wire import narrow, pack_events
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
 
@@ -49,24 +50,50 @@ class Place:
 
 
 def pack_chunk(events: EventSource, place: Place, job: Job, file: bytes | None = None) -> pa.RecordBatch:
-    """The rows (of RUN_SCHEMA) that tell every lane of the events of one chunk.
+    """The rows (of RUN_SCHEMA) that tell lanes of the events of one chunk.
 
+    Where positions matter, and in streams, every lane is told the times of all events, otherwise those of its own.
     `file`: where the chunk can be read again, so that late events need not be sent along.
     """
     events.keep_fine = True
     everything = blocks.concat(list(events))
     sources = job.reading.sources if len(job.reading.sources) > 1 else ()
     ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
-    times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)
     everything = without_fine(everything)
-    first = int(everything.ends[0]) if len(everything) else None
     rejects = pack_rejects(events.rejected) if events.rejected else None
     split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
+    if not job.counts_positions:
+        return _own_rows(job.lanes, place, split, ties, rejects, len(everything))
+    times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)
+    first = int(everything.ends[0]) if len(everything) else None
     others = file
     if file is None and job.streaming:
         others = pack_events(narrow(replace(_others(everything, split, job), rows=None)))
     packed = [pack_events(narrow(share)) for share in split]
     return run_rows(job.lanes, place, first, times, packed, rejects, others)
+
+
+def _own_rows(
+    lanes: Sequence[Lane],
+    place: Place,
+    split: Sequence[EventBatch],
+    ties: Keys | None,
+    rejects: bytes | None,
+    count: int,
+) -> pa.RecordBatch:
+    """A row for each lane that has events, with these alone; the first is told how many there are in the chunk."""
+    rows: list[tuple[object, ...]] = []
+    for number, (lane, share) in enumerate(zip(lanes, split, strict=True)):
+        if len(share) or number == 0:
+            ranks: Ranks = 0 if ties is None else ties[share.positions]
+            times = encode_times(share.ends, share.starts, ranks)
+            own = pack_events(narrow(replace(share, positions=np.arange(len(share)))))
+            first = int(share.ends[0]) if len(share) else None
+            told = (rejects, pack_count(count)) if number == 0 else (None, None)
+            rows.append((lane.id, first, place.source, place.part, place.chunk, times, own, *told))
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=RUN_SCHEMA)
 
 
 def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> EventBatch:

@@ -1,4 +1,4 @@
-"""Runs: events that arrived together, sorted, as one lane sees them: its own events and the times of all."""
+"""Runs: events that arrived together, sorted, as one lane sees them: its own and, to count positions, times of all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ Bytes: TypeAlias = bytes | pa.Buffer
 # What decides between equal times and ranks: source, trigger (0 in batch), input partition, chunk of it.
 Origin = tuple[int, int, int, int]
 _HEAD = struct.Struct("<qqqqq")  # origin, length of the times
+_COUNT = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
 class Run:
-    """`ends`, `starts`, `ranks`: those of all events of the chunk, sorted; `events.positions` are places in them."""
+    """`ends`, `starts`, `ranks`: those of all events of the chunk, sorted; `events.positions` are places in them.
+
+    Where positions do not matter, these are the lane's own events only.
+    """
 
     origin: Origin
     ends: Int64s
@@ -48,7 +52,12 @@ class RunRow:
     times: Bytes
     events: Bytes
     rejects: Bytes | None
-    others: Bytes | None  # events of no lane, for the lane that reports them if they are late
+    others: Bytes | None  # events of no lane, for the lane that reports them if they are late; or see `count`
+
+    @property
+    def count(self) -> int:
+        """How many events the chunk has in all lanes, and in none: told to one lane, where times are not."""
+        return 0 if self.others is None else int(_COUNT.unpack(bytes(self.others))[0])
 
     @property
     def longest(self) -> int:
@@ -80,6 +89,11 @@ def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
             rejects[at].as_buffer() if rejects[at].is_valid else None,
             others[at].as_buffer() if others[at].is_valid else None,
         )
+
+
+def pack_count(count: int) -> bytes:
+    """A number of events, as one lane is told it."""
+    return _COUNT.pack(count)
 
 
 def pack_run(run: Run) -> bytes:

@@ -28,12 +28,16 @@ class WholeLane:
     """A lane of a whole input, whose runs come ordered by their first event."""
 
     def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
-        self.matcher = Matcher(job.plan, job.lane_named(lane_id))
+        lane = job.lane_named(lane_id)
+        self.matcher = Matcher(job.plan, lane)
         self.matcher.identify_by(job.reading.key)
         self._guard = job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         guard = None if self._guard.is_idle else self._guard
         self.results = Results(self.matcher, job.query_names, job.shape, guard)
         self._first = lane_id == job.lanes[0].id
+        self._counts_positions = job.counts_positions
+        self._tells_ties = self._first if job.counts_positions else job.reports_late(lane)
+        self._events = 0  # of the whole input, as far as this lane is told
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
         self._sequencer = Sequencer()
@@ -47,6 +51,8 @@ class WholeLane:
         for row in self._rows:
             if row.rejects is not None:
                 self._rejects.append(rejects_as_output(blocks.unpacked_rows(row.rejects)))
+            if not self._counts_positions:
+                self._events += row.count
             if row.first is not None:
                 yield from self._seen(self._sequencer.release(row.first))
                 self._sequencer.add(row.run())
@@ -68,9 +74,10 @@ class WholeLane:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What comes after all events: rejects and counters."""
         yield from self._rejects
-        # Events of the whole input, as all lanes count them: one is enough.
-        events = self._sequencer.released if self._first else 0
-        tied = {"tied": self._sequencer.tied} if self._first and self._sequencer.tied else {}
+        # Events of the whole input, as all lanes that count positions know them: one is enough.
+        counted = self._sequencer.released if self._first else 0
+        events = counted if self._counts_positions else self._events
+        tied = {"tied": self._sequencer.tied} if self._tells_ties and self._sequencer.tied else {}
         yield counters_as_output(
             {**self.matcher.counters, "events": events, **tied, **self._census.counts, **self._guard.counters}
         )
