@@ -128,11 +128,10 @@ def match(
     variable an array of its events) and event (a struct, or a JSON text when the queries' fields differ);
     `positions=True` adds positions and bindings. With `rejects` the events that took no part come too, with the
     `reason` and the event in two more columns and no query. For `language`, `order`, `key`, `optimize`, `statistics`,
-    `budget` and `shed` see `detect`; limits are shared out to lanes, and what was left out is counted
-    (`observedMetrics`, `counts.get`). Options: `rows=True` gives what
-    `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many tasks; `heavy_keys=True`, that
-    frequent keys of a frame are to be found by a job now, and to have lanes of their own; `delay`, for a stream without
-    a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may change to a
+    `budget` and `shed` see `detect`; limits are shared out to lanes, what was left out is counted (`counts.get`).
+    Options: `rows=True` gives what `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many
+    tasks; `heavy_keys=True`, that frequent keys of a frame are to be found by a job now, and to have lanes of their
+    own; `delay`, for a stream without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may change to a
     cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that queries which
     it has seen keep their state though the program is another one; `scan="spark"`, that tasks do not read the files of
     a plain scan of Parquet themselves. Matches are events for another program: their type is the query.
