@@ -131,10 +131,10 @@ def match(
     `budget` and `shed` see `detect`; limits are shared out to lanes, what was left out is counted (`counts.get`).
     Options: `rows=True` gives what `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many
     tasks; `heavy_keys=True`, that frequent keys of a frame are to be found by a job now, and to have lanes of their
-    own; `delay`, for a stream without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a stream may change to a
-    cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query, so that queries which
-    it has seen keep their state though the program is another one; `scan="spark"`, that tasks do not read the files of
-    a plain scan of Parquet themselves. Matches are events for another program: their type is the query.
+    own; `delay`, for a stream without a watermark, how many ticks later than its successors an event may come;
+    `adapt=True`, that a stream may change to a cheaper form of its queries between two triggers; `checkpoint`, the one
+    of a stream's query, so that queries which it has seen keep their state in another program; `scan="spark"`, that
+    tasks do not read the files of a plain scan of Parquet. Matches are events of the type of their query for others.
     A frame of Kafka's records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are
     JSON; `payload` (a StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have.
     `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
