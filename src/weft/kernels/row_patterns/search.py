@@ -32,6 +32,7 @@ from weft.kernels.row_patterns.tables import (
     DONE,
     FAIL,
     FIRST,
+    FRUITLESS,
     FULL,
     GOING,
     LAST,
@@ -62,6 +63,7 @@ ASKING, ENDLESS, DIVIDING = -5, -6, -7  # further ends of an attempt, for now
 BY_ZERO = 6  # a reason to stop, after those of `tables`
 PATIENCE = 256  # steps of an attempt before failures are noted: most attempts are short, and come nowhere twice
 PROBES = 8
+PER_ROW = 100  # steps for each row of a partition that long attempts may take, besides, until one succeeds
 ENTRY = 3  # words of a noted failure
 
 
@@ -225,9 +227,13 @@ def _attempt(
         return end
     if end == FAIL:
         found.failed[start] = 1
+        cursor[FRUITLESS] += cursor[STEPS] if cursor[STEPS] > PATIENCE else 0
+        if cursor[FRUITLESS] > most_steps + PER_ROW * (partitions[at + LAST] - partitions[at + FIRST]):
+            return np.int64(TOO_MANY_STEPS)
         cursor[START] += 1
         return np.int64(DONE)
     partitions[at + NUMBER] += 1
+    cursor[FRUITLESS] = 0
     after = _write(program, found, room, partitions[at + NUMBER])
     if after < 0:
         return -after
@@ -258,5 +264,5 @@ def search(
                 return int(reason)
         partitions[at + ATTEMPT] = cursor[START]
         cursor[PART] += 1
-        cursor[START] = -1
+        cursor[START], cursor[FRUITLESS] = -1, 0
     return DONE

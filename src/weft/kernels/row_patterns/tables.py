@@ -22,9 +22,10 @@ PAST_LAST, NEXT_ROW, TO_FIRST, TO_LAST = range(4)
 # lacks, or that would start the same match again; too many steps; a condition that it cannot evaluate.
 DONE, FULL, NOT_MAPPED, NO_PROGRESS, TOO_MANY_STEPS, ASK = range(6)
 # Words of a cursor: the partition and row of the attempt, its phase; matches and matched rows written. While searching:
-# rows taken, steps made, the state that is tried, the condition that is asked for and the answer.
-PART, START, PHASE, MATCHES, TAKEN, DEPTH, STEPS, TRIED, CONDITION, ANSWER, STAMP = range(11)
-CURSOR = 11
+# rows taken, steps made, the state that is tried, the condition that is asked for and the answer, a stamp of the
+# attempt, and the steps of attempts that failed since the last match.
+PART, START, PHASE, MATCHES, TAKEN, DEPTH, STEPS, TRIED, CONDITION, ANSWER, STAMP, FRUITLESS = range(12)
+CURSOR = 12
 # Phases of an attempt: it begins; it goes on after a transition; a condition was answered; the match is to be written.
 BEGIN, GOING, ANSWERED, WRITING = range(4)
 # Words of a partition: its rows from `FIRST` up to `LAST`, of which up to `SEEN` may be matched; the next attempt and

@@ -64,26 +64,30 @@ def laid_out(table: pa.Table, query: RowPattern, *, by_others: bool = False) -> 
     codes = partition_codes(table, query.partition)
     keys = [_sortable(plain(table.column(key.column)), key) for key in query.order]
     order = None if _is_contiguous(codes) else stable_order([codes])
-    if not _is_ordered(codes, keys, order):
+    arranged = _arranged([codes, *keys], order)
+    if not _is_ordered(arranged):
         order = stable_order([codes, *keys])
-    ties = _ties(codes, keys, order)
+        arranged = _arranged([codes, *keys], order)
+    ties = _ties(arranged) if keys else 0
     if ties and by_others:
         order = stable_order([codes, *keys, *_other_keys(table, query)])
-    if order is not None:
-        codes = codes[order]
+    codes = arranged[0]
     changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     begins = np.concatenate(([0], changes)).astype(np.int64) if len(codes) else np.empty(0, np.int64)
     ends = np.append(begins[1:], len(codes)).astype(np.int64) if len(codes) else begins
     return RowLayout(table, order, begins, ends, ties)
 
 
-def _ties(codes: Int64s, keys: list[Int64s], order: Int64s | None) -> int:
+def _arranged(keys: list[Int64s], order: Int64s | None) -> list[Int64s]:
+    return keys if order is None else [key[order] for key in keys]
+
+
+def _ties(arranged: list[Int64s]) -> int:
     """How many rows equal the row before them in partition and order."""
-    same = np.ones(max(0, len(codes) - 1), np.bool_)
-    for key in (codes, *keys):
-        arranged = key if order is None else key[order]
-        same &= arranged[1:] == arranged[:-1]
-    return int(np.count_nonzero(same)) if keys else 0
+    same = arranged[0][1:] == arranged[0][:-1]
+    for key in arranged[1:]:
+        same &= key[1:] == key[:-1]
+    return int(np.count_nonzero(same))
 
 
 def _other_keys(table: pa.Table, query: RowPattern) -> list[Int64s]:
@@ -118,11 +122,8 @@ def _is_contiguous(codes: Int64s) -> bool:
     return bool(runs == int(codes.max()) + 1)
 
 
-def _is_ordered(codes: Int64s, keys: list[Int64s], order: Int64s | None) -> bool:
+def _is_ordered(arranged: list[Int64s]) -> bool:
     """Whether rows are in the order of the keys inside partitions."""
-    if not keys:
-        return True
-    arranged = [key if order is None else key[order] for key in (codes, *keys)]
     same = arranged[0][1:] == arranged[0][:-1]
     for key in arranged[1:]:
         if np.any(same & (key[1:] < key[:-1])):

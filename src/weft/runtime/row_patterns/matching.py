@@ -27,6 +27,7 @@ from weft.runtime.row_patterns.sql_types import cast
 MOST_STEPS = 10_000_000  # of one attempt
 _SKIPS = {"past last": t.PAST_LAST, "next": t.NEXT_ROW, "first": t.TO_FIRST, "last": t.TO_LAST}
 _WORD = 64
+_BYTE = 8  # conditions that are put into letters at a time
 _ROOM = 1 << 16  # matches, and matched rows, that are found at a time, at least
 
 
@@ -104,8 +105,9 @@ class RowMatcher:
         names, parts = self.program.variables, self.conditions.local
         distinct = list(dict.fromkeys(part for name in names for part in parts[name]))
         codes, masks = np.zeros(len(layout), np.int64), [0]
-        for number, part in enumerate(distinct):
-            codes, masks = _with_condition(codes, masks, _truths(part, scope), number)
+        for first in range(0, len(distinct), _BYTE):
+            parts_here = [_truths(part, scope) for part in distinct[first : first + _BYTE]]
+            codes, masks = _with_conditions(codes, masks, parts_here, first)
         needed = [sum({1 << distinct.index(part) for part in parts[name]}) for name in names]
         takers = []
         for mask in masks:
@@ -246,9 +248,9 @@ class RowMatcher:
             return InputError(f"division by zero in DEFINE ({where}): use NULLIF(divisor, 0)")
         called = f" of {self.query.name}" if getattr(self.query, "name", "") else ""
         return BudgetError(
-            f"the pattern{called} took more than {self.most_steps:,} steps for one attempt ({where}): its conditions "
-            "leave too many ways to map the rows. Make conditions read fewer variables, bound quantifiers, or add "
-            "WITHIN; max_steps sets the limit"
+            f"the pattern{called} took more than {self.most_steps:,} steps for one attempt, or for failing attempts "
+            f"one after the other ({where}): its conditions leave too many ways to map the rows. Make conditions read "
+            "fewer variables, bound quantifiers, or add WITHIN; max_steps sets the limit"
         )
 
     def _place(self, layout: RowLayout, row: int) -> str:
@@ -264,19 +266,23 @@ def _truths(condition: RowExpression, scope: RowScope) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.fill_null(plain(values), False).to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _with_condition(
-    codes: t.Int64s, masks: list[int], truths: npt.NDArray[np.bool_], number: int
+def _with_conditions(
+    codes: t.Int64s, masks: list[int], truths: list[npt.NDArray[np.bool_]], first: int
 ) -> tuple[t.Int64s, list[int]]:
-    """Letters that also tell whether a further condition holds. Only letters that occur are kept."""
-    codes = codes * 2 + truths
-    occurs = np.zeros(len(masks) * 2, np.bool_)
+    """Letters that also tell which of up to eight further conditions hold. Only letters that occur are kept."""
+    holding = np.zeros(len(codes), np.uint8)
+    for number, truth in enumerate(truths):
+        holding |= truth.view(np.uint8) << np.uint8(number)
+    size = 1 << len(truths)
+    codes = codes * size + holding
+    occurs = np.zeros(len(masks) * size, np.bool_)
     occurs[codes] = True
     kept = np.flatnonzero(occurs)
     if len(kept) < len(occurs):
         numbers = np.zeros(len(occurs), np.int64)
         numbers[kept] = np.arange(len(kept))
         codes = numbers[codes]
-    return codes, [masks[k // 2] | (k % 2) << number for k in kept.tolist()]
+    return codes, [masks[k // size] | (k % size) << first for k in kept.tolist()]
 
 
 def _as_words(sets: list[int], words: int) -> t.Int64s:
