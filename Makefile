@@ -43,8 +43,8 @@ chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS
 	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) WEFT_DAMAGES=$(or $(DAMAGES),24) \
 	  $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py tests/chaos/test_damaged_runs.py
 
-kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many
-	@WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka
+kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many, ONLY=… which tests
+	@WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka $(if $(ONLY),-k "$(ONLY)")
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz

@@ -132,8 +132,7 @@ def schema_of(text: str) -> StructType:
             import json
 
             return StructType.fromJson(json.loads(text))
-        parse = getattr(StructType, "fromDDL", None) or _parse_datatype_string  # before Spark 4 by a running session
-        return cast(StructType, parse(text))
+        return cast(StructType, _parse_datatype_string(text))
     except (PySparkException, ValueError, KeyError, TypeError) as problem:
         first = str(problem).strip().splitlines()[0]
         raise UsageError(f"the schema {text.strip()[:80]!r} cannot be read: {first}") from None
