@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from weft.kernels.row_patterns.folds import ADD_UP, GREATEST, LEAST, first_occur
 from weft.kernels.row_patterns.tables import Int64s, UInt8s
 
 LISTS = ("array_agg", "collect_list")
+_COUNTS = ("count_if", "approx_count_distinct")  # over nothing they are zero
 _KINDS = {"sum": ADD_UP, "avg": ADD_UP, "mean": ADD_UP, "min": LEAST, "max": GREATEST}
 
 
@@ -144,7 +148,7 @@ def _one_by_one(name: str, arguments: list[pa.Array], spans: Spans) -> pa.Array:
     found = []
     for low, high in zip(spans.low.tolist(), spans.high.tolist(), strict=True):
         rows = list(zip(*(values[low:high] for values in lists), strict=True))
-        found.append(fold(rows) if rows or name == "count_if" else None)
+        found.append(fold(rows) if rows or name in _COUNTS else None)
     return pa.array(found, kind)
 
 
@@ -276,6 +280,13 @@ _FOLDS: dict[str, tuple[Callable[[Rows], Any], Callable[..., pa.DataType]]] = {
     "variance": (_spread(1.0, 1), _always(pa.float64())),
     "var_samp": (_spread(1.0, 1), _always(pa.float64())),
     "var_pop": (_spread(1.0, 0), _always(pa.float64())),
+    "approx_count_distinct": (lambda rows: len(set(_present(rows))), _always(pa.int64())),
+    "median": (_of_present(lambda here: float(statistics.median(here))), _always(pa.float64())),
+    "mode": (_of_present(statistics.mode), _same),
+    "product": (_of_present(lambda here: float(math.prod(here))), _always(pa.float64())),
+    "bit_and": (_of_present(lambda here: reduce(operator.and_, here)), _same),
+    "bit_or": (_of_present(lambda here: reduce(operator.or_, here)), _same),
+    "bit_xor": (_of_present(lambda here: reduce(operator.xor, here)), _same),
     "string_agg": (_text_list, _always(pa.string())),
     "listagg": (_text_list, _always(pa.string())),
 }

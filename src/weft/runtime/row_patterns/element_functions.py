@@ -160,6 +160,11 @@ def _first(kind: pa.DataType, *_: pa.DataType) -> pa.DataType:
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., pa.DataType | None], bool]] = {
     "like": (_like, _always(pa.bool_()), True),
+    "ilike": (lambda text, pattern, *escape: _like(text.lower(), pattern.lower(), *escape), _always(pa.bool_()), True),
+    "startswith": (lambda text, part: text.startswith(part), _always(pa.bool_()), True),
+    "endswith": (lambda text, part: text.endswith(part), _always(pa.bool_()), True),
+    "contains": (lambda text, part: part in text, _always(pa.bool_()), True),
+    "instr": (lambda text, part: text.find(part) + 1, _always(pa.int32()), True),
     "rlike": (lambda text, pattern: re.search(pattern, text) is not None, _always(pa.bool_()), True),
     "substring": (_substring, _always(pa.string()), True),
     "substr": (_substring, _always(pa.string()), True),
