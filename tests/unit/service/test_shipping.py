@@ -12,12 +12,15 @@ from typing import Any
 from pyspark import cloudpickle
 
 from weft.errors import UsageError
+from weft.runtime.spark import kernels
 from weft.runtime.spark.batch import pack_batches
 from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.shipping import MISSING, shipped
 
 RUN = """
 import pickle, sys
+
+import pytest
 sys.modules["weft"] = None
 list(pickle.load(open(sys.argv[1], "rb"))(iter([])))
 """
@@ -42,3 +45,12 @@ def test_a_python_without_what_weft_needs_is_told_in_one_sentence() -> None:
     assert str(told).startswith("the Python of an executor has no pyarrow, which weft needs: install weft there")
     other = RuntimeError("ModuleNotFoundError: No module named 'mine'")
     assert own_error(other) is other
+
+
+def test_loaded_modules_are_exempt_from_collection_for_the_first_tasks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(kernels, "_begun", 0)
+    monkeypatch.setattr(kernels.gc, "freeze", lambda: frozen.append(1))
+    for _ in range(10):
+        kernels.settle_worker()
+    assert 0 < len(frozen) < 10

@@ -136,6 +136,13 @@ def started(writer: Any, every: str | None) -> Any:
     return query
 
 
+# Where Spark has the class that writes checkpoints by Hadoop's older interface of file systems; one place from 4.1 on.
+_STREAMING = "org.apache.spark.sql.execution.streaming."
+PLAIN_CHECKPOINT_FILES = (
+    _STREAMING + ("checkpointing." if RELEASE >= (4, 1) else "") + ("FileSystemBasedCheckpointFileManager")
+)
+
+
 def arrow_fields(columns: Any) -> pa.Schema:
     """The fields of Spark's columns as they come to a task; `timezone` is of 4.2 and newer."""
     from pyspark.sql.pandas.types import to_arrow_schema

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from pyspark import daemon
 
 
@@ -30,6 +32,8 @@ def preload() -> None:
 if __name__ == "__main__":
     try:
         preload()
+        gc.collect()
+        gc.freeze()  # workers would look at all of it after every task
     except Exception as problem:  # a worker that needs what is broken will say so where the user sees it
         import sys
 

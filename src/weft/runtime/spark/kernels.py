@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import tempfile
 import zipfile
@@ -13,6 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _PREFIX = "weft-kernels-"
+_FIRST_TASKS = 4
+_begun = 0  # tasks of this process, so far as they matter
 _sent: WeakKeyDictionary[object, str | None] = WeakKeyDictionary()  # by Spark context: the name of what was sent
 
 
@@ -25,7 +28,7 @@ def send_kernels(session: SparkSession) -> str | None:
         context = session.sparkContext
     except PySparkException:  # of Spark Connect: the client's processor says nothing about the server's
         return None
-    if context.master.startswith("local"):
+    if context.master.partition("[")[0] == "local":
         return None
     if context not in _sent:
         _sent[context] = None
@@ -51,8 +54,21 @@ def _packed() -> Path | None:
     return archive
 
 
+def settle_worker() -> None:
+    """In a task: exempt what is loaded from garbage collection.
+
+    Spark collects garbage after every task, which would look at all of weft's modules each time: 0.1 s. What is loaded
+    later, by the first tasks of a worker, is exempted when the next ones begin.
+    """
+    global _begun
+    if _begun < _FIRST_TASKS:
+        _begun += 1
+        gc.freeze()
+
+
 def receive_kernels(name: str | None) -> None:
     """In a task: take what the driver sent, where a kernel is not there yet."""
+    settle_worker()
     if name is None:
         return
     archive = Path(SparkFiles.get(name))

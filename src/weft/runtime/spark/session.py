@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from weft.runtime.spark.archive import archive_options
-from weft.runtime.spark.compat import silence_accumulators
+from weft.runtime.spark.compat import PLAIN_CHECKPOINT_FILES, silence_accumulators
 from weft.runtime.spark.java import ensure_java, quiet_java, workers_find_pyspark
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -45,6 +45,9 @@ EMBEDDED_SETTINGS = {
     # matches regular expressions over whole plans, which on a busy machine (before they are compiled) needs much stack.
     "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 {_ALWAYS}",
     **STREAMING_SETTINGS,
+    # The usual class looks for symbolic links at every step, by a process of its own each where Hadoop's native library
+    # is missing: some fifty in a trigger, half a second of CPU. On a local disk both rename in the same way.
+    "spark.sql.streaming.checkpointFileManagerClass": PLAIN_CHECKPOINT_FILES,
 }
 
 # For sessions that live long, or whose rows pass through the JVM: all of Java's optimisations.

@@ -22,6 +22,7 @@ from weft.runtime.spark.compat import (
     SupportsTriggerAvailableNow,
 )
 from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
+from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.schema import RUN_DDL
 
 FORMAT = "weft-files"
@@ -197,6 +198,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def read(self, partition: Bundle) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of its files."""
+        settle_worker()
         work = cloudpickle.loads(self._stream.work)
         pace = Pace(partition.rate)
         for part in partition.parts:

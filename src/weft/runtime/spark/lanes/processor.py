@@ -11,6 +11,7 @@ import pyarrow as pa
 from weft.runtime import blocks
 from weft.runtime.spark.compat import StatefulProcessor
 from weft.runtime.spark.job import Job
+from weft.runtime.spark.kernels import receive_kernels, settle_worker
 from weft.runtime.spark.watermark import Lateness
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         """After a trigger."""
 
     def _load(self, lane_id: int) -> LaneState:
-        # Spark also starts a process that only asks which states there are: it can do without the kernels.
-        from weft.runtime.spark.kernels import receive_kernels
+        # Spark also starts a process that only asks which states there are: it can do without the engine.
         from weft.runtime.spark.lanes.state import LaneState
 
         receive_kernels(self._kernels)
@@ -147,6 +147,7 @@ def run_rows(lane: int, frame: pd.DataFrame) -> Iterator[RunRow]:
 
 def unpack_output(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """In a task: packed rows of the output as rows."""
+    settle_worker()
     for batch in batches:
         for data in batch.column(0):
             yield blocks.unpacked_rows(data.as_buffer())

@@ -23,6 +23,7 @@ from pyspark import TaskContext
 from weft.errors import UsageError
 from weft.runtime import blocks
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
+from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.schema import as_output, counters_as_output, output_schema
 from weft.runtime.writing.match_lines import json_lines
@@ -86,6 +87,7 @@ def _reject_line(row: dict[str, object]) -> str:
 
 def share_out(batches: Iterable[pa.RecordBatch], work: SinkWork, batch: int) -> Iterator[pa.RecordBatch]:
     """In a task: packed rows of the output; those that go to the driver, and notes of the files that were written."""
+    settle_worker()
     own = MATCH_SCHEMA if work.shape is None else work.shape.schema
     matches = Parts(work, Path(work.matches), f"matches-{batch:08d}", work.form, work.match_file, _by_query)
     rejects = Parts(work, Path(work.rejects), f"rejects-{batch:08d}", "jsonl", work.reject_file, _by_lateness)
