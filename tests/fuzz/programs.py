@@ -25,9 +25,9 @@ def known_programs() -> tuple[tuple[str, str], ...]:
     for path in sorted((TESTS / "vectors_own").glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
-            text = case.get("program") or case.get("query")
+            text = case.get("program") or case.get("query") or case.get("sql")
             if isinstance(text, str):
-                found.append((path.stem, text))
+                found.append(("sql" if "sql" in case else path.stem, text))
     return tuple(dict.fromkeys(found))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ COUNT = int(os.environ.get("WEFT_FUZZ", "150"))
 SEED = int(os.environ.get("WEFT_SEED", "1"))
 CORPUS = Path(__file__).parent / "corpus.jsonl"
 EVENTS = [{"type": type_, "ts": time, "x": time % 3, "s": "a"} for time, type_ in enumerate("ABCABDAB")]
+ROWS = [{"id": number, "v": number % 3} for number in range(8)]
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -30,6 +32,10 @@ def try_program(language: str, text: str) -> None:
         return
     for stage in ("syntax", "optimized", "plan"):
         weft.explain(program, stage)
+    if program.row_patterns:
+        with suppress(weft.WeftError):
+            weft.sql(f"{text}\n", t=ROWS)
+        return
     weft.count(EVENTS, program, rejects=[])
 
 

@@ -41,7 +41,7 @@ _TYPE_NAMES = {
 
 
 def number(text: str) -> tuple[int | float | Decimal, str] | None:
-    """The value and kind of a number; a decimal unless it is whole or has an exponent. None: it is no number."""
+    """The value and kind of a number; a decimal unless it fits into 64 bits or has an exponent. None: it is none."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -54,7 +54,9 @@ def number(text: str) -> tuple[int | float | Decimal, str] | None:
         return (int(digits), {"l": "bigint", "s": "smallint", "y": "tinyint"}[suffix]) if digits.isdigit() else None
     if exponent:
         return float(digits + exponent), ""
-    return (int(digits), "") if digits.isdigit() else (Decimal(digits), "")
+    if digits.isdigit() and int(digits) < 1 << 63:
+        return int(digits), ""
+    return Decimal(digits), ""
 
 
 def typed(word: str, text: str, units: list[str]) -> tuple[int | str, str] | None:

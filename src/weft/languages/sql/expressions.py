@@ -11,6 +11,7 @@ from weft.languages.sql.reading import COMPARISONS, WordReader
 from weft.languages.sql.words import SqlWord, partner, unquoted, word_set
 from weft.source import SourceText, Span
 
+MOST_DECIMAL_DIGITS = 38  # as in Spark
 _MODES = ("RUNNING", "FINAL")
 # Words that are part of an expression's syntax, so that they are no column unless quoted.
 RESERVED = word_set(
@@ -190,6 +191,9 @@ class _ExpressionParser(WordReader):
         value = constants.number(word.text)
         if value is None:
             raise self._wrong(f"{word.text!r} is not a number", word.span, "names begin with a letter, or are quoted")
+        if isinstance(value[0], Decimal) and len(value[0].as_tuple().digits) > MOST_DECIMAL_DIGITS:
+            hint = "write it as a double: 1e40"
+            raise self._wrong(f"a decimal has at most {MOST_DECIMAL_DIGITS} digits", word.span, hint)
         return value
 
     def _group(self, opening: SqlWord) -> syntax.SqlExpression:
