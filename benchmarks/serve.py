@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -79,12 +80,17 @@ def publishing(count: int) -> Iterator[Row]:
             ):
                 live = weft.live(FIRE)
                 rates: list[tuple[float, float]] = []
+                cpu: list[tuple[float, float]] = []  # seconds of the server, and here
                 for turn in range(ROUNDS + 1):
                     given = batches(count, turn * count)
+                    before = time.process_time()
                     pushed = seconds(partial(pushed_to, live, given))
+                    here, there = time.process_time() - before, cpu_of(server.process.pid)
                     sent = seconds(partial(published, client, given))
+                    there = cpu_of(server.process.pid) - there
                     if turn:  # the first one compiles, and fills caches
                         rates.append((count * BATCH / sent, count * BATCH / pushed))
+                        cpu.append((there, here))
                 matches = client.stats()["matches"]["Fire"]
             yield {
                 "case": f"publish{name}: batches of {BATCH:,}, {matches:,} matches",
@@ -94,6 +100,20 @@ def publishing(count: int) -> Iterator[Row]:
                 "ratio": statistics.median(sent / pushed for sent, pushed in rates),
                 "goal": "≥ 0.5",
             }
+            yield {
+                "case": f"publish{name}: CPU time of the server",
+                "value": 1e6 * statistics.median(there for there, _ in cpu) / (count * BATCH),
+                "unit": "µs/event",
+                "baseline": "CPU time of live.push",
+                "ratio": statistics.median(here / there for there, here in cpu),
+                "goal": "≥ 0.5",
+            }
+
+
+def cpu_of(process: int) -> float:
+    """The seconds of CPU time that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def pushed_to(live: weft.LiveProgram, given: list[pa.Table]) -> None:

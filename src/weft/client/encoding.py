@@ -18,15 +18,31 @@ from weft.errors import InputError, UsageError
 
 NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
 LINES = 1 << 20  # bytes of a file of lines that are sent at once
-ROWS = 1 << 16  # rows of a table that are sent at once
+ROWS = 1 << 16  # rows of a table that are sent at once, at most
+TABLE_BYTES = 4 << 20  # and bytes
 
 
 class Body(NamedTuple):
-    """Events as bytes, their kind, and how many they are."""
+    """Events as bytes, their kind, and how many they are; of tables the bytes are made when they are sent."""
 
     content: bytes
     kind: str
     rows: int
+    table: pa.Table | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has, about."""
+        return len(self.content) if self.table is None else int(self.table.nbytes)
+
+
+def as_stream(tables: Sequence[pa.Table]) -> Body:
+    """Tables with one schema as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return Body(sink.getvalue().to_pybytes(), ARROW, sum(map(len, tables)))
 
 
 def encoded(events: Any) -> Iterator[Body]:
@@ -83,12 +99,10 @@ def _plain(value: object) -> object:
 
 
 def _tables(table: pa.Table) -> Iterator[Body]:
-    for at in range(0, len(table), ROWS):
-        piece = table.slice(at, ROWS)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, piece.schema) as writer:
-            writer.write_table(piece)
-        yield Body(sink.getvalue().to_pybytes(), ARROW, len(piece))
+    rows = max(1, min(ROWS, TABLE_BYTES * len(table) // max(1, table.nbytes)))
+    for at in range(0, len(table), rows):
+        piece = table.slice(at, rows)
+        yield Body(b"", ARROW, len(piece), piece)
 
 
 def bodies_of_place(place: str) -> Iterator[Body]:

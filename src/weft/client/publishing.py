@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.client.answers import Published
-from weft.client.encoding import NDJSON, Body
+from weft.client.encoding import NDJSON, TABLE_BYTES, Body, as_stream
 
 BATCH_BYTES = 1 << 20  # of a batch of lines
 ROOM = 32 << 20  # bytes that may wait before `publish` does
@@ -30,7 +30,7 @@ class Outbox:
     def add(self, body: Body) -> None:
         """Let one more wait."""
         self._bodies.append(body)
-        self.bytes += len(body.content)
+        self.bytes += body.size
 
     @property
     def is_full(self) -> bool:
@@ -39,19 +39,26 @@ class Outbox:
         return is_table or (len(self._bodies) > 1 and self.bytes >= BATCH_BYTES)
 
     def take(self) -> tuple[Body, int]:
-        """The next batch, and its number: lines that wait one after the other go together."""
-        first = self._bodies.popleft()
-        parts, size, rows = [first.content], len(first.content), first.rows
-        while self._bodies and first.kind == NDJSON == self._bodies[0].kind and size < BATCH_BYTES:
-            body = self._bodies.popleft()
-            parts.append(body.content)
-            size += len(body.content)
-            rows += body.rows
+        """The next batch, and its number: lines that wait go together, and so do tables with one schema."""
+        parts = [self._bodies.popleft()]
+        most = BATCH_BYTES if parts[0].kind == NDJSON else TABLE_BYTES
+        size = parts[0].size
+        while self._bodies and _go_together(parts[0], self._bodies[0]) and size + self._bodies[0].size <= most:
+            size += self._bodies[0].size
+            parts.append(self._bodies.popleft())
         self.bytes -= size
         self._sequence += 1
-        if len(parts) > 1:
-            parts = [part if part.endswith(b"\n") else part + b"\n" for part in parts]
-        return Body(b"".join(parts), first.kind, rows), self._sequence
+        tables = [part.table for part in parts if part.table is not None]
+        if tables:
+            return as_stream(tables), self._sequence
+        lines = [part.content if part.content.endswith(b"\n") else part.content + b"\n" for part in parts]
+        return Body(b"".join(lines), parts[0].kind, sum(part.rows for part in parts)), self._sequence
+
+
+def _go_together(first: Body, other: Body) -> bool:
+    if first.table is None or other.table is None:
+        return first.table is None and other.table is None and first.kind == other.kind == NDJSON
+    return bool(first.table.schema.equals(other.table.schema))
 
 
 class Publisher:

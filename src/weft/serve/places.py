@@ -12,7 +12,7 @@ from typing import Self
 from weft.algebra.query import Program
 from weft.client.encoding import ARROW as ARROW_KIND
 from weft.client.encoding import NDJSON as NDJSON_KIND
-from weft.client.encoding import bodies_of_place
+from weft.client.encoding import as_stream, bodies_of_place
 from weft.connectors.adapters.registry import adapter_for
 from weft.connectors.adapters.uris import Uri, as_uri
 from weft.errors import UsageError, WeftError
@@ -59,7 +59,8 @@ class PlaceConnections:
         """Publish what comes from a place; what goes wrong is told in the log."""
         try:
             for body in bodies_of_place(uri.text):
-                self._publish(body.content, FORMS[body.kind], body.rows, name, uri.type or name)
+                sent = body if body.table is None else as_stream([body.table])
+                self._publish(sent.content, FORMS[sent.kind], sent.rows, name, uri.type or name)
                 if self._ended:
                     return
         except Stopped:
