@@ -90,8 +90,7 @@ class Chunk:
         assert self._events is not None
         first = int(np.searchsorted(self.ends, self.ends[-1]))
         first += int(np.searchsorted(self.starts[first:], self.starts[-1]))
-        rows = np.arange(first, len(self))
-        return Instant(self._times(-1), blocks.take(self._events, rows), self._lead if first == 0 else None)
+        return Instant(self._times(-1), blocks.slice(self._events, first), self._lead if first == 0 else None)
 
     @cached_property
     def _first_alike(self) -> Int64s:
