@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
+from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
 from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.connections.records import (
@@ -55,7 +56,8 @@ class KafkaFrame:
             )
         elif delay < 0:
             raise UsageError(f"delay must not be negative, and it is {delay}")
-        return Lateness(delay or 0, job.reading.time_unit, topics=None)
+        unit = job.reading.time_unit
+        return Lateness(delay or 0, unit, jump=jump_ticks(MAX_JUMP, unit), topics=None)
 
 
 def kafka_frame(
