@@ -20,12 +20,13 @@ from weft.errors import UsageError, did_you_mean
 EVENTS = 4_000_000
 FILES = 4
 REPEATS = 3
-WAYS = {"frame": ">= 1.3", "path": ">= 3"}
+SPARK_SCAN = "frame, Spark's scan"
+WAYS = {"frame, direct scan": ">= 3", SPARK_SCAN: ">= 1.3", "path": ">= 3"}
 Work = Callable[[], int]
 
 
 def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
-    """Each pattern in a DataFrame and in a path; a `part` is a pattern's number, from 1 on."""
+    """Each pattern in a DataFrame, read in two ways, and in a path; a `part` is a pattern's number, from 1 on."""
     numbers = [str(number) for number, _ in enumerate(TASKS, 1)]
     if part is not None and part not in numbers:
         raise UsageError(f"no part {part!r} of this benchmark; {did_you_mean(part, numbers)}")
@@ -86,6 +87,7 @@ def works_of(task: Task, folder: str) -> dict[str, Work]:
 
     return {
         "SQL": by_sql,
-        "frame": lambda: by_weft(session.read.parquet(folder)),
+        "frame, direct scan": lambda: by_weft(session.read.parquet(folder)),
+        SPARK_SCAN: lambda: by_weft(session.read.parquet(folder), scan="spark"),
         "path": lambda: by_weft(folder),
     }

@@ -197,7 +197,11 @@ def _compact(array: pa.Array) -> pa.Array:
 
 def unpack(data: bytes | pa.Buffer) -> EventBatch:
     """The batch that `pack` made into these bytes; its arrays share their memory."""
-    rows = unpacked_rows(data)
+    return unpacked(unpacked_rows(data))
+
+
+def unpacked(rows: pa.RecordBatch) -> EventBatch:
+    """The batch that `pack` made into a record batch before it became bytes."""
     core: dict[str, pa.Array] = {}
     kinds: dict[str, dict[str, pa.Array]] = {}
     for name, array in zip(rows.schema.names, rows.columns, strict=True):

@@ -19,7 +19,7 @@ from weft.runtime.reading.times import END, START
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, quoted, told
 from weft.runtime.spark.compat import by_partition
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
+from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk, sieve_of
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.shipping import mapped
 
@@ -48,8 +48,9 @@ def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, 
     """In a task: the rows of one input partition, whose columns have these names, as runs."""
     context = TaskContext.get()
     part = context.partitionId() if context is not None else 0
+    sieve = sieve_of(job)
     for chunk, rows in enumerate(gather(batch.rename_columns(names) for batch in batches)):
-        yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job)
+        yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job, sieve=sieve)
 
 
 def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:

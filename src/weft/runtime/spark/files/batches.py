@@ -21,7 +21,7 @@ from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import with_defaults
 from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk
+from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk, sieve_of
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
@@ -122,6 +122,7 @@ def pack_pieces(
     numbers: Iterator[pa.RecordBatch], tasks: Sequence[Sequence[Piece]], readers: Mapping[str, Reader], job: Job
 ) -> Iterator[pa.RecordBatch]:
     """In a task: read the pieces of the tasks with these numbers and pack their events."""
+    sieve = sieve_of(job)
     for part in (number for batch in numbers for number in batch.column(0).to_pylist()):
         chunks = (
             chunk
@@ -130,7 +131,7 @@ def pack_pieces(
             for chunk in read(piece, readers, job.reading)
         )
         for at, chunk in enumerate(chunks):
-            yield pack_chunk(EventSource(partial(_only, chunk), job.reading), Place(0, part, at), job)
+            yield pack_chunk(EventSource(partial(_only, chunk), job.reading), Place(0, part, at), job, sieve=sieve)
 
 
 def _only(chunk: Chunk) -> list[Chunk]:

@@ -14,6 +14,7 @@ from weft.plan.partitioning.splits import Lane
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Rejected
 from weft.runtime.lanes.routing import relevant, shares
+from weft.runtime.lanes.sieve import Sieve
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import Keys, tie_keys, without_fine
@@ -49,7 +50,14 @@ class Place:
     chunk: int
 
 
-def pack_chunk(events: EventSource, place: Place, job: Job, file: bytes | None = None) -> pa.RecordBatch:
+def sieve_of(job: Job) -> Sieve | None:
+    """What leaves out events of a whole input that no query can use; None where all of them are counted."""
+    return None if job.streaming or job.reading.key or not job.limits.is_none else Sieve(job.plan)
+
+
+def pack_chunk(
+    events: EventSource, place: Place, job: Job, file: bytes | None = None, sieve: Sieve | None = None
+) -> pa.RecordBatch:
     """The rows (of RUN_SCHEMA) that tell lanes of the events of one chunk.
 
     Where positions matter, and in streams, every lane is told the times of all events, otherwise those of its own.
@@ -61,7 +69,8 @@ def pack_chunk(events: EventSource, place: Place, job: Job, file: bytes | None =
     ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
     everything = without_fine(everything)
     rejects = pack_rejects(events.rejected) if events.rejected else None
-    split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
+    known = relevant(everything, job.plan.relevant_types)
+    split = list(shares(known if sieve is None else sieve(known), job.lanes))
     if not job.counts_positions:
         return _own_rows(job.lanes, place, split, ties, rejects, len(everything))
     times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.lanes.sieve import BOUND
 
 _SIGNED = (pa.int8(), pa.int16(), pa.int32())
 _STEPS = (np.uint8, np.uint16, np.uint32)
@@ -61,12 +63,17 @@ def pack_events(events: EventBatch) -> bytes:
     largest = int(steps.max()) if len(steps) else 0
     kind = next((kind for kind in _STEPS if largest <= np.iinfo(kind).max), np.uint64)
     positions: npt.NDArray[Any] = steps.astype(kind)
-    return blocks.pack(replace(events, starts=positions, ends=positions, positions=positions))
+    rows, bound = events.rows, events.columns.get(BOUND)
+    packed = replace(events, starts=positions, ends=positions, positions=positions)
+    if bound is None or rows is None:
+        return blocks.pack(packed)
+    # The rows of events that no match can show stay here; those of the others follow the events.
+    return blocks.pack(replace(packed, rows=None)) + blocks.packed_rows(rows.filter(bound.booleans))
 
 
 def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> EventBatch:
     """The events that `pack_events` made into these bytes, in a run with these times."""
-    packed = blocks.unpack(data)
+    packed, rows = _with_rows(data)
     positions = np.cumsum(packed.positions, dtype=np.int64)
     own_ends = ends[positions]
     return EventBatch(
@@ -74,7 +81,23 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
         own_ends if starts is ends else starts[positions],
         own_ends,
         positions,
-        {name: column.map(_widen) for name, column in packed.columns.items()},
+        {name: column.map(_widen) for name, column in packed.columns.items() if name != BOUND},
         None if packed.streams is None else _widen(packed.streams),
-        rows=packed.rows,
+        rows=rows,
     )
+
+
+def _with_rows(data: bytes | pa.Buffer) -> tuple[EventBatch, pa.RecordBatch | None]:
+    """The events in some bytes, and their rows, without values for events that no match can show."""
+    reader = pa.BufferReader(pa.py_buffer(data))
+    with pa.ipc.open_stream(reader) as events:
+        packed = blocks.unpacked(events.read_next_batch())
+        bound = packed.columns.get(BOUND)
+        if bound is None:
+            return packed, packed.rows
+        with suppress(StopIteration):
+            events.read_next_batch()  # past the end of the events
+    with pa.ipc.open_stream(reader) as rows:
+        few = rows.read_next_batch()
+    chosen = pa.array(bound.booleans).to_numpy(zero_copy_only=False)
+    return packed, few.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))

@@ -1,0 +1,70 @@
+"""Leaves out events that no query can use, and attributes of events that no match can show, before they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.predicates import Predicate
+from weft.plan.operators import Plan
+from weft.runtime import blocks
+from weft.runtime.classify.classifier import Classifier
+from weft.runtime.events import Column, EventBatch
+from weft.runtime.lanes.uses import uses_of
+from weft.runtime.watching.census import streams_of
+
+BOUND = "\0bound"  # a mark of events: a match may show them
+Mask = npt.NDArray[np.bool_]
+
+
+class Sieve:
+    """For the events of a plan, chunk by chunk; a chunk of which more than a `share` matters stays as it is.
+
+    The first event of each type stays in a chunk: whether a type comes at all is told to users.
+    """
+
+    def __init__(self, plan: Plan, share: float = 0.5) -> None:
+        uses = uses_of(plan)
+        self._share = share
+        self._seen = None if uses.seen is None or streams_of(plan.program) else _AnyOf(uses.seen)
+        self._bound = _AnyOf(uses.bound) if uses.seen is None else None  # else nearly all that is seen is bound
+
+    def __call__(self, events: EventBatch) -> EventBatch:
+        """The events that matter; those that a match may show are marked if the others are more."""
+        if not len(events):
+            return events
+        if self._seen is not None:
+            kept = self._seen(events)
+            if np.count_nonzero(kept) > self._share * len(kept):
+                return events
+            kept[_first_of_types(events)] = True
+            return blocks.take(events, np.flatnonzero(kept))
+        if self._bound is not None and events.rows is not None:
+            bound = self._bound(events)
+            if np.count_nonzero(bound) <= self._share * len(bound):
+                return replace(events, columns={**events.columns, BOUND: Column(booleans=pa.array(bound))})
+        return events
+
+
+class _AnyOf:
+    """Tells for which events one of some predicates holds."""
+
+    def __init__(self, predicates: Sequence[Predicate]) -> None:
+        self._classifier = Classifier([predicates])
+
+    def __call__(self, events: EventBatch) -> Mask:
+        letters = self._classifier.letters(events)[0]
+        count = self._classifier.letter_count(0)
+        held: Mask = np.array([any(self._classifier.truths(0, letter)) for letter in range(count)])[letters]
+        return held
+
+
+def _first_of_types(events: EventBatch) -> npt.NDArray[np.int64]:
+    """The place of the first event of each type."""
+    types = events.types if pa.types.is_dictionary(events.types.type) else events.types.dictionary_encode()
+    codes = types.indices.fill_null(len(types.dictionary)).to_numpy()
+    return np.unique(codes, return_index=True)[1]

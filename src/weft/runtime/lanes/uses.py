@@ -1,0 +1,66 @@
+"""Which events of the input a plan can use: by predicates of the places that events take in its queries.
+
+Events that satisfy none of the predicates in `seen` change nothing, so they need not reach whoever matches. Of those
+that satisfy none in `bound` no match is made: they only stand between others, and nobody asks for their attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.algebra.chains import Chain
+from weft.algebra.composites import Composite, Source
+from weft.algebra.patterns import Other
+from weft.algebra.predicates import Always, And, Predicate
+from weft.plan.atoms import IsType
+from weft.plan.one_event import source_predicates
+from weft.plan.operators import AutomatonOp, GraphOp, Operator, Plan
+from weft.plan.properties import relevant_types
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Predicates on the event at hand; `seen` is None if any event may matter."""
+
+    bound: tuple[Predicate, ...]
+    seen: tuple[Predicate, ...] | None
+
+
+def uses_of(plan: Plan) -> Uses:
+    """What a plan can use, of all its operators together; derived events have places among all of the input."""
+    if any(layer.feeders for layer in plan.layers):
+        return Uses((Always(),), None)
+    found = [_uses(operator) for operator in plan.operators]
+    bound = _distinct(predicate for own in found for predicate in own.bound)
+    if plan.relevant_types is None or any(own.seen is None for own in found):
+        return Uses(bound, None)
+    return Uses(bound, _distinct(predicate for own in found for predicate in own.seen or ()))
+
+
+def _uses(operator: Operator) -> Uses:
+    match operator:
+        case AutomatonOp(_, query, automaton):
+            if any(isinstance(node, Other | Chain) for node in query.pattern.walk()):
+                return Uses((Always(),), None)
+            bound = tuple(And(atom.guard) for atom in automaton.atoms if atom.names)
+            if query.session is not None or relevant_types(query) is None:
+                return Uses(bound, None)
+            return Uses(bound, tuple(And(atom.guard) for atom in automaton.atoms))
+        case GraphOp():
+            sources = tuple(
+                source_predicates(node)[0]
+                for query in operator.queries.values()
+                for node in query.walk(Composite)
+                if isinstance(node, Source)
+            )
+            return Uses(sources, sources)
+    kinds = [relevant_types(query) for query in operator.queries.values()]
+    if any(own is None for own in kinds):
+        return Uses((Always(),), None)
+    named = tuple(IsType(name) for name in sorted(frozenset().union(*(own for own in kinds if own is not None))))
+    return Uses(named, named)
+
+
+def _distinct(predicates: Iterator[Predicate]) -> tuple[Predicate, ...]:
+    return tuple({repr(predicate): predicate for predicate in predicates}.values())
