@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.errors import InputError
 from weft.runtime.events import Column, EventBatch, Int64s
 from weft.runtime.exact import as_floats
 from weft.runtime.joint_types import join_rows
@@ -15,6 +16,12 @@ from weft.runtime.joint_types import join_rows
 _ROWS = "r"
 KINDS = ("numbers", "texts", "booleans", "exact")
 PUSHED = 65536  # events at a time that kernels like
+
+# What is said of more texts than one array of Arrow's holds.
+TOO_LONG = (
+    "one batch has more than 2 GiB of different texts in one attribute: give smaller batches (batch_size, "
+    "--bytes-per-trigger), or leave such texts out of the program"
+)
 
 
 def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Callable[[Int64s], Int64s]) -> EventBatch:
@@ -142,8 +149,11 @@ def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
     if len(parts) == 1:
         return parts[0]
     if pa.types.is_dictionary(target):
-        joined = pa.chunked_array(parts).unify_dictionaries().combine_chunks()
-        return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+        try:
+            joined = pa.chunked_array(parts).unify_dictionaries().combine_chunks()
+            return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+        except (pa.ArrowInvalid, pa.ArrowCapacityError, pa.ArrowIndexError):
+            raise InputError(TOO_LONG) from None
     try:
         return pa.concat_arrays(parts)
     except pa.ArrowInvalid:  # more than two gigabytes of texts

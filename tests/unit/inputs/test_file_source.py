@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 import weft
-from weft.errors import UsageError
+from weft.errors import InputError, UsageError
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.pacing import Pace
 from weft.runtime.watching.triggers import Trigger
@@ -205,3 +205,26 @@ def test_a_rate_is_shared_out_to_the_tasks_of_a_trigger_of_one_file(tmp_path: Pa
     assert sum(own.rate for own in bundles) == 100.0
     with pytest.raises(UsageError, match="events in a second above 0"):
         RunOptions("out", "state", rate=0)
+
+
+def _work() -> Any:
+    from weft.connectors.files import READERS
+    from weft.plan.planner import plan
+    from weft.runtime.spark.files.work import FileWork
+    from weft.runtime.spark.job import job_of
+
+    return FileWork(job_of(plan(weft.compile("SELECT * FROM S WHERE A")), Reading(), 1), dict(READERS))
+
+
+def test_a_file_that_is_gone_is_a_reject_and_the_run_goes_on(tmp_path: Path) -> None:
+    from weft.runtime import blocks
+
+    (rows,) = _work().runs(str(tmp_path / "a.jsonl"), "jsonl", 0, 0, {})
+    (reject,) = blocks.unpacked_rows(rows.column("rejects")[0].as_buffer()).to_pylist()
+    assert reject["reason"].startswith("gone: the file was found")
+    assert "a.jsonl" in str(reject)
+
+
+def test_a_folder_that_is_gone_stops_the_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the folder of .* is gone"):
+        list(_work().runs(str(tmp_path / "unmounted" / "a.jsonl"), "jsonl", 0, 0, {}))

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.errors import UsageError, did_you_mean
+from weft.errors import InputError, UsageError, did_you_mean
+from weft.runtime import blocks
 from weft.runtime.events import Column
 from weft.runtime.exact import MOST_DIGITS, exact_column
 from weft.runtime.reading.halves import has_half
@@ -172,7 +173,7 @@ def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
     found = set(map(type, values)) - {type(None)}
     try:
         if found == {str}:
-            return Column(texts=pa.array(values, pa.string()))
+            return Column(texts=_texts(values))
         if found == {int}:
             return Column(numbers=pa.array(values, pa.int64()))
         if found == {bool}:
@@ -181,9 +182,19 @@ def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
             return Column(numbers=_floats(pa.array(values, pa.float64())))
         if len(found) == 1 and issubclass(next(iter(found)), datetime):
             return column_of(pa.array(values), time_unit)
+    except InputError:
+        raise
     except (pa.ArrowException, ValueError, OverflowError):
         pass  # an integer that does not fit, a text that is not Unicode
     return _split(values, time_unit) if found else Column()
+
+
+def _texts(values: Sequence[str | None]) -> pa.Array:
+    """Texts as one array, which holds no more than 2 GiB of them."""
+    array = pa.array(values, pa.string())
+    if isinstance(array, pa.ChunkedArray):
+        raise InputError(blocks.TOO_LONG)
+    return array
 
 
 def _split(values: Sequence[Any], time_unit: str) -> Column:
@@ -207,7 +218,7 @@ def _split(values: Sequence[Any], time_unit: str) -> Column:
     near, exact = (None, None) if _blank(numbers) else _number_arrays(numbers)
     return Column(
         near,
-        None if _blank(texts) else pa.array(texts, pa.string()),
+        None if _blank(texts) else _texts(texts),
         None if _blank(booleans) else pa.array(booleans, pa.bool_()),
         None if _blank(others) else pa.array(others, pa.bool_()),
         exact,

@@ -23,7 +23,7 @@ from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
 from weft.runtime.spark.lanes.times import encode_times
 
 AT_ONCE = Pace(None)
-CHANGED = "changed: "  # how the reason begins
+CHANGED, GONE = "changed: ", "gone: "  # how the reasons begin
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class FileWork:
         job = self.job
         reading = replace(job.reading, until=latest)
         if not Path(path).exists():
-            raise InputError(f"{path} is gone: a file must stay until its events have been matched")
+            yield self._gone(path, source, number)
+            return
         place = FilePlace(path, form, dict(defaults), latest).packed()
         at = 0
         try:
@@ -64,6 +65,13 @@ class FileWork:
             # The stream goes on without the rest of a file that is not what it should be.
             rejects = pack_rejects([Rejected(0, str(problem), None, path, 0)])
             yield self._without_events(Place(source, number, at), rejects)
+
+    def _gone(self, path: str, source: int, number: int) -> pa.RecordBatch:
+        """The rows that tell of a file that was found and is not there any more."""
+        if not Path(path).parent.is_dir():  # a disk that is not mounted, most likely: nothing is to be lost for that
+            raise InputError(f"the folder of {path} is gone: the run goes on when it is there again")
+        reason = f"{GONE}the file was found and is not there any more: a file must stay until its events are matched"
+        return self._without_events(Place(source, number, 0), pack_rejects([Rejected(0, reason, None, path, 0)]))
 
     def changed(self, path: str, source: int, number: int, grown: tuple[int, int]) -> pa.RecordBatch:
         """The rows that tell of a file that was changed after it was found."""

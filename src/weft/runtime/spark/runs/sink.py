@@ -70,6 +70,7 @@ class FileSink:
         self._work = SinkWork(*absolute, form, tuple(query_names), None, "ms", collected, piece)
         self._collected = collected
         self._writer = writer
+        self._is_made = False
 
     @property
     def has_columns(self) -> bool:
@@ -93,17 +94,35 @@ class FileSink:
     def begin(self) -> None:
         """The next trigger may be one that another query began."""
         self._is_first = True
+        self._require_folders()
+
+    def _require_folders(self) -> None:
+        """Make the folders when it begins; later, refuse to go on without that of the matches."""
+        try:
+            if not self._is_made:
+                for folder in (self._matches, self._rejects.parent):
+                    folder.mkdir(parents=True, exist_ok=True)
+                self._is_made = True
+        except OSError as error:
+            raise UsageError(f"cannot write to {self._matches}: {error.strerror}") from None
+        if not self._matches.is_dir():
+            raise UsageError(
+                f"the sink {self._matches} was removed while the run was at work, and the matches in it are gone: put "
+                "it back and start the run again, or begin anew with another sink and another checkpoint"
+            )
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the output of one trigger, which is packed: few matches here, in one file, and many in the tasks."""
         started = time.perf_counter()
         self.check()
+        self._require_folders()
         work = self._work
         output = to_arrow(frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)))
         matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
         told = [json.loads(text) for text in rest[work.told].to_pylist()]
         parts = [one["part"] for one in told if "part" in one]
         self.check()  # the work may have taken long, and another may have taken over meanwhile
+        self._require_folders()
         if self._writer is None:
             self._place(self._matches, f"matches-{batch:08d}", work.form, matches, parts, work.match_file)
         else:

@@ -173,7 +173,8 @@ class Parts:
 def write_whole(target: Path, data: bytes | memoryview) -> None:
     """Write a file, and see to it that it is on the disk."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.name.lstrip(".").startswith("rejects-") and not target.parent.is_dir():
+            target.parent.mkdir()
         with target.open("wb") as file:
             file.write(data)
             file.flush()
