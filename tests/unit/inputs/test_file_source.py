@@ -228,3 +228,16 @@ def test_a_file_that_is_gone_is_a_reject_and_the_run_goes_on(tmp_path: Path) -> 
 def test_a_folder_that_is_gone_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the folder of .* is gone"):
         list(_work().runs(str(tmp_path / "unmounted" / "a.jsonl"), "jsonl", 0, 0, {}))
+
+
+def test_a_clock_that_is_set_back_makes_no_event_look_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.runtime.spark.files import source
+
+    written(tmp_path / "in", a=5)
+    reader = FolderReader(stream_of(tmp_path / "in", tmp_path / "log.jsonl"))
+    monkeypatch.setattr(source.time, "time_ns", lambda: 10**18)
+    first = reader.latestOffset(reader.initialOffset())
+    assert first["now"] == 10**18
+    written(tmp_path / "in", b=5)
+    monkeypatch.setattr(source.time, "time_ns", lambda: 10**17)
+    assert reader.latestOffset(first) == {**first, "files": 2, "now": 10**18}

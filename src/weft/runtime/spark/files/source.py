@@ -159,7 +159,10 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         silences = enumerate(zip(start["idle"], self._silences, strict=True))
         idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
         # The clock is part of what is read: a trigger that is tried again judges events by the same.
-        now = time.time_ns() if files > start["files"] or stream.clock else start.get("now", 0)
+        # A clock that was set back would have events of today look as if they were ahead.
+        now = start.get("now", 0)
+        if files > start["files"] or stream.clock:
+            now = max(now, time.time_ns())
         return {"files": files, "ended": 1 if complete else start["ended"], "idle": idle, "now": now}
 
     def _wanted(self, files: Sequence[Found]) -> int:
