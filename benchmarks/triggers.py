@@ -1,0 +1,168 @@
+"""Streams on Spark: one million events in ten triggers, by weft and by a loop over rows in `applyInPandasWithState`.
+
+Both find a large sale, the next large purchase and the next large sale of the same symbol (skip till next).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from benchmarks.measure import Row, row
+from benchmarks.spark import tree_cpu
+
+from weft.errors import UsageError, did_you_mean
+
+EVENTS, TRIGGERS = 1_000_000, 10
+KEYS = {100: ">= 2.5", 100_000: ">= 30"}
+PARTS = ("100", "100000", "fixed", "large")
+LARGE = 900
+QUERY = f"""
+SELECT * FROM SELL a ; BUY b ; SELL c
+WHERE FILTER(a.symbol = b.symbol), FILTER(b.symbol = c.symbol),
+      FILTER(a.volume >= {LARGE}), FILTER(b.volume >= {LARGE}), FILTER(c.volume >= {LARGE})
+"""
+COLUMNS = "ts long, type string, symbol long, volume long, price double"
+
+
+def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
+    """Compare with the loop for few and for many keys, then measure small and large triggers."""
+    if part is not None and part not in PARTS:
+        raise UsageError(f"no part {part!r} of this benchmark; {did_you_mean(part, PARTS)}")
+    chosen = PARTS if part is None else (part,)
+    count = max(1000, int(EVENTS * scale))
+    with tempfile.TemporaryDirectory() as folder:
+        streams = Streams(Path(folder))
+        streams.seconds("weft", streams.events(3, 1000, 100))  # starts Spark, its workers, and warms Java up
+        rows: list[Row] = []
+        for keys, goal in KEYS.items():
+            if str(keys) in chosen:
+                rows += _compared(streams, count, keys, goal)
+        if "fixed" in chosen:
+            rows.append(_fixed(streams, max(100, int(10_000 * scale))))
+        if "large" in chosen:
+            rows.append(_large(streams, max(1000, int(500_000 * scale))))
+    return rows
+
+
+def _compared(streams: Streams, count: int, keys: int, goal: str) -> list[Row]:
+    events = streams.events(TRIGGERS, count // TRIGGERS, keys)
+    mine = min(streams.seconds("weft", events) for _ in range(2))
+    found = streams.matches
+    loop = streams.seconds("loop", events)
+    if found != streams.matches:
+        raise RuntimeError(f"the numbers of matches differ: {found} and {streams.matches}")
+    return [
+        row(f"{count:,} events of {keys:,} keys, {found:,} matches: applyInPandasWithState", loop, "CPU s"),
+        row("  weft.match", mine, "CPU s", "the loop", loop / mine, goal),
+    ]
+
+
+def _fixed(streams: Streams, size: int) -> Row:
+    """What a further trigger takes in a stream that has run for a while."""
+    few, many = (streams.seconds("weft", streams.events(triggers, size, 100)) for triggers in (5, 25))
+    return row(f"a trigger of {size:,} events", (many - few) / 20, "CPU s", goal="<= 0.6")
+
+
+def _large(streams: Streams, size: int) -> Row:
+    few, many = (streams.seconds("run", streams.events(triggers, size, 100)) for triggers in (1, 5))
+    return row(f"weft run, triggers of {size:,} events", 4 * size / (many - few) / 1e6, "M events/CPU s", goal=">= 1")
+
+
+class Streams:
+    """Streams over folders of files, one file to a trigger."""
+
+    def __init__(self, folder: Path) -> None:
+        from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
+
+        self._folder, self._number = folder, 0
+        self._session = spark_session(settings=LASTING_SETTINGS)  # the loop leans on the JVM: let that be at its best
+        self.matches = 0
+
+    def events(self, triggers: int, size: int, keys: int) -> Path:
+        """A folder of files, one for each trigger."""
+        self._number += 1
+        folder = self._folder / f"in{self._number}"
+        folder.mkdir()
+        random = np.random.default_rng(3)
+        for number in range(triggers):
+            kinds = random.choice(3, size, p=[0.5, 0.4, 0.1])
+            kinds[-1] = 2  # the last event of a stream waits for later ones
+            columns = {
+                "ts": np.arange(size) + number * size,
+                "type": pa.array(["SELL", "BUY", "CANCEL"]).take(pa.array(kinds)),
+                "symbol": random.integers(0, keys, size),
+                "volume": random.integers(1, 1000, size),
+                "price": random.random(size),
+            }
+            pq.write_table(pa.table(columns), folder / f"{number:04d}.parquet")
+        return folder
+
+    def seconds(self, way: str, events: Path) -> float:
+        """CPU seconds of all processes for a stream over a folder; `matches` are counted."""
+        self._number += 1
+        work = self._folder / f"work{self._number}"
+        before = tree_cpu()
+        {"weft": self._weft, "loop": self._loop, "run": self._run}[way](events, work)
+        return tree_cpu() - before
+
+    def _weft(self, events: Path, work: Path) -> None:
+        import weft
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._finish(weft.match(self._read(events), weft.compile(QUERY, language="eql"), delay=0), work)
+
+    def _loop(self, events: Path, work: Path) -> None:
+        grouped = self._read(events).groupBy("symbol")
+        state = "sales array<long>, pairs array<long>"
+        self._finish(grouped.applyInPandasWithState(by_hand, "id long", state, "append", "NoTimeout"), work)
+
+    def _run(self, events: Path, work: Path) -> None:
+        import weft
+        from weft.engines import continuous
+
+        places = {"sink": str(work / "out"), "checkpoint": str(work / "state")}
+        program = weft.compile(QUERY, language="eql")
+        query = continuous(program, [("S", str(events))], **places, until="read", files_per_trigger=1)
+        query.start()
+        query.wait()
+
+    def _read(self, events: Path) -> Any:
+        reader = self._session.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(events))
+
+    def _finish(self, frame: Any, work: Path) -> None:
+        self.matches = 0
+
+        def count(found: Any, _: int) -> None:
+            self.matches += found.count()
+
+        writer = frame.writeStream.option("checkpointLocation", str(work / "state")).foreachBatch(count)
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def by_hand(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """A loop over the rows of a symbol in order of time, as one writes it: who waits is in the state."""
+    import pandas as pd
+
+    rows = pd.concat(list(frames))
+    rows = rows[rows["volume"] >= LARGE].sort_values("ts")
+    sales, pairs = map(list, state.get) if state.exists else ([], [])
+    found: list[int] = []
+    for kind, time in zip(rows["type"], rows["ts"], strict=True):
+        if kind == "SELL":
+            found += pairs
+            pairs = []
+            sales.append(time)
+        elif kind == "BUY":
+            pairs += sales
+            sales = []
+    state.update((sales, pairs))
+    yield pd.DataFrame({"id": found})
