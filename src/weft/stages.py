@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.query import Program
+from weft.algebra.row_patterns import RowPattern
 from weft.algebra.text.program import to_text
 from weft.algebra.text.row_patterns import row_plan, row_plan_lines
 from weft.errors import UsageError, did_you_mean
@@ -25,6 +26,7 @@ from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import sharing_lines
 from weft.plan.placement import placement_lines
 from weft.plan.planner import plan
+from weft.plan.row_patterns.streaming import stream_refusals, stream_warnings
 from weft.plan.text.plans import plan_dot, plan_text, tables_text
 from weft.source import SourceText
 from weft.tree import Node, deep
@@ -86,7 +88,13 @@ def show_row_patterns(programs: Sequence[Program], stage: str, form: str) -> str
         return json.dumps([to_json(row_plan(query)) for query in queries], indent=2, ensure_ascii=False)
     if stage in ("algebra", "optimized"):
         return "\n".join(map(to_text, queries))
-    return "\n\n".join("\n".join(row_plan_lines(query)) for query in queries)
+    return "\n\n".join("\n".join([*row_plan_lines(query), *_on_a_stream(query)]) for query in queries)
+
+
+def _on_a_stream(query: RowPattern) -> Iterator[str]:
+    """What a row pattern waits for, keeps or cannot have when its input is a stream ordered by its first column."""
+    refused = stream_refusals(query, query.order[0].column) if query.order else ()
+    return (f"  on a stream: {remark}" for remark in (*refused, *stream_warnings(query)))
 
 
 def _syntax_text(program: Program) -> str:
