@@ -19,7 +19,7 @@ from weft.plan.partitioning.splits import Lane, Split
 from weft.runtime import blocks
 from weft.runtime.classify.keys import lane_of
 from weft.runtime.events import Column, EventBatch
-from weft.runtime.lanes.slices import seen
+from weft.runtime.lanes.slices import rows_seen, seen
 
 Numbers = npt.NDArray[np.signedinteger]
 Mask = npt.NDArray[np.bool_]
@@ -65,6 +65,8 @@ def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch
     match split:
         case ByKey():
             yield from _split(events, _rows_of(_places(events, split, count), count))
+        case BySlice(unit="time"):
+            yield from _split(events, rows_seen(events.ends, split, count))
         case _:
             yield from (_share(events, split, None, share, count) for share in range(count))
 
