@@ -66,6 +66,14 @@ Shedding = Annotated[
 AllowSinks = Annotated[
     bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")
 ]
+Delay = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="TICKS", help="Of live sources (tcp://…): by how much an event may be late."),
+]
+IdleAfter = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="SECONDS", help="Of several: do not wait for one that is silent for so long."),
+]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -114,11 +122,20 @@ class MatchWork:
     threads: options.Threads = None
     budget: options.Budgets = None
     shed: Shedding = None
+    delay: Delay = None
+    idle_after: IdleAfter = None
 
     @property
     def sharing(self) -> Sharing:
         """How work is shared out."""
         return Sharing(self.strategy, self.lanes, self.threads)
+
+    @property
+    def arrival(self) -> inputs.Arrival | None:
+        """How sources that are read as they come are merged."""
+        if self.delay is None and self.idle_after is None:
+            return None
+        return inputs.Arrival(self.delay or 0, self.idle_after)
 
     @property
     def limits(self) -> Limits:
@@ -174,7 +191,7 @@ def match(
         raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
     how: dict[str, Any] = {"sharing": work.sharing, "choices": optimising.chosen_for(program), "limits": work.limits}
-    run = engines.start(given, program, work.engine, **names.named, **how, showing=output.typed)
+    run = engines.start(given, program, work.engine, **names.named, **how, arrival=work.arrival, showing=output.typed)
     compiled = clock.perf_counter() - started
     shown = told.show_progress and not output.is_progress
     with compiling_told(), progress("matching", lambda: run.counters, shown=shown):

@@ -317,3 +317,13 @@ def test_weft_run_takes_folders_by_uri_and_says_what_it_cannot_take(tmp_path: Pa
             engines.continuous(program, [("a", uri)], **places)
     with pytest.raises(weft.UsageError, match="tcp cannot be a sink of weft run"):
         engines.continuous(program, [("a", str(tmp_path / "in"))], **{**places, "sink": "tcp://h:1"})
+
+
+def test_weft_match_waits_for_events_of_a_socket_that_are_late() -> None:
+    late = [{"type": "B", "ts": 20}, {"type": "A", "ts": 15}, {"type": "B", "ts": 25}]
+    with sender("".join(json.dumps(event) + "\n" for event in late).encode()) as port:
+        place = f"tcp://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "weft", "match", "-q", PAIRS, "--events", place, "--delay", "10", "--count"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"query": "q", "count": 2}
