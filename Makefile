@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages pictures test test-fast soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark fuzz kafka versions
+.PHONY: help setup demo web pages pictures test test-fast soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark torture fuzz kafka versions
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -42,6 +42,9 @@ chaos: $(READY) ## end a simulated process at every step, 100,000 times; HISTORI
 chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS=100; SEED=… where, MINUTES=… at most), and damage 24 files of a checkpoint (DAMAGES=…)
 	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) WEFT_DAMAGES=$(or $(DAMAGES),24) \
 	  $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py tests/chaos/test_damaged_runs.py
+
+torture: $(READY) ## everything at once on a real Spark: kills, lanes, second runs, far events, vanished files; MINUTES=60, SEED=…
+	@$(BIN)/python -m tests.chaos.torture --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many, ONLY=… which tests
 	@WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka $(if $(ONLY),-k "$(ONLY)")
