@@ -115,12 +115,13 @@ class Command:
     query: str
     jars: Sequence[str]
     arguments: Sequence[str]
+    name: str = "q"  # of the query
 
     def begin(self, *more: str) -> subprocess.Popen[str]:
         """Start it."""
-        (self.folder / "q.ceql").write_text(self.query)
+        (self.folder / f"{self.name}.ceql").write_text(self.query)
         jars = [word for jar in self.jars for word in ("--jars", jar)]
-        command = [sys.executable, "-m", "weft", "run", "q.ceql", "--checkpoint", "state", *jars]
+        command = [sys.executable, "-m", "weft", "run", f"{self.name}.ceql", "--checkpoint", "state", *jars]
         log = (self.folder / "run.log").open("a")
         environment = {**os.environ, "WEFT_RUNS": str(self.folder / "runs")}
         return subprocess.Popen(

@@ -86,7 +86,7 @@ def test_a_table_is_a_source(jars: list[str], tmp_path: Path) -> None:
     matches = len(expected(given, QUERY))
     shutil.rmtree(tmp_path / "state")
     again = ["--source", "s=delta:found", "--type", "query", "--sink", "out", "--until", "complete"]
-    Command(tmp_path, "SELECT m[id] WHERE q AS m", jars, again).finish()
+    Command(tmp_path, "SELECT m[id] WHERE q AS m", jars, again, "again").finish()
     lines = [line for file in (tmp_path / "out").glob("*.jsonl") for line in file.read_text().splitlines()]
     assert len(lines) == matches
     assert {json.loads(line)["event"]["id"] for line in lines} == expected(given, QUERY).keys()
