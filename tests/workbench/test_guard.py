@@ -103,7 +103,8 @@ def test_markup_in_events_and_programs_stays_text(client: TestClient) -> None:
 def test_everything_is_described_and_typed(client: TestClient) -> None:
     described = client.get("/api/openapi.json", headers=OWN).json()
     assert {
-        "/api/programs", "/api/program", "/api/check", "/api/plan", "/api/events", "/api/try", "/api/why", "/api/tests",
+        "/api/programs", "/api/program", "/api/program/rename", "/api/check", "/api/plan", "/api/events", "/api/try",
+        "/api/why", "/api/tests",
         "/api/runs", "/api/runs/{name}", "/api/runs/{name}/events", "/api/runs/spark", "/api/cluster", "/api/complete",
         "/api/runs/{name}/restart", "/api/runs/{name}/funnels", "/api/events/count",
     } == {path for path in described["paths"] if path.startswith("/api")}  # fmt: skip

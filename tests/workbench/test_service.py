@@ -142,7 +142,7 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
     wait_for(lambda: bench.run("pairs").info.summary.events == 8)
     assert bench.run("pairs").info.summary.matches == 6
-    assert bench.run("pairs").info.state == "finished"
+    wait_for(lambda: bench.run("pairs").info.state == "finished")
     assert bench.run("pairs").funnels == {"q": [("a", 4), ("match", 6)]}
     summary = bench.run("pairs").info.summary
     assert [(one.received, one.emitted) for one in summary.operators] == [(8, 6)]

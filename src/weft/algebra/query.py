@@ -24,9 +24,6 @@ from weft.errors import UsageError, did_you_mean
 from weft.schema import Catalog, Kind
 from weft.tree import Node
 
-STREAM = "stream"  # the attribute that names the stream of an event
-ANY_STREAM = "*"
-
 
 class Strategy(Enum):
     """Which of the matches that end at one event are reported (semantics.md 2)."""
@@ -125,14 +122,12 @@ class Query(Definition):
         return tuple(dict.fromkeys([*named, *fitting]))
 
     def mentions(self) -> set[str]:
-        """The attributes that it reads, and `stream` if it names streams."""
+        """The attributes that it reads."""
         names = super().mentions() | {name for part in self.partition for name in part}
         names |= {name for selected in self.selected or () for name in selected.attributes}
         if self.window is not None and self.window.attribute is not None:
             names.add(self.window.attribute)
-        named = (node.stream for node in self.walk() if isinstance(node, Event | Other))
-        is_stream_named = any(named) or any(stream != ANY_STREAM for stream, _ in self.universe or ())
-        return names | {STREAM} if is_stream_named else names
+        return names
 
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:

@@ -122,17 +122,17 @@ class LiveProgram(LiveState):
             for batch in source:
                 if len(batch):
                     given = batch if numbers is None else _renumbered(batch, source, first, numbers)
-                    self._admit(self._aside.take(given, self.program.time_unit), found)
+                    self._admit(self._aside.take(given, self.program.time_unit), found, gaps=numbers is not None)
             if numbers is not None:
                 self.events = max(self.events, first + count)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
             return self._deliver(found)
 
-    def _admit(self, batch: EventBatch, found: Pieces) -> None:
-        """Match events that are believed, each at a position after all before it."""
+    def _admit(self, batch: EventBatch, found: Pieces, *, gaps: bool = False) -> None:
+        """Match events that are believed, each at a position after all before it; `gaps` may be between them."""
         if len(batch):
-            batch = numbered(batch, self.events, gaps=self._queue is not None)
+            batch = numbered(batch, self.events, gaps=gaps or self._queue is not None)
             self.events = int(batch.positions[-1]) + 1
             self._since = int(batch.ends[-1]), int(batch.starts[-1])
             self._match(batch, found)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from weft.algebra.query import Program
@@ -121,9 +122,17 @@ def _expected(written: Written, found: pa.Table) -> tuple[Counter[str], Counter[
         if name.strip() not in found.column_names:
             hint = did_you_mean(name.strip(), found.column_names)
             raise written.wrong("unknown-column", f"the result has no column {name.strip()!r}", hint)
-    chosen = found.select([name.strip() for name in names])
+    chosen = _without_zones(found.select([name.strip() for name in names]))
     types = {field.name: field.type for field in chosen.schema if not pa.types.is_nested(field.type)}
     return Counter(_texts(_csv(written.text, written, types), chosen.schema)), Counter(_texts(chosen))
+
+
+def _without_zones(table: pa.Table) -> pa.Table:
+    """Times of zones as the times that CSV writes without one: Spark's have the zone of its session."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            table = table.set_column(number, field.name, pc.local_timestamp(table.column(number)))
+    return table
 
 
 def _texts(table: pa.Table, schema: pa.Schema | None = None) -> Iterator[str]:

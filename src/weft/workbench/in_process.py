@@ -73,6 +73,7 @@ class InProcess:
         self._triggers = self._replayed = 0
         self._began = time.monotonic()
         self._operators: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
+        self._finished = False  # whether all events are replayed
         self._sized: tuple[float, int] = (0.0, 0)  # when state was measured last, and how large it was
         self._thread = threading.Thread(target=self._replay, name=f"weft-{name}", daemon=True)
 
@@ -87,7 +88,7 @@ class InProcess:
             return "failed"
         if self.ended is not None:
             return "ended"
-        return "finished" if self.events and self._replayed >= len(self.events) else "running"
+        return "finished" if self._finished else "running"
 
     def _replay(self) -> None:
         self._began = time.monotonic() - BEAT
@@ -98,6 +99,7 @@ class InProcess:
                     self._replayed += len(events)
                     self.push(events)
                 self._stop.wait(BEAT)
+            self._finished = bool(self.events)
             self._stop.wait()  # what is there stays to be looked at, and more may be pushed
         except WeftError as problem:
             self.problem = str(problem)

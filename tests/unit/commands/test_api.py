@@ -158,8 +158,10 @@ def test_match_reads_frames_and_files_and_shows_rejects(tmp_path: Path) -> None:
     events.write_text('{"type": "A", "ts": 1}\n{"type": "A"}\n{"type": "B", "ts": 2}\n')
     program = weft.compile(PAIR)
     frame = spark_session().createDataFrame([("A", 1), ("B", 2)], "type string, ts bigint")
-    assert [list(row["positions"]) for row in weft.match(frame, program).collect()] == [[0, 1]]
-    assert [list(row["positions"]) for row in weft.match(str(events), program, lanes=3).collect()] == [[0, 1]]
+    assert [list(row["positions"]) for row in weft.match(frame, program, positions=True).collect()] == [[0, 1]]
+    assert [list(row["positions"]) for row in weft.match(str(events), program, lanes=3, positions=True).collect()] == [
+        [0, 1]
+    ]
     rows = weft.match([events], program, rejects=True).collect()
     assert [row["reason"] is None for row in rows if row["query"] is not None] == [True]
     assert ["ts" in row["reason"] for row in rows if row["query"] is None] == [True]

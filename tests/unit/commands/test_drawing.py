@@ -280,7 +280,7 @@ def test_events_that_last_are_bars() -> None:
 @pytest.mark.spark
 def test_results_on_spark_have_a_timeline(spark: SparkSession) -> None:
     frame = spark.createDataFrame(EVENTS)
-    matches = weft.match(frame, PAIRS)
+    matches = weft.match(frame, PAIRS, positions=True)
     for text in (weft.timeline(matches), weft.detect(frame, PAIRS).timeline()):
         written = texts(ElementTree.fromstring(text))
         assert [written.count(name) for name in ("A", "B", "q", "a", "b")] == [1, 1, 2, 2, 2]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.cli import warm as command
 from weft.cli.main import app
+from weft.cli.setup import warm as command
 from weft.kernels import warming
 from weft.runtime.spark import archive
 
