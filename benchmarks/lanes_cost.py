@@ -45,7 +45,7 @@ def _work(name: str, path: str, lanes: int) -> Callable[[], object]:
     from weft.runtime.reading.order import Reading
     from weft.runtime.spark.batch import match_lanes
     from weft.runtime.spark.files.batches import Files, file_runs
-    from weft.runtime.spark.job import job_of
+    from weft.runtime.spark.jobs.job import job_of
     from weft.runtime.spark.session import spark_session
 
     text, strategy, positions = CASES[name]

@@ -34,7 +34,7 @@ from weft.runtime.events import EventBatch
 from weft.runtime.lanes.crew import Crew
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
-from weft.runtime.spark.lanes.wire import narrow, pack_events
+from weft.runtime.spark.packing.wire import narrow, pack_events
 
 LANES = (1, 2, 4, 8, 16, 32, 64)
 REPEATS = 5  # of what is measured: the median counts

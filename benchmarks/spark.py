@@ -116,9 +116,10 @@ def cases(path: str, program: Program, strategy: str = "key") -> dict[str, Calla
     """The pipelines that are compared; all give few rows back."""
     from weft.connectors.files import READERS
     from weft.runtime.reading.order import Reading
-    from weft.runtime.spark.batch import match_lanes, run_frame
+    from weft.runtime.spark.batch import match_lanes
     from weft.runtime.spark.files.batches import Files, file_runs
-    from weft.runtime.spark.job import job_of
+    from weft.runtime.spark.jobs.job import job_of
+    from weft.runtime.spark.packing.frames import run_frame
     from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
 
     session = spark_session(settings=LASTING_SETTINGS)  # the plain way leans on the JVM: let it be at its best

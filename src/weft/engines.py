@@ -15,9 +15,9 @@ from weft.algebra.analysis.feeding import feeders
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
 from weft.connectors.adapters.registry import problem_of
-from weft.connectors.adapters.uris import as_uri
 from weft.connectors.files import ENDINGS, READERS
 from weft.connectors.places import check_folders
+from weft.connectors.uris import as_uri
 from weft.errors import UsageError, did_you_mean
 from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from weft.algebra.query import Program
 from weft.connectors.adapters import registry as adapters
 from weft.connectors.adapters.registry import Incoming
-from weft.connectors.adapters.uris import Uri, as_uri
 from weft.connectors.files import READERS, file_chunks, find_files, format_of, open_files
+from weft.connectors.uris import Uri, as_uri
 from weft.errors import UsageError
 from weft.runtime.local import Events
 from weft.runtime.reading.arrivals import LiveEvents

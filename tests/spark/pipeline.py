@@ -14,11 +14,11 @@ from weft.runtime.matches import Match
 from weft.runtime.reading.chunks import dict_chunk
 from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.spark.files.work import FileWork
-from weft.runtime.spark.job import Job, job_of
-from weft.runtime.spark.lanes.packing import Place, pack_chunk
-from weft.runtime.spark.lanes.runs import run_rows_of
+from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.lanes.worker import match_runs
+from weft.runtime.spark.packing.chunks import Place, pack_chunk
+from weft.runtime.spark.packing.runs import run_rows_of
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.writing.match_rows import rows_to_matches

@@ -31,7 +31,7 @@ from weft.plan.planner import plan
 from weft.running.logs import log_trigger
 from weft.runtime import adapting
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.state.pages import FOREIGN
 from weft.runtime.watching.triggers import Trigger
 

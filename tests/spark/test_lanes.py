@@ -13,11 +13,11 @@ from weft.runtime import blocks
 from weft.runtime.events import Column
 from weft.runtime.reading.order import read_events
 from weft.runtime.reading.ties import ranks_of
-from weft.runtime.spark.lanes.lanes import partition_of, spread
-from weft.runtime.spark.lanes.runs import Run, cut_run, pack_run, unpack_run
+from weft.runtime.spark.jobs.lane_ids import partition_of, spread
 from weft.runtime.spark.lanes.sequencer import Sequencer
-from weft.runtime.spark.lanes.times import decode_times, encode_times
-from weft.runtime.spark.lanes.wire import narrow, pack_events, unpack_events
+from weft.runtime.spark.packing.runs import Run, cut_run, pack_run, unpack_run
+from weft.runtime.spark.packing.times import decode_times, encode_times
+from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 from weft.runtime.spark.watermark import Lateness
 
 SOME = settings(max_examples=60, deadline=None)

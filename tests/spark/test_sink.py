@@ -20,9 +20,9 @@ from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.log import Folder
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.work import FileWork
-from weft.runtime.spark.job import job_of
-from weft.runtime.spark.lanes.runs import run_rows_of
+from weft.runtime.spark.jobs.job import job_of
 from weft.runtime.spark.lanes.state import LaneState
+from weft.runtime.spark.packing.runs import run_rows_of
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.schema import counters_as_output, output_schema
 from weft.runtime.spark.watermark import Lateness

@@ -22,9 +22,9 @@ from weft.cli import options
 from weft.cli.console import say, say_json
 from weft.cli.grouping import grouped
 from weft.cli.render import compiling_told, progress, show_stats, write_rejects
-from weft.connectors.adapters.uris import as_uri
 from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
+from weft.connectors.uris import as_uri
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
 from weft.languages.texts import PROGRAM_SUFFIXES

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from weft.connectors.adapters.registry import open_source
-from weft.connectors.adapters.uris import as_uri
 from weft.connectors.files import find_files, format_of
 from weft.connectors.json_lines import JsonText, open_lines
+from weft.connectors.uris import as_uri
 from weft.errors import InputError, UsageError
 
 NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"

@@ -12,7 +12,7 @@ from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from weft.connectors.adapters.uris import as_uri
+from weft.connectors.uris import as_uri
 from weft.errors import InputError, UsageError
 from weft.source import printable_json
 

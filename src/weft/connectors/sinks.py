@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.connectors.adapters.registry import open_sink
-from weft.connectors.adapters.uris import as_uri
 from weft.connectors.places import opened
+from weft.connectors.uris import as_uri
 from weft.connectors.writers import (
     JsonLines,
     MatchFile,

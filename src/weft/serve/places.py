@@ -14,7 +14,7 @@ from weft.client.encoding import ARROW as ARROW_KIND
 from weft.client.encoding import NDJSON as NDJSON_KIND
 from weft.client.encoding import as_stream, bodies_of_place
 from weft.connectors.adapters.registry import adapter_for
-from weft.connectors.adapters.uris import Uri, as_uri
+from weft.connectors.uris import Uri, as_uri
 from weft.errors import UsageError, WeftError
 from weft.runtime.live.subscriptions import Subscription
 from weft.serve.engine import Busy, Request, Stopped

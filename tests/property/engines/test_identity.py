@@ -33,7 +33,7 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
 from weft.runtime.identity.words import event_words
 from weft.runtime.reading.order import Reading, read_events
-from weft.runtime.spark.job import job_of
+from weft.runtime.spark.jobs.job import job_of
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -20,7 +20,7 @@ from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.sieve import BOUND, Sieve
-from weft.runtime.spark.lanes.wire import narrow, pack_events, unpack_events
+from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 
 SOME = some(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 KEYED = "SELECT * WHERE A AS a {} B AS b FILTER a[x > 8] AND b[x > 8] PARTITION BY [k] WITHIN 1 HOUR"

@@ -21,15 +21,15 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.job import job_of, successive_job
-from weft.runtime.spark.runs.generations import (
+from weft.runtime.spark.jobs.generations import (
     Generation,
     first_generation,
     generation_from_plain,
     handed_over,
     succeeded,
 )
-from weft.runtime.spark.runs.handover import Move
+from weft.runtime.spark.jobs.handover import Move
+from weft.runtime.spark.jobs.job import job_of, successive_job
 from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.seeds import stand_of
 

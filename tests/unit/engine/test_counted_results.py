@@ -11,8 +11,8 @@ from weft.inputs import open_input
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
+from weft.runtime.spark.jobs.generations import first_generation
 from weft.runtime.spark.lanes.telling import Telling
-from weft.runtime.spark.runs.generations import first_generation
 
 TEXT = """QUERY fire AS SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a[x] = b[x] WITHIN 20 EVENTS
 QUERY runs AS SELECT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 3 EVENTS"""

@@ -19,7 +19,7 @@ from weft.errors import InputError, UsageError
 from weft.plan.planner import plan
 from weft.runtime.matches import Match
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.state.pages import FOREIGN
 
 Event = dict[str, object]

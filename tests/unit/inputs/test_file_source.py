@@ -211,7 +211,7 @@ def _work() -> Any:
     from weft.connectors.files import READERS
     from weft.plan.planner import plan
     from weft.runtime.spark.files.work import FileWork
-    from weft.runtime.spark.job import job_of
+    from weft.runtime.spark.jobs.job import job_of
 
     return FileWork(job_of(plan(weft.compile("SELECT * FROM S WHERE A")), Reading(), 1), dict(READERS))
 

@@ -8,7 +8,7 @@ import pytest
 
 from weft import api
 from weft.connectors.adapters.registry import problem_of
-from weft.connectors.adapters.uris import as_uri
+from weft.connectors.uris import as_uri
 from weft.errors import UsageError
 from weft.runtime.events import STREAM
 

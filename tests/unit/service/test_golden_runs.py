@@ -19,8 +19,8 @@ from weft.plan.changes import changed
 from weft.plan.planner import plan
 from weft.runtime.matcher import Matcher
 from weft.runtime.reading.order import Reading
-from weft.runtime.spark.job import Job, job_of, successive_job
-from weft.runtime.spark.runs.generations import first_generation, generation_from_plain
+from weft.runtime.spark.jobs.generations import first_generation, generation_from_plain
+from weft.runtime.spark.jobs.job import Job, job_of, successive_job
 from weft.stored import canonical_text
 
 SEEN = 6  # events before the state was kept

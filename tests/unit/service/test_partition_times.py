@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("pyspark")
-from weft.runtime.spark.lanes.idle import CLOCK, idle_names
-from weft.runtime.spark.lanes.runs import RunRow
+from weft.runtime.spark.lanes.idle import idle_names
+from weft.runtime.spark.packing.runs import CLOCK, RunRow
 from weft.runtime.spark.watermark import Lateness
 
 SECOND = 10**9

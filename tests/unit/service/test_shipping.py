@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 
 from weft.errors import UsageError
 from weft.runtime.spark import kernels
-from weft.runtime.spark.batch import pack_batches
+from weft.runtime.spark.packing.frames import pack_batches
 from weft.runtime.spark.runs.failures import own_error
 from weft.runtime.spark.shipping import MISSING, shipped
 

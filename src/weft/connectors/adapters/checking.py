@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from weft.algebra.query import Program
 from weft.connectors.adapters.registry import Role, find_adapter, known_adapters, problem_of
-from weft.connectors.adapters.uris import Uri, as_uri
+from weft.connectors.uris import Uri, as_uri
 from weft.errors import Diagnostic, UsageError, did_you_mean
 from weft.source import SourceText, Span
 

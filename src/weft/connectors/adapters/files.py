@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from weft.connectors.adapters.registry import Adapter, Incoming, Role
-from weft.connectors.adapters.uris import Uri
+from weft.connectors.uris import Uri
 from weft.connectors.writers import MatchFile, Writer
 
 

@@ -18,8 +18,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 import pyarrow as pa
 
 from weft.connectors.adapters.registry import Adapter, Incoming, Role
-from weft.connectors.adapters.uris import Uri
 from weft.connectors.json_lines import JsonText
+from weft.connectors.uris import Uri
 from weft.connectors.writers import Writer
 from weft.errors import InputError
 from weft.runtime.writing.match_lines import json_lines

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.connectors.adapters.registry import Adapter, Incoming, Role
-from weft.connectors.adapters.uris import TYPE, Uri
+from weft.connectors.uris import TYPE, Uri
 from weft.connectors.writers import Writer
 from weft.errors import InputError, UsageError
 from weft.runtime.writing.match_rows import rows_to_matches

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple
 
-from weft.connectors.adapters.uris import TYPE, Uri
+from weft.connectors.uris import TYPE, Uri
 from weft.connectors.writers import Writer
 from weft.errors import UsageError, WeftError, did_you_mean
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.connectors.adapters.registry import Adapter, Role
-from weft.connectors.adapters.uris import Uri
+from weft.connectors.uris import Uri
 from weft.errors import UsageError
 from weft.runtime.spark.connections.addresses import sink_address, source_address
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pyarrow as pa
 
 from weft.connectors.adapters.registry import Adapter, Incoming, Role
-from weft.connectors.adapters.uris import Uri
 from weft.connectors.json_lines import JsonText
+from weft.connectors.uris import Uri
 from weft.connectors.writers import Writer
 from weft.errors import InputError
 from weft.runtime.reading.json_blocks import LONGEST

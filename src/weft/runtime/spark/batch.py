@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 
-import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from weft.errors import InputError, did_you_mean
-from weft.runtime.events import STREAM
-from weft.runtime.reading.chunks import arrow_chunk
-from weft.runtime.reading.order import EventSource, Reading
-from weft.runtime.reading.times import END, START
-from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, quoted, told
+from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.compat import by_partition
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk, sieve_of
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
 from weft.runtime.spark.shipping import mapped
-
-
-def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> DataFrame:
-    """The runs of a DataFrame, batch or streaming, as rows of RUN_DDL.
-
-    Arrival order, which decides between equal times, is the order of partitions, then of rows. `schema`: the frame's,
-    where it must not be asked.
-    """
-    read, names = needed_columns(frame, frame.schema if schema is None else schema, job)
-    return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS, "weft_pack")
 
 
 def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
@@ -42,89 +22,3 @@ def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFra
     ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
     work = count_runs if counting else match_runs
     return mapped(ordered, partial(work, job=job), output_columns(job.shape), "weft_match")
-
-
-def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """In a task: the rows of one input partition, whose columns have these names, as runs."""
-    context = TaskContext.get()
-    part = context.partitionId() if context is not None else 0
-    sieve = sieve_of(job)
-    for chunk, rows in enumerate(gather(batch.rename_columns(names) for batch in batches)):
-        yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job, sieve=sieve)
-
-
-def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:
-    """The events of one chunk of rows."""
-    chunk = arrow_chunk(rows, reading.time_unit)
-    return EventSource(lambda: [chunk], reading)
-
-
-def needed_names(names: Sequence[str], job: Job) -> list[str]:
-    """Those of a frame's columns that are read, as a whole or a field of theirs."""
-    reading = job.reading
-    check_columns(names, reading)
-    if reading.needed is None:
-        return list(names)
-    tops = {name.partition(".")[0] for name in reading.needed}
-    return [name for name in names if name in reading.needed or name in tops or name in _always(job)]
-
-
-def _always(job: Job) -> set[str]:
-    """The columns that are read of all events."""
-    reading = job.reading
-    declared = {name for kind in job.plan.program.catalog.all_types() for name, _ in kind.attributes}
-    return {reading.time, reading.type, START, END, STREAM, *reading.order, *reading.key} | declared
-
-
-def needed_columns(
-    frame: DataFrame, schema: StructType, job: Job, beside: Sequence[str] = ()
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """Only the columns that are read, and their names; in the frame itself they are numbered.
-
-    `beside` follow them as they are.
-
-    Spark looks columns up by name on the way to Python, where a dot or a back-quote in one is read as something else.
-    Attributes of events that cannot matter are emptied before they leave the JVM. Those events themselves must come
-    along: they count for the positions of the others.
-    """
-    reading, names = job.reading, schema.names
-    check_columns(names, reading)
-    needed = frozenset(names) if reading.needed is None else reading.needed
-    always = _always(job)
-    types = job.plan.relevant_types
-    matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
-    read: dict[str, tuple[Column, DataType]] = {}
-    for name in names:
-        if name in always:
-            read[name] = F.col(quoted(name)), schema[name].dataType
-        elif name in needed:
-            read[name] = F.when(matters, F.col(quoted(name))), schema[name].dataType
-    for name in sorted(needed - set(names)):
-        if name.partition(".")[0] in names:  # a field of a struct; its type is told by Arrow
-            field = F.col(".".join(map(quoted, name.split("."))))
-            read[name] = F.when(matters, field), StringType()
-    columns = [column.alias(f"c{number}") for number, (column, _) in enumerate(read.values())]
-    kinds = StructType([StructField(f"c{number}", kind) for number, (_, kind) in enumerate(read.values())])
-    if beside:
-        return frame.select(*columns, *beside), tuple(read)
-    return told(frame.select(*columns), kinds), tuple(read)
-
-
-def check_columns(names: Sequence[str], reading: Reading, where: str = "") -> None:
-    """Refuse a table without the columns for time and type before a job is started."""
-    if reading.type not in names:
-        raise InputError(_missing(reading.type, f"{where}no column {reading.type!r} for the type of events", names))
-    if reading.time not in names and not (START in names and END in names):
-        why = f"{where}no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
-        raise InputError(_missing(reading.time, why, names))
-    for name in reading.order:
-        if name not in names:
-            raise InputError(_missing(name, f"{where}no column {name!r} to order by", names))
-    for name in reading.key:
-        if name not in names:
-            raise InputError(_missing(name, f"{where}no column {name!r} to make ids of", names))
-
-
-def _missing(name: str, why: str, names: Sequence[str]) -> str:
-    hint = did_you_mean(name, names) or ""
-    return f"{why}; the columns are {', '.join(names)}" + (f"; {hint}" if hint.startswith("did") else "")

@@ -16,7 +16,7 @@ def preload() -> None:
     from weft.runtime.matcher import Matcher
     from weft.runtime.reading.order import read_events
     from weft.runtime.results.results import Results
-    from weft.runtime.spark.job import job_of
+    from weft.runtime.spark.jobs.job import job_of
 
     pattern = Sequence(Bind(Event("A"), "a"), Bind(Event("B"), "b"))
     query = Query("q", pattern, partition=(("k",),), window=Window("time", 1))

@@ -23,15 +23,16 @@ from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import NamedSource
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.batch import match_lanes, run_frame
+from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import RUN_COLUMNS, arrow_schema, spark_columns
 from weft.runtime.spark.compat import from_arrow, is_frame, to_arrow
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited_to_files
 from weft.runtime.spark.files.schema import schema_of_files
-from weft.runtime.spark.job import Job, job_of
+from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
-from weft.runtime.spark.lanes.packing import Place, pack_chunk
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
+from weft.runtime.spark.packing.chunks import Place, pack_chunk
+from weft.runtime.spark.packing.frames import run_frame
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session

@@ -18,7 +18,7 @@ from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.batch import check_columns, match_lanes, run_frame
+from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.connections.frames import kafka_frame
@@ -26,12 +26,13 @@ from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.direct import AUTO as AUTO_SCAN
 from weft.runtime.spark.files.direct import DIRECT, SCANS, frame_runs
 from weft.runtime.spark.files.schema import schema_of_files
-from weft.runtime.spark.job import Job, job_of, limited
+from weft.runtime.spark.jobs.generations import planning_parts
+from weft.runtime.spark.jobs.job import Job, job_of, limited
 from weft.runtime.spark.lanes.sampling import suited_to_frame
 from weft.runtime.spark.noticing import Counts, noticed
+from weft.runtime.spark.packing.frames import check_columns, run_frame
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
-from weft.runtime.spark.runs.generations import planning_parts
 from weft.runtime.spark.session import cores, spark_session
 from weft.runtime.spark.streams.streaming import match_stream
 from weft.statistics import Statistics

@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
-from weft.runtime.spark.batch import check_columns
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.connections.records import (
     Records,
@@ -23,7 +22,8 @@ from weft.runtime.spark.connections.records import (
     schema_of,
 )
 from weft.runtime.spark.connections.streams import declared_columns
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.frames import check_columns
 from weft.runtime.spark.watermark import Lateness
 
 

@@ -24,11 +24,11 @@ from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.payloads import NO_PAYLOAD, SHOWN, payload_chunk
 from weft.runtime.reading.sources import with_defaults
-from weft.runtime.spark.batch import check_columns, needed_columns
 from weft.runtime.spark.columns import RUN_COLUMNS, quoted
 from weft.runtime.spark.connections.packages import needing
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import Place, gather, pack_chunk
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.chunks import Place, gather, pack_chunk
+from weft.runtime.spark.packing.frames import check_columns, needed_columns
 from weft.runtime.spark.shipping import mapped
 
 RECORDS = 1 << 16  # that are read at once

@@ -20,7 +20,7 @@ from weft.runtime.spark.connections.addresses import Address, DeltaAddress, Kafk
 from weft.runtime.spark.connections.kafka import RECORDS_PER_TRIGGER, kafka_records, kafka_stream, partitions_of
 from weft.runtime.spark.connections.packages import needing
 from weft.runtime.spark.connections.records import Records, column_runs, decoded, payload_runs, place_of
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
 from weft.schema import Catalog, Kind
 
 SAMPLE = 1000  # records that are asked for their columns

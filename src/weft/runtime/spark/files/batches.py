@@ -19,9 +19,9 @@ from weft.runtime.lanes.heavy import suited
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import with_defaults
-from weft.runtime.spark.batch import check_columns
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.chunks import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.packing.frames import check_columns
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped

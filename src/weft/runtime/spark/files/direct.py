@@ -19,12 +19,12 @@ from pyspark.sql.types import StructType
 from weft.runtime.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource
-from weft.runtime.spark.batch import needed_names, run_frame
 from weft.runtime.spark.columns import RUN_COLUMNS
 from weft.runtime.spark.files.batches import Piece, plan_tasks
 from weft.runtime.spark.files.scans import Scan, UnknownScanError, scan_of
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.chunks import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.packing.frames import needed_names, run_frame
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
 

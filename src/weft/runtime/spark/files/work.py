@@ -16,11 +16,10 @@ from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
 from weft.runtime.spark.files.log import change_of
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.idle import CLOCK
-from weft.runtime.spark.lanes.packing import Place, pack_chunk, pack_rejects, run_rows
-from weft.runtime.spark.lanes.state import END_OF_STREAM, SILENCE
-from weft.runtime.spark.lanes.times import encode_times
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.chunks import Place, pack_chunk, pack_rejects, run_rows
+from weft.runtime.spark.packing.runs import CLOCK, END_OF_STREAM, SILENCE
+from weft.runtime.spark.packing.times import encode_times
 
 AT_ONCE = Pace(None)
 CHANGED, GONE = "changed: ", "gone: "  # how the reasons begin

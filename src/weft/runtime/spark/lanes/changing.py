@@ -12,7 +12,7 @@ from weft.runtime.adapting import Adapting
 from weft.runtime.events import EventBatch
 from weft.runtime.lanes.changing import watched as watched_lane
 from weft.runtime.matcher import Matcher
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.state.pages import FOREIGN
 from weft.stored import Plain
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
-from typing import Final
 
-from weft.runtime.spark.lanes.runs import RunRow
+from weft.runtime.spark.packing.runs import CLOCK, RunRow
 from weft.runtime.spark.watermark import Lateness
-
-CLOCK: Final = -3  # the chunk of rows without events whose `first` is the time, in nanoseconds since 1970
 
 
 def idle_names(

@@ -16,10 +16,10 @@ from weft.runtime import blocks
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
 from weft.runtime.spark.files.batches import FilePlace, file_chunks
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.packing import event_text, reject_rows
-from weft.runtime.spark.lanes.runs import Run, RunRow
-from weft.runtime.spark.lanes.wire import unpack_events
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.chunks import event_text, reject_rows
+from weft.runtime.spark.packing.runs import Run, RunRow
+from weft.runtime.spark.packing.wire import unpack_events
 from weft.runtime.spark.watermark import END_OF_TIME
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from weft.runtime import blocks
 from weft.runtime.spark.compat import StatefulProcessor
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.kernels import receive_kernels, settle_worker
 from weft.runtime.spark.watermark import Lateness
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from weft.runtime.spark.lanes.runs import RunRow
     from weft.runtime.spark.lanes.state import LaneState
+    from weft.runtime.spark.packing.runs import RunRow
 
 PACKED = 1 << 24  # bytes of the output that go on together, about
 NO_EVENTS = -(1 << 63)  # the `first` of a run without events: pandas knows no integer that is missing
@@ -135,7 +135,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
 def run_rows(lane: int, frame: pd.DataFrame) -> Iterator[RunRow]:
     """Rows of Spark's as ours."""
-    from weft.runtime.spark.lanes.runs import RunRow
+    from weft.runtime.spark.packing.runs import RunRow
 
     names = [name for name in frame.columns if name != "lane"]
     for values in frame[names].itertuples(index=False, name=None):

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from weft.runtime import blocks
 from weft.runtime.lanes.heavy import suited
-from weft.runtime.spark.batch import events_of, needed_columns
 from weft.runtime.spark.compat import to_arrow
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.frames import events_of, needed_columns
 
 LOOKED_AT = 1 << 14  # rows; of each partition as many are computed, at most
 # What rows pass through on the way from where they lie, when the first of them do not need the others.

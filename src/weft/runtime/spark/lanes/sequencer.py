@@ -10,7 +10,7 @@ from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
 from weft.runtime.reading.order import stream_order
 from weft.runtime.reading.ties import as_ranks
-from weft.runtime.spark.lanes.runs import Origin, Run, cut_run, move
+from weft.runtime.spark.packing.runs import Origin, Run, cut_run, move
 
 
 class Sequencer:

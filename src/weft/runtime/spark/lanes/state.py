@@ -20,13 +20,13 @@ from weft.runtime.events import Int64s
 from weft.runtime.matcher import Matcher
 from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
-from weft.runtime.spark.job import Job, Seed
+from weft.runtime.spark.jobs.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
 from weft.runtime.spark.lanes.idle import idle_names
 from weft.runtime.spark.lanes.late import late_rows
-from weft.runtime.spark.lanes.runs import Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.lanes.telling import Points, Telling
+from weft.runtime.spark.packing.runs import END_OF_STREAM, SILENCE, Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
@@ -35,8 +35,6 @@ from weft.runtime.watching.triggers import OperatorStanding
 from weft.stored import Plain
 
 HEAD, RECORD, RUN, MATCHER = "head", "record", "run/", "matcher/"
-# Chunks of rows without events: no event comes any more; the source was silent, for `first` ticks.
-END_OF_STREAM, SILENCE = -1, -2
 _REMEMBERED = 16
 
 

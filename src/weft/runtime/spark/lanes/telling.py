@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from weft.runtime.lanes.owning import last_positions
 from weft.runtime.matches import MatchBatch
-from weft.runtime.spark.lanes.runs import Origin
-from weft.runtime.spark.runs.generations import Generation
-from weft.runtime.spark.runs.handover import Handover
+from weft.runtime.spark.jobs.generations import Generation
+from weft.runtime.spark.jobs.handover import Handover
+from weft.runtime.spark.packing.runs import Origin
 from weft.runtime.spark.watermark import END_OF_TIME
 
 Points = dict[str, list[int]]

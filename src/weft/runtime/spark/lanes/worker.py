@@ -12,9 +12,9 @@ from weft.runtime import blocks
 from weft.runtime.events import EventBatch
 from weft.runtime.matcher import Matcher
 from weft.runtime.results.results import Results
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.runs import RunRow, run_rows_of
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.sequencer import Sequencer
+from weft.runtime.spark.packing.runs import RunRow, run_rows_of
 from weft.runtime.spark.schema import (
     as_output,
     counters_as_output,

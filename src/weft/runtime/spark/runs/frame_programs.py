@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.runtime.spark.job import Job, successive_job
-from weft.runtime.spark.runs.generations import Make, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.jobs.generations import Make, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.jobs.job import Job, successive_job
 from weft.runtime.spark.runs.seeds import Stand, read_stand
 
 Sharing = tuple[str | None, int | None]  # strategy and number of lanes, as far as they are asked for

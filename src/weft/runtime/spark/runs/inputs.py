@@ -26,7 +26,7 @@ from weft.runtime.spark.files.log import FileLog, Folder
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.runs.checkpoint_files import last_offset
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.session import cores

@@ -13,8 +13,8 @@ from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.reach import joint_reach
 from weft.plan.partitioning.splits import Lane, Refused
 from weft.plan.properties import families
-from weft.runtime.spark.runs.generations import Generation, Succession, compared
-from weft.runtime.spark.runs.handover import Move
+from weft.runtime.spark.jobs.generations import Generation, Succession, compared
+from weft.runtime.spark.jobs.handover import Move
 
 Placement = frozenset[tuple[object, ...]]
 

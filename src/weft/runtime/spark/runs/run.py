@@ -30,7 +30,18 @@ from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.compat import require_streams, started
 from weft.runtime.spark.files.batches import Reader
 from weft.runtime.spark.files.log import FileLog
-from weft.runtime.spark.job import Job, job_of, limited, successive_job
+from weft.runtime.spark.jobs.generations import (
+    Generation,
+    Succession,
+    compared,
+    first_generation,
+    generation_from_plain,
+    handed_over,
+    planning_parts,
+    succeeded,
+)
+from weft.runtime.spark.jobs.handover import Move
+from weft.runtime.spark.jobs.job import Job, job_of, limited, successive_job
 from weft.runtime.spark.runs.agreement import (
     NEW_RUN,
     agreed,
@@ -44,17 +55,6 @@ from weft.runtime.spark.runs.agreement import (
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.executors import executors_of
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing, own_error, reason_in, told
-from weft.runtime.spark.runs.generations import (
-    Generation,
-    Succession,
-    compared,
-    first_generation,
-    generation_from_plain,
-    handed_over,
-    planning_parts,
-    succeeded,
-)
-from weft.runtime.spark.runs.handover import Move
 from weft.runtime.spark.runs.inputs import inputs_of, session_settings
 from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from weft.runtime.spark.job import Seed
+from weft.runtime.spark.jobs.job import Seed
 from weft.runtime.spark.lanes.state import HEAD, RECORD, RUN, seed_of
 
 

@@ -12,12 +12,12 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from weft.errors import UsageError
 from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
-from weft.runtime.spark.batch import run_frame
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.connections.frames import KafkaFrame
-from weft.runtime.spark.job import Job
+from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
+from weft.runtime.spark.packing.frames import run_frame
 from weft.runtime.spark.session import own_python
 from weft.runtime.spark.streams.listening import listener_of
 from weft.runtime.spark.streams.starting import packed_column, watch_starts

@@ -5,19 +5,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from weft.runtime import blocks
 from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.spark.lanes.times import Ranks, decode_times, encode_times
-from weft.runtime.spark.lanes.wire import narrow, pack_events, unpack_events
+from weft.runtime.spark.packing.times import Ranks, decode_times, encode_times
+from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 
 Bytes: TypeAlias = bytes | pa.Buffer
 # What decides between equal times and ranks: source, trigger (0 in batch), input partition, chunk of it.
 Origin = tuple[int, int, int, int]
+# Chunks of rows without events: the stream is complete; a source was silent for `first` ticks; the time is `first`,
+# in nanoseconds since 1970.
+END_OF_STREAM: Final = -1
+SILENCE: Final = -2
+CLOCK: Final = -3
 _HEAD = struct.Struct("<qqqqq")  # origin, length of the times
 _COUNT = struct.Struct("<q")
 

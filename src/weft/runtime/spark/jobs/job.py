@@ -21,8 +21,8 @@ from weft.plan.properties import counts_events
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shape import Shape
-from weft.runtime.spark.lanes.lanes import spread
-from weft.runtime.spark.runs.generations import Generation
+from weft.runtime.spark.jobs.generations import Generation
+from weft.runtime.spark.jobs.lane_ids import spread
 from weft.stored import canonical_text
 
 if TYPE_CHECKING:

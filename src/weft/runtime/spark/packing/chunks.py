@@ -18,10 +18,10 @@ from weft.runtime.lanes.sieve import Sieve
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import Keys, tie_keys, without_fine
-from weft.runtime.spark.job import Job
-from weft.runtime.spark.lanes.runs import pack_count
-from weft.runtime.spark.lanes.times import Ranks, encode_times
-from weft.runtime.spark.lanes.wire import narrow, pack_events
+from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.runs import pack_count
+from weft.runtime.spark.packing.times import Ranks, encode_times
+from weft.runtime.spark.packing.wire import narrow, pack_events
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
 
 CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several

@@ -24,8 +24,8 @@ from weft.plan.partitioning.reach import Reach
 from weft.plan.partitioning.splits import Lane
 from weft.plan.properties import columns, seen_types
 from weft.plan.stored import layer_from_plain, layer_to_plain
-from weft.runtime.spark.lanes.lanes import spread
-from weft.runtime.spark.runs.handover import Handover, Move, from_rows, to_rows
+from weft.runtime.spark.jobs.handover import Handover, Move, from_rows, to_rows
+from weft.runtime.spark.jobs.lane_ids import spread
 from weft.stored import Plain, classes_in, from_plain, to_plain
 
 _SPLITS = (by_key, by_match, by_query, by_rank, by_slice, one, replicated, splits, work, operators)
