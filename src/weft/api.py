@@ -37,6 +37,7 @@ from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.reading.fronts import MAX_JUMP
+from weft.runtime.reading.idleness import IdleAfter
 from weft.schema import Catalog
 from weft.statistics import Statistics
 
@@ -172,7 +173,7 @@ def detect(
     key: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
-    idle_after: float | None = None,
+    idle_after: IdleAfter = "rate",
     max_jump: float | None = MAX_JUMP,
     strategy: str | None = None,
     lanes: LaneCount = None,
@@ -193,8 +194,9 @@ def detect(
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
-    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for. An event
-    more than `max_jump` seconds ahead of the others waits until others confirm it (None: time follows any event).
+    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for ("rate":
+    by the rate that the program declares for it; None: it always is). An event more than `max_jump` seconds ahead of
+    the others waits until others confirm it (None: time follows any event).
 
     `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
     `lanes` into how many shares (`auto`: as the program's rates ask for), `threads` how many of them this process works
@@ -206,7 +208,7 @@ def detect(
     """
     check(locals())
     whole = together(program, language=language)
-    names = {**_names(time, type, order, key), "arrival": _arrival(delay, idle_after, max_jump)}
+    names = {**_names(time, type, order, key), "arrival": inputs.Arrival(delay or 0, idle_after, max_jump)}
     how: dict[str, Any] = {
         "sharing": Sharing(strategy, lanes, threads),
         "choices": chosen_for(whole, optimize, statistics),
@@ -236,7 +238,7 @@ def count(
     key: str | Sequence[str] = (),
     rejects: list[Rejected] | None = None,
     delay: int | None = None,
-    idle_after: float | None = None,
+    idle_after: IdleAfter = "rate",
     max_jump: float | None = MAX_JUMP,
     strategy: str | None = None,
     lanes: LaneCount = None,
@@ -246,7 +248,7 @@ def count(
 ) -> dict[str, int]:
     """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
     check(locals())
-    arrival = _arrival(delay, idle_after, max_jump)
+    arrival = inputs.Arrival(delay or 0, idle_after, max_jump)
     names = _names(time, type, order, key)
     whole, sharing = together(program, language=language), Sharing(strategy, lanes, threads)
     chosen = chosen_for(whole, optimize, statistics)
@@ -265,12 +267,6 @@ def _names(time: str, type: str, order: str | Sequence[str], key: str | Sequence
 def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:
     """One or several columns by name."""
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _arrival(delay: int | None, idle_after: float | None, max_jump: float | None) -> inputs.Arrival | None:
-    if delay is None and idle_after is None and max_jump == MAX_JUMP:
-        return None
-    return inputs.Arrival(delay or 0, idle_after, max_jump)
 
 
 def measure(

@@ -79,7 +79,9 @@ KINDS: Mapping[str, Kind] = {
     "key": _COLUMNS,
     "rejects": _of(list, type(None), expected="a list, to which is appended what cannot be read"),
     "delay": Kind(_WHOLE.holds, "a whole number of ticks"),
-    "idle_after": Kind(lambda given: given is None or _is_number(given), "a number of seconds"),
+    "idle_after": Kind(
+        lambda given: given in (None, "rate") or _is_number(given), "a number of seconds, 'rate' or None"
+    ),
     "max_jump": Kind(lambda given: given is None or _is_number(given), "a number of seconds, or None"),
     "strategy": _of(str, type(None), expected="the name of a strategy, as in 'key'"),
     "lanes": Kind(lambda given: _is_auto(given) or _COUNT.holds(given), "a number of lanes, or 'auto'"),

@@ -116,7 +116,7 @@ def start(
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
-        if arrival is not None:
+        if arrival is not None and arrival.is_asked_for:
             raise UsageError(
                 "`delay`, `idle_after` and `max_jump` are for engine='local' here: the other engines sort all events"
             )

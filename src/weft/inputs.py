@@ -18,6 +18,7 @@ from weft.runtime.local import Events
 from weft.runtime.reading.arrivals import LiveEvents
 from weft.runtime.reading.chunks import chunks_of
 from weft.runtime.reading.fronts import MAX_JUMP
+from weft.runtime.reading.idleness import IdleAfter, idle_seconds
 from weft.runtime.reading.order import EventSource, Given, Reading, reading_of, source_of
 from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
@@ -33,12 +34,19 @@ FILES = frozenset({"file", "folder"})  # schemes whose places are paths
 class Arrival:
     """How live sources are merged: ticks by which a source's events may be out of order, and when one is idle.
 
+    `idle_after`: seconds, or "rate": as long as one event takes by the rate that the program declares for the source.
+
     `max_jump`: seconds by which an event may be ahead of the others before time follows it (see `Front`).
     """
 
     delay: int = 0
-    idle_after: float | None = None  # seconds
+    idle_after: IdleAfter = "rate"
     max_jump: float | None = MAX_JUMP
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether it says something that only live sources can do."""
+        return replace(self, idle_after=None) != Arrival(idle_after=None) or self.idle_after not in ("rate", None)
 
 
 def open_input(events: Any, program: Program, *, arrival: Arrival | None = None, **given: Unpack[Given]) -> Events:
@@ -49,7 +57,7 @@ def open_input(events: Any, program: Program, *, arrival: Arrival | None = None,
         events = {WHOLE: events}
     if isinstance(events, Mapping) and not is_event(events, reading.time, reading.type):
         return _merged(events, reading, program, arrival or Arrival())
-    if arrival is not None:
+    if arrival is not None and arrival.is_asked_for:
         raise UsageError(
             "`delay`, `idle_after` and `max_jump` are for live sources: give each a name, as in {'quotes': quotes}"
         )
@@ -163,9 +171,8 @@ def _merged(events: Mapping[str, Any], reading: Reading, program: Program, arriv
             raise UsageError(
                 "`order` is for inputs that are read as a whole: events of iterators are matched as they come"
             )
-        return LiveEvents(
-            sources, reading, delay=arrival.delay, idle_after=arrival.idle_after, max_jump=arrival.max_jump
-        )
+        idle = idle_seconds(arrival.idle_after, events, program.inputs)
+        return LiveEvents(sources, reading, delay=arrival.delay, idle_after=idle, max_jump=arrival.max_jump)
     return whole_source(sources, reading)
 
 

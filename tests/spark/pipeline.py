@@ -69,8 +69,8 @@ class Stream:
     def end(self) -> None:
         self.take(pa.Table.from_batches([FileWork(self.job, {}).end(0)]))
 
-    def silence(self, ticks: int, source: int = 0) -> None:
-        self.take(pa.Table.from_batches([FileWork(self.job, {}).silence(source, 0, ticks)]))
+    def silence(self, source: int = 0) -> None:
+        self.take(pa.Table.from_batches([FileWork(self.job, {}).silence(source, 0)]))
 
     def take(self, runs: pa.Table) -> None:
         for lane in self.job.lanes:

@@ -147,44 +147,56 @@ def test_deferred_sets_are_selected_when_time_has_passed() -> None:
     assert found == [[], [], [(1, 2)]]
 
 
-def test_time_moves_on_without_events() -> None:
-    program, _ = compile_text("SELECT a.k FROM A a @ 10", language="eql")
-    stream = Stream(job_for(program, 2, streaming=True), delay=DELAY)
-    stream.silence(100)  # before any event there is no time that could move on
-    stream.trigger([[{"type": "A", "ts": 1, "k": 1}]])
-    found = []
-    for ticks in (13, 1):
-        stream.silence(ticks)
+def test_an_idle_source_releases_what_waits_and_moves_time_no_further() -> None:
+    program, _ = compile_text("SELECT a.k FROM A a", language="eql")
+    stream = Stream(job_for(program, 2, streaming=True), delay=0)
+    stream.silence()  # before any event there is nothing to release
+    stream.trigger([[{"type": "A", "ts": 1, "k": 1}, {"type": "A", "ts": 5, "k": 2}]])
+    assert ends_in(stream) == [1]
+    for _ in range(3):
+        stream.silence()
         stream.forget()
-        found.append([match.end for match in matches_in(stream.table())])
-    assert found == [[], [11]]
-    stream.trigger([[{"type": "A", "ts": 11, "k": 1}, {"type": "A", "ts": 12, "k": 1}]])
-    assert reasons_in(stream.table()) == ["late: it ended at 11, and the watermark was at 12 already"]
+        assert ends_in(stream) == [1, 5]
+    stream.trigger([[{"type": "A", "ts": 6, "k": 1}, {"type": "A", "ts": 7, "k": 1}]])
+    assert ends_in(stream) == [1, 5, 6]
+    assert reasons_in(stream.table()) == []
 
 
-def test_silence_is_given_out_once_it_is_long_enough() -> None:
+def test_when_two_sources_pause_what_they_send_next_in_order_is_not_late() -> None:
+    program, _ = compile_text("SELECT a.k FROM A a", language="eql")
+    stream = Stream(job_for(program, 1, streaming=True), delay=DELAY, sources=2)
+    for source, time in [(0, 10), (1, 14)]:
+        stream.trigger([[{"type": "A", "ts": time, "k": 1}]], source)
+    for source in (0, 1, 0, 1):
+        stream.silence(source)
+    for source, time in [(0, 15), (1, 16)]:
+        stream.trigger([[{"type": "A", "ts": time, "k": 1}]], source)
+    assert reasons_in(stream.table()) == []
+    stream.end()
+    assert ends_in(stream) == [10, 14, 15, 16]
+
+
+def test_a_silence_is_told_once_it_is_long_enough() -> None:
     now = [0]
     silence = Silence(2, lambda: now[0])
-    passed = []
-    for seconds, heard in [(1, False), (2.5, False), (3, False), (4, True), (5.5, False), (6, False)]:
+    begun = []
+    for seconds, heard in [(1, False), (2.5, False), (9, False), (10, True), (11.5, False), (12, False), (13, False)]:
         now[0] = int(seconds * 10**9)
-        passed.append(silence.passed(heard=heard) / 10**9)
-    assert passed == [0, 2.5, 0, 0, 0, 2]
+        begun.append(silence.begins(heard=heard))
+    assert begun == [False, True, False, False, False, True, False]
 
 
-def test_offsets_say_how_long_there_were_no_files(tmp_path: Path) -> None:
+def test_offsets_count_how_often_there_were_no_files(tmp_path: Path) -> None:
     folders = (Folder("S", str(tmp_path / "S"), {}), Folder("T", str(tmp_path / "T"), {}))
-    stream = FileStream(FileLog(str(tmp_path / "log"), folders, {".csv": "csv"}), b"", idle_after=1e-9, tick=1000)
+    stream = FileStream(FileLog(str(tmp_path / "log"), folders, {".csv": "csv"}), b"", idle_after=(1e-9, 1e-9))
     reader = FolderReader(stream)
     begin = reader.initialOffset()
     for folder in ("S", "T"):
         (tmp_path / folder).mkdir()
     (tmp_path / "T" / "a.csv").write_text("")
     latest = reader.latestOffset(begin, ReadAllAvailable())
-    assert (latest["files"], latest["idle"][0] > 0, latest["idle"][1]) == (1, True, 0)
-    assert reader.partitions(begin, {**begin, "idle": [0, 2500]}) == [Bundle([Part(0, 1, ticks=2)])]
-    later = {**begin, "idle": [999, 3000]}
-    assert reader.partitions({**begin, "idle": [0, 2500]}, later) == [Bundle([Part(0, 1, ticks=1)])]
+    assert (latest["files"], latest["idle"]) == (1, [1, 0])
+    assert reader.partitions(begin, {**begin, "idle": [0, 2]}) == [Bundle([Part(0, 1, is_silent=True)])]
 
 
 def ends_in(stream: Stream) -> list[int]:
@@ -199,9 +211,8 @@ def test_an_event_waits_until_every_source_has_passed_its_time() -> None:
         stream.trigger([[{"type": "A", "ts": time}]], source)
         found.append(ends_in(stream))
     assert found == [[], [], [], [2, 5], [2, 5]]
-    stream.silence(1, source=1)  # it has come as far as the other
+    stream.silence(source=1)  # it is not waited for
     assert ends_in(stream) == [2, 5, 7]
-    stream.silence(1, source=0)
-    stream.silence(1, source=1)
+    stream.silence(source=0)
     assert ends_in(stream) == [2, 5, 7, 9, 9]
     assert reasons_in(stream.table()) == []

@@ -70,10 +70,6 @@ Delay = Annotated[
     int | None,
     typer.Option(min=0, metavar="TICKS", help="Of live sources (tcp://…): by how much an event may be late."),
 ]
-IdleAfter = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="SECONDS", help="Of several: do not wait for one that is silent for so long."),
-]
 EVENTS_OPTIONS = ("--events", "-e")
 
 
@@ -123,7 +119,7 @@ class MatchWork:
     budget: options.Budgets = None
     shed: Shedding = None
     delay: Delay = None
-    idle_after: IdleAfter = None
+    idle_after: options.IdleAfter = "rate"
 
     @property
     def sharing(self) -> Sharing:
@@ -131,10 +127,8 @@ class MatchWork:
         return Sharing(self.strategy, self.lanes, self.threads)
 
     @property
-    def arrival(self) -> inputs.Arrival | None:
+    def arrival(self) -> inputs.Arrival:
         """How sources that are read as they come are merged."""
-        if self.delay is None and self.idle_after is None:
-            return None
         return inputs.Arrival(self.delay or 0, self.idle_after)
 
     @property

@@ -60,6 +60,28 @@ def lane_count(text: str) -> LaneCount:
     return int(text)
 
 
+def idle_after(text: str) -> Any:
+    """A number of seconds, or `rate`."""
+    if text == "rate":
+        return "rate"
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise typer.BadParameter("it is a number of seconds, or `rate`")
+    return seconds
+
+
+IdleAfter = Annotated[
+    Any,  # as the functions take it, which the command line's library has no kind for
+    typer.Option(
+        "--idle-after",
+        parser=idle_after,
+        metavar="SECONDS",
+        help="Do not wait longer for a source that sends nothing; `rate`: by the rate the program declares.",
+    ),
+]
 Lanes = Annotated[
     Any,  # LaneCount, which the command line's library has no kind for
     typer.Option(

@@ -48,10 +48,6 @@ Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for 
 Adapt = Annotated[
     bool, typer.Option("--adapt", help="Change to a cheaper form of queries when the rates of events change.")
 ]
-IdleAfter = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="Do not wait longer for a source without new files; let its time pass."),
-]
 FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many files at once.")]
 BytesPerTrigger = Annotated[
     int, typer.Option(min=1, metavar="N", help="Files of at most so many bytes at once; one is always taken.")
@@ -126,7 +122,7 @@ class Flow:
     delay: Delay = 0
     until: Until = "stopped"
     every: Every = "1 second"
-    idle_after: IdleAfter = None
+    idle_after: options.IdleAfter = None
     files_per_trigger: FilesPerTrigger = 1000
     bytes_per_trigger: BytesPerTrigger = 1 << 28
     rate: Rate = None

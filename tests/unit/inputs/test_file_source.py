@@ -201,7 +201,7 @@ def test_a_rate_is_shared_out_to_the_tasks_of_a_trigger_of_one_file(tmp_path: Pa
     assert end["files"] == 1
     (bundle,) = reader.partitions(start, end)
     assert bundle.rate == 100.0
-    bundles = reader.partitions(start, {**end, "files": 3, "idle": [5 * 10**9]})
+    bundles = reader.partitions(start, {**end, "files": 3, "idle": [1]})
     assert sum(own.rate for own in bundles) == 100.0
     with pytest.raises(UsageError, match="events in a second above 0"):
         RunOptions("out", "state", rate=0)

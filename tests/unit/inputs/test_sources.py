@@ -13,6 +13,7 @@ import pytest
 
 import weft
 from weft.runtime.reading.arrivals import LiveEvents
+from weft.runtime.reading.idleness import idle_seconds
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import NamedSource
 
@@ -110,6 +111,25 @@ def test_an_idle_source_holds_nothing_back():
     silence.set()
     assert list(found) == []
     assert [item.event["ts"] for item in rejects] == [1]
+
+
+def test_a_source_with_a_declared_rate_is_idle_after_the_time_of_one_event(monkeypatch):
+    monkeypatch.setattr("weft.runtime.reading.idleness.LEAST", 0.02)
+    text = 'topology "T"\nexternal A(x: int) < "a" [100.0]\nexternal B(x: int) < "b" [1.0]\nq(b.x): B/b'
+    program = weft.compile(text, "step")
+    assert idle_seconds("rate", ["A", "B"], program.inputs) == {"A": 0.02, "B": 1.0}
+    assert idle_seconds(2, ["A", "B"], program.inputs) == {"A": 2.0, "B": 2.0}
+    assert idle_seconds(None, ["A"], program.inputs) == {}
+    silence = threading.Event()
+
+    def silent():
+        assert silence.wait(10)
+        yield {"x": 1, "ts": 100}
+
+    found = weft.detect({"A": silent(), "B": iter([{"x": 1, "ts": 1}, {"x": 2, "ts": 2}])}, program)
+    assert next(found).end == 1
+    silence.set()
+    assert [match.end for match in found] == [2]
 
 
 def test_a_silent_source_that_others_wait_for_is_told_of_once(monkeypatch):

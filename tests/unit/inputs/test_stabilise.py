@@ -111,6 +111,32 @@ def test_when_all_are_idle_what_may_still_be_delayed_waits():
     assert ends(merge.flush()) == [5, 6, 8]
 
 
+def test_what_comes_in_order_after_a_pause_of_all_is_not_late():
+    clock = Clock()
+    merge = Stabiliser(["a", "b"], idle_after=5, clock=clock)
+    merge.push("a", batch(1, 3))
+    merge.push("b", batch(8))
+    clock.now += 500
+    assert ends(merge.release()) == [1, 3, 8]
+    merge.push("a", batch(9, 12))
+    merge.push("b", batch(9, 10))
+    clock.now += 500
+    assert ends(merge.release()) == [9, 9, 10, 12]
+    assert merge.take_late() == []
+
+
+def test_each_source_is_idle_after_its_own_time():
+    clock = Clock()
+    merge = Stabiliser(["a", "b"], idle_after={"a": 5}, clock=clock)
+    merge.push("b", batch(2, 4))
+    assert (merge.patience(), merge.always_awaited("b")) == (5, True)
+    clock.now += 5
+    assert ends(merge.release()) == [2]
+    merge.push("a", batch(7, 9))
+    clock.now += 50
+    assert (ends(merge.release()), merge.patience()) == ([], None)  # b is waited for, however long it is silent
+
+
 def test_delayed_events_are_put_into_order():
     merge = Stabiliser(["a"], delay=3)
     merge.push("a", batch(4, 2, 6, 3, 1, x=[0, 1, 2, 3, 4]))

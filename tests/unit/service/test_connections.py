@@ -133,6 +133,7 @@ def test_sources_are_numbered_with_folders_first(tmp_path: Path) -> None:
     lateness = inputs.lateness(RunOptions("out", "state", idle_after=2.0), "ms", partitions)
     assert lateness.awaited == {"0", "1/0", "1/1", "2"}
     assert (lateness.name_of(0, 7), lateness.name_of(1, 7)) == ("0", "1/7")
+    assert [lateness.idle_after_of(name) for name in ("0", "1/7", "2")] == [None, 2 * 10**9, 2 * 10**9]
 
 
 def test_topics_and_tables_are_adapters_of_weft_run() -> None:

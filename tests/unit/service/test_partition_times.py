@@ -15,8 +15,7 @@ TOPIC = Lateness(
     sources=2,
     topics=frozenset({1}),
     partitions=frozenset({"1/0", "1/1"}),
-    clocked=frozenset({1}),
-    idle_after=5 * SECOND,
+    idle_after={1: 5 * SECOND},
 )
 
 

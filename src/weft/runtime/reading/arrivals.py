@@ -118,7 +118,7 @@ class LiveEvents:
         reading: Reading,
         *,
         delay: int = 0,
-        idle_after: float | None = None,
+        idle_after: float | Mapping[str, float] | None = None,
         max_jump: float | None = MAX_JUMP,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -141,19 +141,18 @@ class LiveEvents:
         owed = dict.fromkeys(readers, 0)
         open_ = set(readers)
         silence = Silence(readers, self._clock)
-        patience = self._merge.patience if self._merge.idle_after is not None else lambda: PATIENCE
+        watched = any(map(self._merge.always_awaited, readers))
         try:
             self._take_whole()
             while open_:
-                for name, items, size in come_by_now(inbox, patience()):
+                for name, items, size in come_by_now(inbox, self._patience(watched)):
                     silence.hear(name)
                     owed[name] += size
                     if isinstance(items[-1], Ended):
                         open_.discard(name)
                     self._take(name, items)
                 yield from self._release()
-                if self._merge.idle_after is None:
-                    silence.tell(self._merge, open_)
+                silence.tell(self._merge, filter(self._merge.always_awaited, open_))
                 for name in open_:
                     if self._merge.ahead(name) <= AHEAD:
                         readers[name].make_room(owed[name])
@@ -164,6 +163,13 @@ class LiveEvents:
             for reader in readers.values():
                 reader.stop()
         yield from self._release()
+
+    def _patience(self, watched: bool) -> float | None:
+        """How many seconds to wait for events, before silence means something; None: for ever."""
+        until_idle = self._merge.patience()
+        if not watched:
+            return until_idle
+        return PATIENCE if until_idle is None else min(PATIENCE, until_idle)
 
     def _take_whole(self) -> None:
         """Give the merge the sources that are all there."""

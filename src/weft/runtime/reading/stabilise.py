@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -68,6 +68,11 @@ class Source:
     ended: bool = False
     waiting: deque[Waiting] = field(default_factory=deque)
     count: int = 0  # events that wait
+    idle_after: float | None = None  # seconds; None: it is always waited for
+
+    def is_idle(self, now: float) -> bool:
+        """Whether it has been silent for so long that it is not waited for."""
+        return self.idle_after is not None and self.heard <= now - self.idle_after
 
     def share(self, bound: int) -> Iterator[Share]:
         """The events that end before the bound, batch by batch as they came."""
@@ -97,8 +102,9 @@ class Stabiliser:
     """Merges named sources: an event goes on when every other source has passed its time.
 
     A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`).
-    One that has been silent for `idle_after` seconds of the clock is not waited for; when all are silent, the largest
-    time seen has passed. What comes when its own source has passed its time is late: it takes no part, and is counted.
+    One that has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all
+    are silent, the largest time seen has passed, and no more: what they then send in order is in time. What comes when
+    its own source has passed its time is late: it takes no part, and is counted.
     An event that is more than `jump` ticks ahead of the others moves nothing until others confirm it (see `Front`).
     Of equal times the event comes first whose type stands first in `types`, then whose source does, then the older.
     """
@@ -109,23 +115,23 @@ class Stabiliser:
         *,
         types: Sequence[str] = (),
         delay: int = 0,
-        idle_after: float | None = None,
+        idle_after: float | Mapping[str, float] | None = None,
         clock: Callable[[], float] = time.monotonic,
         jump: int | None = None,
     ) -> None:
         if not sources or len(set(sources)) < len(sources):
             raise UsageError("the sources of a merge need names, and each its own")
-        if delay < 0 or (idle_after is not None and idle_after < 0):
+        idle = idle_after if isinstance(idle_after, Mapping) else dict.fromkeys(sources, idle_after)
+        if delay < 0 or any(after is not None and after < 0 for after in idle.values()):
             raise UsageError("neither `delay` nor `idle_after` can be negative")
         self.types = tuple(types)
         self.delay, self.jump = delay, jump
-        self.idle_after = idle_after
         self.counters: dict[str, int] = {"given": 0, "released": 0, "late": 0}
         self.safe = BEGINNING  # every event that ends before has been released
         self._clock = clock
         self._largest = BEGINNING
         self._late: list[Late] = []
-        self._sources = {name: Source(name, clock()) for name in sources}
+        self._sources = {name: Source(name, clock(), idle_after=idle.get(name)) for name in sources}
 
     # -- the first phase --------------------------------------------------------------------------
 
@@ -174,7 +180,7 @@ class Stabiliser:
             raise UsageError(f"there is no source {name!r} to merge; {did_you_mean(name, self._sources)}")
         if source.ended:
             raise UsageError(f"the source {name!r} has ended: it cannot send more")
-        if self.idle_after is not None:
+        if source.idle_after is not None:
             source.heard = self._clock()
         return source
 
@@ -250,11 +256,14 @@ class Stabiliser:
 
     def patience(self) -> float | None:
         """How many seconds it takes until one more source is idle; None: for ever."""
-        if self.idle_after is None:
-            return None
-        since = self._clock() - self.idle_after
-        left = [s.heard - since for s in self._sources.values() if not s.ended and s.heard > since]
+        now = self._clock()
+        there = [source for source in self._sources.values() if not source.ended and not source.is_idle(now)]
+        left = [s.heard + s.idle_after - now for s in there if s.idle_after is not None]
         return min(left, default=None)
+
+    def always_awaited(self, source: str) -> bool:
+        """Whether a source is waited for, however long it is silent."""
+        return self._sources[source].idle_after is None
 
     def _bound(self) -> int:
         """The time that all sources have passed, the idle ones aside."""
@@ -262,17 +271,15 @@ class Stabiliser:
         if not there:
             return END
         self._believe_first(there)
-        if self.idle_after is None:
-            return min(source.passed for source in there)
-        since = self._clock() - self.idle_after
-        bound = min((source.passed for source in there if source.heard > since), default=None)
+        now = self._clock()
+        bound = min((source.passed for source in there if not source.is_idle(now)), default=None)
         if bound is None:
             bound = max(source.passed for source in there)
             if self._largest > BEGINNING:
                 bound = max(bound, self._largest + 1 - self.delay)
         for source in there:
             # An idle source may come back, and is late only where the others have gone on without it.
-            if source.heard <= since:
+            if source.is_idle(now):
                 source.passed = max(source.passed, bound)
         return bound
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from weft.runtime.reading.kinds import NANOSECONDS
 
@@ -28,8 +29,7 @@ class Lateness:
     after_matching: bool = False  # events are matches, which come when the watermark has passed them
     topics: frozenset[int] | None = frozenset()  # sources whose parts have times of their own; None: all of them
     partitions: frozenset[str] = frozenset()  # names of such parts that were there at the beginning
-    clocked: frozenset[int] = frozenset()  # sources that are idle by the clock of the triggers
-    idle_after: int | None = None  # nanoseconds of that clock
+    idle_after: Mapping[int, int] = field(default_factory=dict)  # nanoseconds of the triggers' clock, by source
 
     def name_of(self, source: int, part: int) -> str:
         """What the time of a part of the input is called: a source has one, a topic one for each partition."""
@@ -42,9 +42,9 @@ class Lateness:
         plain = () if topics is None else (str(n) for n in range(self.sources) if n not in topics)
         return self.partitions.union(plain)
 
-    def is_clocked(self, name: str) -> bool:
-        """Whether the clock of the triggers says when the owner of a time is idle."""
-        return self.idle_after is not None and int(name.partition("/")[0]) in self.clocked
+    def idle_after_of(self, name: str) -> int | None:
+        """After how many nanoseconds of the triggers' clock the owner of a time is idle; None: never."""
+        return self.idle_after.get(int(name.partition("/")[0]))
 
     @property
     def by_spark(self) -> bool:

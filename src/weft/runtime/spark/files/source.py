@@ -40,7 +40,7 @@ class FileStream:
     bytes_per_trigger: int | None = None
     tasks: int = 1  # that read at a time: small files share one
     ending: bool = False  # declare the stream complete when all files have been read
-    idle_after: float | None = None  # seconds without a new file after which a source's time moves on by as much
+    idle_after: tuple[float | None, ...] = ()  # seconds without a new file after which each source is idle
     tick: int = 10**6  # nanoseconds
     ahead: float | None = None  # seconds by which events may be ahead of the clock
     rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
@@ -55,7 +55,7 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) ticks that a source sent none, the clock alone, or the end of the stream.
+    """One file to read, or (no path) that a source is idle, the clock alone, or the end of the stream.
 
     With `grown`, a file that had other bytes when it was found: so many then, and so many now. `now`: the clock when it
     was decided to read it (nanoseconds since 1970; 0: not known).
@@ -64,7 +64,7 @@ class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
     number: int
     source: int = 0
     path: str | None = None
-    ticks: int = 0
+    is_silent: bool = False
     grown: tuple[int, int] | None = None
     size: int = 0
     now: int = 0
@@ -97,34 +97,36 @@ class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
 
 
 class Silence:
-    """The time since something was heard, given out in nanoseconds once it is long enough. Here a clock is read."""
+    """Says once of each silence that it is long enough. Here a clock is read."""
 
     def __init__(self, after: float | None, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._after = after
         self._clock = clock
-        self._since = clock()
+        self._since: int | None = clock()  # None: it was said
 
-    def passed(self, *, heard: bool) -> int:
-        """How much longer it has been silent than was known."""
+    def begins(self, *, heard: bool) -> bool:
+        """Whether it has been silent for long enough, and this was not said before."""
         now = self._clock()
-        silent = 0 if heard else now - self._since
-        if not heard and (self._after is None or silent < self._after * 1e9):
-            return 0
-        self._since = now
-        return silent
+        if heard:
+            self._since = now
+        if self._after is None or self._since is None or now - self._since < self._after * 1e9 or heard:
+            return False
+        self._since = None
+        return True
 
 
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # pyspark is not checked
     """Offsets count the files found so far, in the order of the log, which outlives the process.
 
-    They also say how long each source had none, so that a trigger that is tried again moves time on by the same.
+    They also count how often each source fell silent, so that a trigger that is tried again is told the same.
     """
 
     def __init__(self, stream: FileStream) -> None:
         self._stream = stream
         self._target: int | None = None
         self._latest = stream.begun
-        self._silences = [Silence(stream.idle_after) for _ in stream.log.folders]
+        after = stream.idle_after or (None,) * len(stream.log.folders)
+        self._silences = [Silence(own) for own in after]
 
     def initialOffset(self) -> Offset:
         """Before the first file."""
@@ -157,7 +159,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         complete = stream.ending and start["files"] >= total
         heard = {found.source for found in known[start["files"] :]}
         silences = enumerate(zip(start["idle"], self._silences, strict=True))
-        idle = [before + silence.passed(heard=source in heard) for source, (before, silence) in silences]
+        idle = [before + silence.begins(heard=source in heard) for source, (before, silence) in silences]
         # The clock is part of what is read: a trigger that is tried again judges events by the same.
         # A clock that was set back would have events of today look as if they were ahead.
         now = start.get("now", 0)
@@ -191,9 +193,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         ]
         if end["ended"] > start["ended"]:
             parts.append(Part(end["files"]))
-        tick = self._stream.tick
-        ticks = [after // tick - before // tick for before, after in zip(start["idle"], end["idle"], strict=True)]
-        parts += [Part(end["files"], source, None, count) for source, count in enumerate(ticks) if count]
+        silences = enumerate(zip(start["idle"], end["idle"], strict=True))
+        parts += [Part(end["files"], source, is_silent=True) for source, (before, after) in silences if after > before]
         if self._stream.clock and now > start.get("now", 0):
             parts.append(Part(end["files"], now=now))
         found, rate = bundles(parts, self._stream.tasks), self._stream.rate
@@ -211,7 +212,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         if part.path is None and part.now:
             yield work.clock(part.number, part.now)
         elif part.path is None:
-            yield work.silence(part.source, part.number, part.ticks) if part.ticks else work.end(part.number)
+            yield work.silence(part.source, part.number) if part.is_silent else work.end(part.number)
         elif part.grown is not None:
             yield work.changed(part.path, part.source, part.number, part.grown)
         else:

@@ -85,9 +85,9 @@ class FileWork:
         """The rows that tell every lane that no event comes any more."""
         return self._without_events(Place(0, number, END_OF_STREAM), None)
 
-    def silence(self, source: int, number: int, ticks: int) -> pa.RecordBatch:
-        """The rows that tell every lane how long a source has sent nothing."""
-        return self._without_events(Place(source, number, SILENCE), None, ticks)
+    def silence(self, source: int, number: int) -> pa.RecordBatch:
+        """The rows that tell every lane that a source is idle."""
+        return self._without_events(Place(source, number, SILENCE), None)
 
     def clock(self, number: int, now: int) -> pa.RecordBatch:
         """The rows that tell every lane what time it is, in nanoseconds since 1970."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
 
-from weft.runtime.spark.packing.runs import CLOCK, RunRow
+from weft.runtime.spark.packing.runs import CLOCK, SILENCE, RunRow
 from weft.runtime.spark.watermark import Lateness
 
 
@@ -14,13 +14,21 @@ def idle_names(
     """The names of times that are not waited for after these rows; notes in `heard` when each was heard of."""
     rows = list(rows)
     now = next((row.first for row in rows if row.chunk == CLOCK), None)
-    after = lateness.idle_after
-    if now is None or after is None:
+    if now is None:
         return frozenset()
     spoke = {lateness.name_of(row.source, row.part) for row in rows if row.chunk >= 0 and row.first is not None}
-    watched = [name for name in {*lateness.awaited, *reached} if lateness.is_clocked(name)]
+    known = {name: lateness.idle_after_of(name) for name in {*lateness.awaited, *reached}}
+    watched = {name: after for name, after in known.items() if after is not None}
     for name in watched:
         if name in spoke:
             heard[name] = now
         heard.setdefault(name, now)
-    return frozenset(name for name in watched if now - heard[name] >= after)
+    return frozenset(name for name, after in watched.items() if now - heard[name] >= after)
+
+
+def silent_sources(silent: Iterable[str], rows: Iterable[RunRow]) -> list[str]:
+    """The sources of files that are idle after these rows: those that are told to be, until they send something."""
+    found = dict.fromkeys(silent)
+    found |= {str(row.source): None for row in rows if row.chunk == SILENCE}
+    spoke = {str(row.source) for row in rows if row.chunk >= 0 and row.first is not None}
+    return [name for name in found if name not in spoke]

@@ -22,11 +22,11 @@ from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
-from weft.runtime.spark.lanes.idle import idle_names
+from weft.runtime.spark.lanes.idle import idle_names, silent_sources
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.lanes.telling import Points, Telling
-from weft.runtime.spark.packing.runs import END_OF_STREAM, SILENCE, Origin, RunRow, cut_run, pack_run, unpack_run
+from weft.runtime.spark.packing.runs import END_OF_STREAM, Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.state.pages import FOREIGN
@@ -63,6 +63,7 @@ class Head:
     released: int = 0  # those that have a position
     reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
     heard: dict[str, int] = field(default_factory=dict)  # when each of those that the clock watches sent something
+    silent: list[str] = field(default_factory=list)  # sources of files that are idle
     doubted: dict[str, list[int]] = field(default_factory=dict)  # times ahead of that (see `Front`)
     watermark: int | None = None
     finished: bool = False  # the matcher has been told of the end
@@ -174,7 +175,6 @@ class LaneState:
         for name, runs in ends.items():
             reach(head.reached, head.doubted, name, runs, lateness.jump)
         head.trigger += 1
-        self._pass_silence([row for row in rows if row.chunk == SILENCE])
         self._follow(rows, lateness)
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
@@ -186,10 +186,12 @@ class LaneState:
         head = self.head
         if lateness.delay is None or head.watermark == END_OF_TIME:
             return
-        idle = idle_names(head.reached, head.heard, rows, lateness)
+        head.silent = silent_sources(head.silent, rows)
+        idle = idle_names(head.reached, head.heard, rows, lateness).union(head.silent)
         active = [time for name, time in head.reached.items() if name not in idle]
         if lateness.awaited - idle <= head.reached.keys() and head.reached:
-            now = min(active) - lateness.delay if active else max(head.reached.values())
+            # When all are silent nothing waits; but time goes no further than events have come.
+            now = min(active, default=max(head.reached.values()) + 1) - lateness.delay
             head.watermark = now if head.watermark is None else max(now, head.watermark)
 
     def _hold(self, row: RunRow, ends: list[Int64s]) -> Iterator[pa.RecordBatch]:
@@ -204,15 +206,6 @@ class LaneState:
             run = cut_run(run, late)
         head.taken += len(run)
         self.sequencer.add(run)
-
-    def _pass_silence(self, rows: Sequence[RunRow]) -> None:
-        """A silent source has come as far as the others, and further by the time that it was silent."""
-        reached = dict(self.head.reached)
-        furthest = max(reached.values(), default=None)
-        if furthest is not None:
-            for row in rows:
-                own = reached.get(str(row.source), furthest) + (row.first or 0)
-                self.head.reached[str(row.source)] = max(own, furthest)
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
         """Match the events that the watermark has passed, and what waited for time to pass.

@@ -18,7 +18,7 @@ from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 Bytes: TypeAlias = bytes | pa.Buffer
 # What decides between equal times and ranks: source, trigger (0 in batch), input partition, chunk of it.
 Origin = tuple[int, int, int, int]
-# Chunks of rows without events: the stream is complete; a source was silent for `first` ticks; the time is `first`,
+# Chunks of rows without events: the stream is complete; a source is idle; the time is `first`,
 # in nanoseconds since 1970.
 END_OF_STREAM: Final = -1
 SILENCE: Final = -2

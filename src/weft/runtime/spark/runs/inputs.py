@@ -11,10 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from weft.algebra.endpoints import Input
 from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.runtime.joint_types import joint_schema
 from weft.runtime.reading.fronts import jump_ticks
+from weft.runtime.reading.idleness import idle_seconds
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.sources import defaults_of
@@ -40,6 +42,7 @@ class Inputs:
 
     folders: tuple[Folder, ...]
     connected: tuple[Connected, ...] = ()
+    declared: tuple[Input, ...] = ()  # with their rates
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -62,9 +65,14 @@ class Inputs:
                 plain[str(own.number)] = own.name
         return plain
 
+    def idle(self, options: RunOptions) -> dict[str, float]:
+        """After how many seconds each source is idle; those that are always waited for are left out."""
+        names = [folder.name for folder in self.folders] + [own.name for own in self.connected]
+        return idle_seconds(options.idle_after, names, self.declared)
+
     def lateness(self, options: RunOptions, time_unit: str, partitions: frozenset[str]) -> Lateness:
         """How late events may be, and of whom the watermark is waited for."""
-        after = options.idle_after
+        idle = self.idle(options)
         return Lateness(
             options.delay,
             time_unit,
@@ -72,8 +80,7 @@ class Inputs:
             jump_ticks(options.max_jump, time_unit),
             topics=frozenset(own.number for own in self.connected if own.is_topic),
             partitions=partitions,
-            clocked=frozenset(own.number for own in self.connected),
-            idle_after=None if after is None else int(after * 1e9),
+            idle_after={own.number: int(idle[own.name] * 1e9) for own in self.connected if own.name in idle},
         )
 
     def partitions(self, session: SparkSession, options: RunOptions) -> frozenset[str]:
@@ -121,6 +128,7 @@ class Inputs:
 
         With sources besides files the end comes last, in a query of its own: it must not come before them.
         """
+        idle = self.idle(options)
         return FileStream(
             log,
             packed_up(FileWork(job, dict(readers))),
@@ -128,11 +136,11 @@ class Inputs:
             options.bytes_per_trigger,
             tasks=2 * cores(session),
             ending=options.until == "complete" and (last or not self.connected),
-            idle_after=options.idle_after,
+            idle_after=tuple(idle.get(folder.name) for folder in self.folders),
             rate=options.rate,
             tick=NANOSECONDS[job.reading.time_unit],
             ahead=None if options.max_ahead == inf else options.max_ahead,
-            clock=bool(self.connected) and options.idle_after is not None,
+            clock=any(own.name in idle for own in self.connected),
             bounded=options.until != "stopped",
             begun=last_offset(options.checkpoint),
         )
@@ -183,4 +191,4 @@ def inputs_of(sources: Sequence[tuple[str, str]], program: Program, type: str) -
             given = {type: address.options["type"]} if "type" in address.options else {}
             defaults = defaults_of(name, len(sources), program, type) | given
             connected.append(Connected(len(folders) + len(connected), name, address, defaults))
-    return Inputs(tuple(folders), tuple(connected))
+    return Inputs(tuple(folders), tuple(connected), program.inputs)

@@ -11,6 +11,7 @@ from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.fronts import MAX_JUMP
+from weft.runtime.reading.idleness import IdleAfter
 from weft.statistics import Statistics
 
 Until = Literal["stopped", "read", "complete"]
@@ -26,8 +27,8 @@ class RunOptions:
     behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
     are matched too: after that every event is late.
     An event waits until every source has passed its time. `idle_after`: a source without a new file for so many
-    seconds is taken to have passed what the others have sent, and its time moves on by as much, so that nothing
-    waits for ever and an absence is decided though nothing more arrives; earlier events that come later are late.
+    seconds ("rate": by the rate that the program declares for it) is not waited for. When all are silent nothing waits,
+    and time has come as far as the last event and no further: what comes afterwards in order is not late.
     """
 
     sink: str  # a folder, kafka://HOST:PORT/TOPIC or delta:PATH
@@ -45,7 +46,7 @@ class RunOptions:
     adapts: tuple[Program, Choices] | None = None  # see `Job`
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
-    idle_after: float | None = None
+    idle_after: IdleAfter = None
     files_per_trigger: int | None = FILES_PER_TRIGGER
     bytes_per_trigger: int | None = BYTES_PER_TRIGGER
     settle: float = 0.0  # seconds for which a file must not have changed before it is read
@@ -60,8 +61,11 @@ class RunOptions:
     counted: frozenset[str] = frozenset()  # the names of queries whose matches are counted, and not written
 
     def __post_init__(self) -> None:
-        if self.idle_after is not None and (self.idle_after <= 0 or self.until != "stopped"):
-            raise UsageError("idle_after is a number of seconds above 0, for runs that go on until they are stopped")
+        number = 1.0 if self.idle_after in (None, "rate") else float(self.idle_after or 0)
+        if number <= 0 or (self.idle_after is not None and self.until != "stopped"):
+            raise UsageError(
+                "idle_after is a number of seconds above 0, or 'rate', for runs that go on until they are stopped"
+            )
         if self.rate is not None and self.rate <= 0:
             raise UsageError(f"rate is a number of events in a second above 0, not {self.rate}")
         for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead", "max_jump"):
