@@ -21,7 +21,7 @@ from weft.algebra.query import Query
 from weft.kernels.automaton import tecs
 from weft.plan.atoms import IsType
 from weft.plan.automaton.cea import build_automaton
-from weft.runtime.automaton.advancing import AutomatonRun
+from weft.runtime.operators.automaton.advancing import AutomatonRun
 
 _ARROW: dict[str, Callable[..., object]] = {
     ">": pc.greater,

@@ -24,8 +24,8 @@ from weft.plan.partitioning.by_match import BLOCK
 from weft.plan.partitioning.dealing import Dealer, Dealing, configurations, groups_of, variation
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 FILTER = "FILTER a[id] = b[id]"

@@ -9,8 +9,8 @@ from benchmarks.measure import Row, cpu_seconds, row
 
 import weft
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 IDS = 3

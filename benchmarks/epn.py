@@ -19,9 +19,9 @@ from benchmarks.measure import Row, cpu_seconds, row
 import weft
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 RATE = 50  # events of each type in a second

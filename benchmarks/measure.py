@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from weft.plan.operators import Plan
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 
 Row = dict[str, object]
 UNMEASURED = 2  # batches with which a run takes the memory that it needs to go on

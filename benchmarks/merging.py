@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from benchmarks.measure import Row, cpu_seconds, row
 
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.stabilise import Stabiliser
 
 Sent = list[tuple[str, EventBatch]]

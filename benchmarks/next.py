@@ -25,7 +25,7 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.brackets import PRICES, work_of
 from weft.plan.operators import GraphOp, Plan
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import read_events
 
 RATES = {f"S{number}": float(2**number) for number in range(8)}

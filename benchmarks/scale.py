@@ -29,9 +29,9 @@ from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.work import total_of
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.lanes.crew import Crew
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.threaded_matcher import Crew
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
 from weft.runtime.spark.packing.wire import narrow, pack_events

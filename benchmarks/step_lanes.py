@@ -17,7 +17,7 @@ from benchmarks.threads import on_the_wall
 
 import weft
 from weft.plan.planner import plan
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading.order import read_events
 
 LANES = (1, 2, 4, 8, 16)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from benchmarks.measure import Row, row
 
 from weft.plan.operators import Plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.lanes.crew import Crew
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.threaded_matcher import Crew
 from weft.runtime.lanes.routing import routes
 from weft.runtime.threads import Threads
 

@@ -20,9 +20,9 @@ from benchmarks.threads import gains
 import weft
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 PER_EVENT, PER_FIRING = 1.0, 0.03  # microseconds: what is allowed

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from weft.plan.operators import Plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 EventDict = Mapping[str, object]

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from weft.plan.changes import Change
     from weft.plots import Plot, plot
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
-    from weft.runtime.events import Rejected
+    from weft.runtime.data.events import Rejected
+    from weft.runtime.data.matches import Match
     from weft.runtime.limits.budgets import Budget
     from weft.runtime.limits.shedding import Shed
     from weft.runtime.live.subscriptions import Subscription
-    from weft.runtime.matches import Match
     from weft.runtime.reading.arrivals import Heartbeat
     from weft.sql_tables.programs import register
     from weft.sql_tables.queries import row_pattern, sql
@@ -151,8 +151,8 @@ _MODULES = {
     "weft.tuning.tune": ("Tuning", "tune"),
     "weft.reasons": ("Explanation", "Failure", "Reasons", "funnel", "why"),
     "weft.runtime.limits.budgets": ("Budget",),
-    "weft.runtime.events": ("Rejected",),
-    "weft.runtime.matches": ("Match",),
+    "weft.runtime.data.events": ("Rejected",),
+    "weft.runtime.data.matches": ("Match",),
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.live.subscriptions": ("Subscription",),
     "weft.runtime.limits.shedding": ("Shed",),

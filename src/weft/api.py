@@ -31,7 +31,7 @@ from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
 from weft.plan.parallel.model import model_of
 from weft.plan.partitioning.choice import MANY_LANES
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.lanes.sharing import LaneCount, Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Limits

@@ -14,10 +14,10 @@ from weft.drawing.svg import element, escaped
 from weft.drawing.timeline import timeline_svg
 from weft.engines import Run, collected, is_spark_frame
 from weft.errors import DataWarning, RejectedWarning, UsageError, WeftError
-from weft.runtime.events import Rejected
-from weft.runtime.joint_types import fitted, joint_schema
+from weft.runtime.data.events import Rejected
+from weft.runtime.data.joint_types import fitted, joint_schema
+from weft.runtime.data.matches import Match
 from weft.runtime.local import Events
-from weft.runtime.matches import Match
 from weft.runtime.writing.match_rows import rows_to_matches
 
 if TYPE_CHECKING:

@@ -30,15 +30,15 @@ from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.here import gain_of, may_gain
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import Column, EventBatch, Rejected
-from weft.runtime.exact import shown_parts
-from weft.runtime.kept import Kept
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch, Rejected
+from weft.runtime.data.exact import shown_parts
+from weft.runtime.data.matches import PlainMatch, to_batch
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
-from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.results.results import at_least_one, shaping
+from weft.runtime.store.event_buffer import Kept
 from weft.runtime.watching.measuring import Measure
 from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics

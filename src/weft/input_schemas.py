@@ -15,7 +15,7 @@ from weft.connectors.csv_rows import header_of
 from weft.connectors.files import STANDARD_INPUT, find_files, format_of
 from weft.errors import InputError, did_you_mean
 from weft.inputs import files_of, is_event
-from weft.runtime.events import STREAM
+from weft.runtime.data.events import STREAM
 from weft.runtime.reading.times import END, START
 from weft.tree import Node
 

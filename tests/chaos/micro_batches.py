@@ -16,10 +16,10 @@ from tests.driving import EventDict, event_batches, keep
 
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.lanes.routing import shares
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.writing.match_rows import to_matches
 
 Found = Counter[tuple[str, str]]  # how often each match, by query and id, is in the sink

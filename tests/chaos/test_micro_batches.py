@@ -21,7 +21,7 @@ from weft.optimizer.pipeline import optimize
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_slice import usual
 from weft.plan.planner import plan
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
 
 HISTORIES = int(os.environ.get("WEFT_HISTORIES", "2000"))
 SEED = int(os.environ.get("WEFT_SEED", "0"))  # of the first stream

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from weft.algebra.query import Program
 from weft.plan.planner import plan
+from weft.runtime.data.matches import Match
 from weft.runtime.local import LocalRun
-from weft.runtime.matches import Match
 from weft.runtime.reading.chunks import dict_chunk
 from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.spark.files.work import FileWork

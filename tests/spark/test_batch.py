@@ -15,8 +15,8 @@ from tests.strategies import Example, examples
 
 from weft import api
 from weft.errors import InputError, UsageError
-from weft.runtime.events import Rejected
-from weft.runtime.matches import Match
+from weft.runtime.data.events import Rejected
+from weft.runtime.data.matches import Match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -29,10 +29,10 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import Choices
 from weft.plan.planner import plan
 from weft.running.logs import log_trigger
-from weft.runtime import adapting
+from weft.runtime.execution import adapting
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.job import Job, job_of
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 from weft.runtime.watching.triggers import Trigger
 
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]

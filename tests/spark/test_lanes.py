@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from weft.plan.partitioning.one import One
 from weft.plan.partitioning.splits import Lane
-from weft.runtime import blocks
-from weft.runtime.events import Column
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column
 from weft.runtime.reading.order import read_events
 from weft.runtime.reading.ties import ranks_of
 from weft.runtime.spark.jobs.lane_ids import partition_of, spread

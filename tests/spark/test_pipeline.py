@@ -16,7 +16,7 @@ import weft
 from weft.algebra.patterns import Bind, Event, Sequence
 from weft.algebra.query import Program, Query
 from weft.errors import UsageError
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 
 SOME = settings(max_examples=50, deadline=None)
 

@@ -22,12 +22,12 @@ from weft import api
 from weft.connectors.files import ENDINGS, READERS
 from weft.errors import UsageError
 from weft.optimizer.pipeline import optimize
+from weft.runtime.data.matches import Match
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.matches import Match
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.run import ContinuousRun
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 from weft.runtime.watching.triggers import Trigger
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.spark.pipeline import PageDict
 import weft
 from weft.connectors.files import READERS
 from weft.plan.planner import plan
-from weft.runtime.blocks import packed_rows
+from weft.runtime.data.blocks import packed_rows
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.files.log import Folder

@@ -19,7 +19,7 @@ from tests.strategies_epn import Example, examples
 from weft.algebra import meaning
 from weft.algebra.query import Program
 from weft.languages import compile_text
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 from weft.runtime.spark.files.log import FileLog, Folder
 from weft.runtime.spark.files.source import Bundle, FileStream, FolderReader, Part, Silence
 

@@ -13,7 +13,7 @@ from weft.api import compile_beside, compile_with_findings
 from weft.cli.console import say
 from weft.connectors.files import write_rejected
 from weft.errors import ProgramError, UsageError
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 
 
 def compile_all(

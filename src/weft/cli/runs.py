@@ -12,7 +12,7 @@ import typer
 from weft.cli.console import say, say_json
 from weft.errors import UsageError
 from weft.running import registry
-from weft.runtime.limits.left_out import WAYS, by_query
+from weft.runtime.watching.left_out import WAYS, by_query
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What `weft run --name` called it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]

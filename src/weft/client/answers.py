@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from weft.errors import DataWarning, WeftError
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 MOST_REJECTS = 1000  # that a client keeps
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries

@@ -13,7 +13,7 @@ from weft.client.answers import RETRIED, Cursor, MessageParser, Published, Remot
 from weft.client.connection import STREAM_TIMEOUT, Options, Pauses, language_of, quoted, text_of, unreachable
 from weft.client.encoding import Body, encoded
 from weft.client.publishing import LINGER, ROOM, Outbox
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 
 class AsyncClient:

@@ -28,7 +28,7 @@ from weft.client.encoding import Body, bodies_of_place, encoded
 from weft.client.publishing import Publisher
 from weft.errors import UsageError
 from weft.languages.texts import path_of_program, read_program
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 STREAM_TIMEOUT = httpx.Timeout(10.0, read=60.0)  # a stream says something every 15 s
 

@@ -17,8 +17,8 @@ import pyarrow.csv as pv
 
 from weft.connectors.damage import bad_rows, read_piece
 from weft.errors import InputError
-from weft.runtime.events import STREAM, Column
-from weft.runtime.exact import floats_with_digits
+from weft.runtime.data.events import STREAM, Column
+from weft.runtime.data.exact import floats_with_digits
 from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.kinds import column_of, column_of_values
 from weft.runtime.reading.order import Reading

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from io import BufferedIOBase
 
-from weft.runtime.events import Column
+from weft.runtime.data.events import Column
 from weft.runtime.reading.chunks import Chunk
 
 PIECE = 1 << 20  # bytes of a compressed file at a time

@@ -18,7 +18,7 @@ from weft.connectors.json_lines import json_chunks
 from weft.connectors.sinks import write_matches, write_to_sinks
 from weft.connectors.writers import write_rejected
 from weft.errors import InputError
-from weft.runtime.events import STREAM, Column
+from weft.runtime.data.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk, column_at
 from weft.runtime.reading.kinds import column_of
 from weft.runtime.reading.order import EventSource, Given, Reading, reading_of

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 
 from weft.connectors.places import opened
 from weft.errors import InputError, UsageError
-from weft.runtime.blocks import packed_rows, unpacked_rows
-from weft.runtime.events import Rejected
-from weft.runtime.joint_types import fitted, joint_schema
-from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.data.blocks import packed_rows, unpacked_rows
+from weft.runtime.data.events import Rejected
+from weft.runtime.data.joint_types import fitted, joint_schema
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.writing.match_lines import json_lines
 
 Rows = Iterable[Any]  # a table, a record batch, or an iterable of these or of dicts

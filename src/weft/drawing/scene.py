@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.times import END, EPOCH, START

@@ -13,11 +13,11 @@ from weft.drawing.matches import matches_html
 from weft.drawing.scene import MOST_MATCHES, scene_of
 from weft.errors import UsageError, did_you_mean
 from weft.languages.content.lower import Fields
+from weft.runtime.data.matches import Match
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.subscriptions import EVERY_TYPE
-from weft.runtime.matches import Match
-from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 
 

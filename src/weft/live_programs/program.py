@@ -30,14 +30,14 @@ from weft.live_programs.queue import SHEDS, EventQueue, WhenFull
 from weft.live_programs.set_aside import numbered
 from weft.live_programs.state import LiveState
 from weft.optimizer.pipeline import DEFAULT, Choices
-from weft.runtime.events import EventBatch, Int64s, Rejected
+from weft.runtime.data.events import EventBatch, Int64s, Rejected
+from weft.runtime.data.matches import Match, MatchBatch
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.limits.waiting import Piece, Risky, joined
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.primitive import PrimitiveEvents
 from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
-from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.fronts import MAX_JUMP
 from weft.runtime.reading.order import EventSource
 from weft.runtime.watching.triggers import OperatorStanding

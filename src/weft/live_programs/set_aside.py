@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.fronts import Front, jump_ticks
 from weft.runtime.reading.order import stream_order
 

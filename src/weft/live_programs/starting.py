@@ -8,7 +8,7 @@ from weft.api import Known, Programs, as_columns, choices
 from weft.arguments import check
 from weft.live_programs.program import LiveProgram
 from weft.live_programs.queue import WhenFull
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Limits

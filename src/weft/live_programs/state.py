@@ -18,15 +18,15 @@ from weft.errors import InputError, UsageError
 from weft.live_programs.set_aside import SetAside
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.changes import Change, changed
-from weft.runtime import blocks
-from weft.runtime.events import Rejected
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Rejected
+from weft.runtime.execution.layer_state import with_name
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.lanes import LANES, deployments_of
 from weft.runtime.reading.fronts import MAX_JUMP, Front
-from weft.runtime.running import pages_below, pages_under
-from weft.runtime.state.structure import with_name
+from weft.runtime.store.pages import pages_below, pages_under
 from weft.schema import Catalog
 
 EMPTY = Program("", ())

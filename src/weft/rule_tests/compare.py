@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.rule_tests.lines import Expected
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 
 def agrees(expected: Expected, match: Match) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from weft.rule_tests.lines import Expected
 from weft.rule_tests.run import Outcome, PlacedEvent
 from weft.rule_tests.tables import TableOutcome
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 
 def case_lines(outcome: Outcome | TableOutcome) -> Iterator[str]:

@@ -15,7 +15,7 @@ from weft.rule_tests.cases import Case, RuleTests, read_file
 from weft.rule_tests.compare import difference
 from weft.rule_tests.lines import EventDict, Expected
 from weft.rule_tests.tables import TableCase, TableOutcome, run_table_case
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weft.runtime.limits.left_out import WAYS
+from weft.runtime.watching.left_out import WAYS
 from weft.runtime.watching.tallies import Tallies
 from weft.runtime.watching.triggers import Trigger
 

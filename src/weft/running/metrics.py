@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from weft.errors import UsageError
 from weft.running.activity import Activity
-from weft.runtime.limits.left_out import by_query
+from weft.runtime.watching.left_out import by_query
 
 LOOPBACK = "127.0.0.1"
 STALLED_AFTER = 300.0  # seconds without a trigger that has come to its end

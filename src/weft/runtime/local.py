@@ -16,16 +16,16 @@ from weft.algebra.query import Program
 from weft.optimizer.pipeline import AS_WRITTEN, Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
-from weft.runtime import blocks
-from weft.runtime.adapting import ENOUGH, Adapting
-from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.kept import Kept
-from weft.runtime.lanes.crew import Crew
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Rejected
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.adapting import ENOUGH, Adapting
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.execution.threaded_matcher import Crew
 from weft.runtime.limits.guarding import Guard
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.results import at_least_one, shaping
+from weft.runtime.store.event_buffer import Kept
 from weft.runtime.threads import Threads
 from weft.runtime.watching.census import Census, doubts_of
 from weft.runtime.watching.measuring import Measure

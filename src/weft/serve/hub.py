@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.predicates import Predicate
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.live.filters import Filters
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.reading.kinds import columns_of_dicts

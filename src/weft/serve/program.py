@@ -15,7 +15,7 @@ from weft.connectors.json_lines import JsonText
 from weft.errors import Diagnostic, InputError, UsageError
 from weft.languages import compile_text
 from weft.live_programs.program import LiveProgram
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.sources import with_defaults
 from weft.serve.hub import Hub

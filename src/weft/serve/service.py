@@ -14,7 +14,7 @@ from weft.languages.content.lower import compile_filter
 from weft.live_programs.matches import fields_of
 from weft.live_programs.program import LiveProgram
 from weft.optimizer.pipeline import DEFAULT, Choices
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.serve.engine import Engine, Request, state_error

@@ -12,7 +12,7 @@ from weft.api import warn_of
 from weft.engines import is_spark_frame
 from weft.errors import Diagnostic, UsageError
 from weft.languages.texts import path_of_program, read_program
-from weft.runtime.row_patterns.matching import MOST_STEPS
+from weft.runtime.operators.row_patterns.matching import MOST_STEPS
 from weft.source import SourceText
 from weft.sql_tables.given import as_table
 from weft.sql_tables.running import SqlRun, engine_called

@@ -14,8 +14,8 @@ from weft.errors import Diagnostic, ProgramError, UsageError, did_you_mean
 from weft.languages.sql.clauses import LocatedClause, find_clauses, input_query, outer_query, whole_clause
 from weft.languages.sql.lower import compile_clause
 from weft.languages.sql.words import unquoted, words_of
-from weft.runtime.row_patterns.engine import match_rows
-from weft.runtime.row_patterns.matching import MOST_STEPS
+from weft.runtime.operators.row_patterns.engine import match_rows
+from weft.runtime.operators.row_patterns.matching import MOST_STEPS
 from weft.source import SourceText, Span
 from weft.sql_tables import duck
 from weft.sql_tables.given import as_table

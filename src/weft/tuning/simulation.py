@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.plan.operators import Plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.situations.run import SituationRun
 from weft.runtime.reading.order import read_events
-from weft.runtime.situations.run import SituationRun
 from weft.tuning.streams import Seed, Simulated
 
 SAMPLED = 24  # events with sets whose latency is measured in a run, more in long ones

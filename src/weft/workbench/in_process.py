@@ -15,7 +15,7 @@ from weft.errors import UsageError, WeftError
 from weft.live_programs.program import LiveProgram
 from weft.running.activity import Activity
 from weft.running.registry import check_name
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.running.changing import Change
-from weft.runtime.limits.left_out import by_query
+from weft.runtime.watching.left_out import by_query
 
 HOUR = 3600.0
 POINTS = 120  # of a chart of the last hour

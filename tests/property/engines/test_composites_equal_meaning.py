@@ -21,12 +21,12 @@ from weft.errors import ProgramError
 from weft.languages import compile_text
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.joins.run import GraphRun
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.joins.run import GraphRun
 from weft.runtime.reading.order import read_events
-from weft.runtime.state import pages
+from weft.runtime.store import pages
 
 SOME = some(60)
 

@@ -13,9 +13,9 @@ from tests.strategies import Example, examples
 
 import weft
 from weft.plan.planner import plan
-from weft.runtime.automaton.counts import MatchCounts
-from weft.runtime.automaton.groups import GroupedCounts
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.automaton.counts import MatchCounts
+from weft.runtime.operators.automaton.groups import GroupedCounts
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning", "ignore:no event has the type")
 CONDITIONS = [

@@ -17,8 +17,8 @@ from weft.algebra.meaning import matches, partitions
 from weft.errors import BudgetError
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.situations import memory
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.situations import memory
 
 YEAR_9999 = 253_370_764_800_000
 CONTEXTS = ("fixed 10", "fixed 1", "sliding 10 every 3", "sliding 3 every 7")

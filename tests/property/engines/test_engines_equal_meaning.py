@@ -16,9 +16,9 @@ from weft import DataWarning, api
 from weft.algebra.meaning import Match, matches
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 
 SOME = some(60)
 

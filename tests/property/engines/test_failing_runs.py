@@ -14,8 +14,8 @@ from tests.property.engines.test_engines_equal_meaning import meant, rows_of
 
 import weft
 from weft.plan.planner import plan
-from weft.runtime.automaton import advancing
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.automaton import advancing
 
 SOME = some(80)
 STRATEGIES = ["ALL", "MAX", "STRICT", "NEXT", "LAST", "ANY"]

@@ -17,8 +17,8 @@ from weft.algebra.terms import Elapsed
 from weft.plan.operators import GraphOp
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
-from weft.runtime.joins import run, sweep
-from weft.runtime.state import pages
+from weft.runtime.operators.joins import run, sweep
+from weft.runtime.store import pages
 
 SOME = some(80)
 EventDict = dict[str, object]

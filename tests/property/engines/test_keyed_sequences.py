@@ -18,10 +18,10 @@ from weft.algebra.situations import SituationQuery
 from weft.languages import compile_text
 from weft.plan.keyed import keyed_sequence
 from weft.plan.planner import plan
-from weft.runtime import blocks
 from weft.runtime.classify import layer_keys
-from weft.runtime.matches import MatchBatch
-from weft.runtime.situations import keyed
+from weft.runtime.data import blocks
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.operators.situations import keyed
 
 SOME = some(60)
 TYPES = ("A", "B", "C", "D")

@@ -17,7 +17,7 @@ from weft import api
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.plan.planner import plan
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.writing.match_rows import to_arrow
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -19,12 +19,12 @@ from tests.strategies_composite import EventDict
 from weft.algebra.query import Program
 from weft.errors import InputError
 from weft.plan.planner import plan
-from weft.runtime import kept
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import Reading, read_events
 from weft.runtime.results.results import Results
 from weft.runtime.results.shaping import shape_of
+from weft.runtime.store import event_buffer as kept
 
 SOME = some(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SHAPE = pa.schema([("place", pa.int64())])

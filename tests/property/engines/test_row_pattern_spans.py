@@ -25,7 +25,7 @@ from weft.algebra.row_patterns import (
     RowVariable,
 )
 from weft.algebra.row_patterns import RowAggregate as Aggregate
-from weft.runtime.row_patterns.engine import match_rows
+from weft.runtime.operators.row_patterns.engine import match_rows
 
 LETTERS = "abc"
 BOUNDS = [(0, None), (1, None), (0, 1), (2, None), (1, 3), (0, 2), (2, 2)]

@@ -12,7 +12,7 @@ from tests.row_pattern_strategies import clauses, compiled, tables
 from weft.algebra.meaning.row_patterns import evaluate_rows
 from weft.algebra.row_patterns import RowPattern
 from weft.errors import InputError
-from weft.runtime.row_patterns.engine import match_rows
+from weft.runtime.operators.row_patterns.engine import match_rows
 
 SCHEMA = pa.schema(
     {"part": pa.string(), "ts": pa.timestamp("us"), "v": pa.int32(), "x": pa.float64(), "name": pa.string()}

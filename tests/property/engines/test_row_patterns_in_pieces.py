@@ -12,8 +12,8 @@ from tests.property.engines.test_row_patterns_equal_meaning import SCHEMA, timed
 from tests.row_pattern_strategies import clauses, compiled, tables
 
 from weft.errors import InputError
-from weft.runtime.row_patterns.engine import match_rows, matcher_of
-from weft.runtime.row_patterns.incremental import IncrementalMatcher
+from weft.runtime.operators.row_patterns.engine import match_rows, matcher_of
+from weft.runtime.operators.row_patterns.incremental import IncrementalMatcher
 
 FAR = 10**18
 

@@ -21,11 +21,11 @@ from weft.algebra.rules import Rule
 from weft.languages import compile_text
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
-from weft.runtime.rules.run import RuleRun
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.rules.run import RuleRun
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(60)

@@ -18,8 +18,8 @@ from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 
 SOME = some(100)
 FORMULAS = (

@@ -18,7 +18,7 @@ from tests.strategies_mixed import EventDict, Mixed, mixed_examples
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
 from weft.runtime.lanes.sieve import BOUND, Sieve
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 

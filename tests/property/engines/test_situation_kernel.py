@@ -14,9 +14,9 @@ from weft.errors import InputError
 from weft.plan import layers
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
-from weft.runtime.situations import memory, stage
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.situations import memory, stage
 
 SOME = some(
     60,

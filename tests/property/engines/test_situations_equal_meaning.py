@@ -21,11 +21,11 @@ from weft.errors import InputError
 from weft.languages import compile_text
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.local import LocalRun
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 

@@ -40,10 +40,11 @@ from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO
 from weft.plan.planner import plan
-from weft.runtime import adapting, local
-from weft.runtime.events import EventBatch, Rejected
-from weft.runtime.lanes import crew
-from weft.runtime.lanes.changing import ALLOWED
+from weft.runtime import local
+from weft.runtime.data.events import EventBatch, Rejected
+from weft.runtime.execution import adapting
+from weft.runtime.execution import threaded_matcher as crew
+from weft.runtime.execution.changing import ALLOWED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.local import LocalRun
 from weft.runtime.reading.order import Reading

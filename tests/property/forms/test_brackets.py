@@ -20,7 +20,7 @@ from weft.optimizer.pipeline import optimize
 from weft.plan import brackets
 from weft.plan.operators import GraphOp, Plan
 from weft.plan.planner import plan
-from weft.runtime.joins import run, sweep
+from weft.runtime.operators.joins import run, sweep
 from weft.statistics import Statistics
 
 EventDict = dict[str, object]

@@ -34,8 +34,8 @@ from weft.optimizer.rules.share_prefix import prefixes_of, share_prefix
 from weft.optimizer.rules.split_sequence import split_sequence, splits_of
 from weft.plan import layers
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.writing.match_rows import to_matches
 
 Seen = Counter[str]

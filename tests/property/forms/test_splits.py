@@ -21,7 +21,7 @@ from weft.optimizer.pipeline import trace
 from weft.optimizer.rules.split_sequence import split_sequence, splits_of
 from weft.plan import layers
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 from weft.statistics import Statistics
 
 

@@ -19,9 +19,9 @@ from weft.errors import UsageError
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning")
 

@@ -28,7 +28,7 @@ from weft.algebra.predicates import (
 from weft.plan.atoms import IsStream, IsType
 from weft.runtime.classify import classifier
 from weft.runtime.classify.classifier import Classifier, Predicates
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.kinds import column_of_values
 
 COMPARE = {

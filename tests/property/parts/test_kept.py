@@ -9,11 +9,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.runtime import blocks, kept
-from weft.runtime.events import Column, EventBatch
-from weft.runtime.kept import LEAST, Kept
-from weft.runtime.state import pages
-from weft.runtime.state.pages import Paging
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.store import event_buffer as kept
+from weft.runtime.store import pages
+from weft.runtime.store.event_buffer import LEAST, Kept
+from weft.runtime.store.pages import Paging
 
 STEPS = st.lists(
     st.one_of(

@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 
 from weft.kernels.memory import key_slots
-from weft.runtime.buffers import fixed
 from weft.runtime.classify import direct_keys
 from weft.runtime.classify.keys import KeyCoder, key_hashes, lane_of
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.buffers import fixed
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.kinds import column_of_values
 
 TEXTS = ["", "a", "b", "1", "abcdefg", "abcdefg\x0f", "abcdefgh", "a text of many bytes", "a text of many bytez", "é"]

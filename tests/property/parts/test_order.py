@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 from hypothesis import given, settings
 
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading.order import read_events
 
 TIMES = st.one_of(st.integers(0, 6), st.sampled_from([1.0, 2.5, 2**53 + 1, float("nan"), "x", True, None]))

@@ -17,8 +17,8 @@ from weft.algebra.rules import Rule
 from weft.kernels.rules.index import LARGE
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime.events import EventBatch
-from weft.runtime.rules.run import RuleRun
+from weft.runtime.data.events import EventBatch
+from weft.runtime.operators.rules.run import RuleRun
 from weft.runtime.writing.match_rows import to_matches
 
 FAR = 2**62

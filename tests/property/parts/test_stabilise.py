@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 
-from weft.runtime import blocks
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.order import merged_order, stream_order
 from weft.runtime.reading.stabilise import Stabiliser
 

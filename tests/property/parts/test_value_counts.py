@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 
-from weft.runtime.events import Column
+from weft.runtime.data.events import Column
 from weft.runtime.watching import value_counts
 from weft.runtime.watching.value_counts import ValueCounts
 

@@ -20,7 +20,7 @@ from weft.languages import compile_text
 from weft.optimizer.pipeline import optimize
 from weft.plan.dropping import kept_whole
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(60)

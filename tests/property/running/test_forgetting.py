@@ -17,8 +17,8 @@ from weft.algebra.meaning import matches
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
-from weft.runtime.matcher import Matcher
-from weft.runtime.situations import stage
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.situations import stage
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(120)

@@ -16,9 +16,9 @@ import weft
 from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.languages import compile_text
-from weft.runtime.joins import chains, joining
-from weft.runtime.rules import run as rules
-from weft.runtime.situations import stage
+from weft.runtime.operators.joins import chains, joining
+from weft.runtime.operators.rules import run as rules
+from weft.runtime.operators.situations import stage
 
 SOME = some(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -18,8 +18,8 @@ from weft.errors import ProgramError
 from weft.languages import compile_text
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Rejected
 from weft.runtime.local import LocalRun
 from weft.runtime.reading.chunks import dict_chunk
 from weft.runtime.reading.order import EventSource, Reading

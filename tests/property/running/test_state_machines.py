@@ -27,7 +27,7 @@ from tests.property.running.test_live_equals_meaning import Life, again, keys, m
 from tests.strategies_mixed import INPUTS, MAKERS, Mixed, Text, mixed_texts, numbers
 
 import weft
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.schema import Catalog
 
 EventDict = dict[str, object]

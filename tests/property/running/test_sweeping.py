@@ -12,15 +12,15 @@ from tests.strategies_mixed import Mixed, mixed_examples
 
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime import layers
-from weft.runtime.automaton import regular
 from weft.runtime.classify import layer_keys
-from weft.runtime.joins import run as joins_run
-from weft.runtime.joins import sweep as joins_sweep
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
-from weft.runtime.rules import memory as rules_memory
-from weft.runtime.situations import stage
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution import layers
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.automaton import regular
+from weft.runtime.operators.joins import run as joins_run
+from weft.runtime.operators.joins import sweep as joins_sweep
+from weft.runtime.operators.rules import memory as rules_memory
+from weft.runtime.operators.situations import stage
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 BOUNDS = [

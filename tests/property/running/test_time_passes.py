@@ -26,9 +26,9 @@ from weft.languages.epn import syntax as epn
 from weft.languages.epn.printer import to_source
 from weft.plan.operators import Plan
 from weft.plan.planner import plan
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.local import LocalRun
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import rows_to_matches
 

@@ -15,7 +15,7 @@ from weft.rule_tests.compare import difference
 from weft.rule_tests.lines import Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Written
 from weft.rule_tests.run import FileResult
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 from weft.source import SourceText, Span
 
 ROOT = Path(__file__).parents[3]

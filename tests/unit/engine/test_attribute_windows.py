@@ -8,8 +8,8 @@ import pytest
 
 import weft
 from weft.algebra.query import Window
-from weft.runtime.automaton.windows import WindowKeys
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.operators.automaton.windows import WindowKeys
 
 QUERY = "SELECT * FROM S WHERE A ; B WITHIN 50 [x]"
 LARGE = 1700000000000000001

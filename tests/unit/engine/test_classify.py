@@ -9,7 +9,7 @@ import pytest
 from weft.algebra.predicates import And, Attribute, Comparison, In, Like, Literal, Not
 from weft.plan.atoms import IsStream, IsType
 from weft.runtime.classify.classifier import Classifier
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.order import read_events
 
 

@@ -9,7 +9,7 @@ import weft
 from weft.algebra.prefixes import funnels_of, is_step, prefixes, step_names, with_steps
 from weft.inputs import open_input
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.generations import first_generation
 from weft.runtime.spark.lanes.telling import Telling

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.runtime.automaton import counts
+from weft.runtime.operators.automaton import counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::weft.ProgramWarning")
 MANY = "SELECT * FROM S WHERE A+ ; B WITHIN 1 DAY"

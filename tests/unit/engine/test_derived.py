@@ -9,7 +9,7 @@ import pytest
 from tests.harness import event, run_program
 
 from weft.api import together
-from weft.runtime.derived import column_of_field
+from weft.runtime.execution.derived import column_of_field
 
 HUGE = 2**53 + 1
 MADE, READ = (

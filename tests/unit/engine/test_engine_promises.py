@@ -13,9 +13,9 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.kernels.automaton import tecs
 from weft.plan.planner import plan
-from weft.runtime.automaton.regular import RegularRun
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.automaton.regular import RegularRun
 from weft.runtime.reading.order import read_events
 
 Events = list[dict[str, Any]]

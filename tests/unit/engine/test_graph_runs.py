@@ -28,10 +28,11 @@ from weft.kernels.joins import buckets, joining
 from weft.plan.graph import build_graph
 from weft.plan.planner import plan
 from weft.plan.spans import greatest_spans, useful_spans
-from weft.runtime.joins import arena, sweep
-from weft.runtime.joins.joining import SequencesOperator
-from weft.runtime.joins.run import GraphRun
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators import occurrence_store as arena
+from weft.runtime.operators.joins import sweep
+from weft.runtime.operators.joins.joining import SequencesOperator
+from weft.runtime.operators.joins.run import GraphRun
 from weft.runtime.reading.order import read_events
 
 EXTERNALS = 'topology "T"\n' + "".join(

@@ -12,9 +12,9 @@ import pytest
 
 import weft
 from weft.kernels.joins import chain, iterate, overlap
-from weft.runtime.joins import chains, joining
-from weft.runtime.lanes import crew
-from weft.runtime.running import EARLIEST
+from weft.runtime.execution import threaded_matcher as crew
+from weft.runtime.operators.joins import chains, joining
+from weft.runtime.operators.operator import EARLIEST
 from weft.runtime.threads import Threads
 from weft.runtime.writing import match_rows
 

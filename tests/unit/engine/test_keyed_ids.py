@@ -17,10 +17,10 @@ import weft
 from weft.cli.main import app
 from weft.errors import InputError, UsageError
 from weft.plan.planner import plan
-from weft.runtime.matches import Match
+from weft.runtime.data.matches import Match
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.job import Job, job_of
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 
 Event = dict[str, object]
 

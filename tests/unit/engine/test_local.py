@@ -6,8 +6,8 @@ import pytest
 
 import weft
 from weft.plan.planner import plan
+from weft.runtime.data.matches import PlainMatch, to_batch
 from weft.runtime.local import LocalRun, settle
-from weft.runtime.matches import PlainMatch, to_batch
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import rows_to_matches
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.kernels.matches.order import is_ordered, match_order, merged_order
-from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
-from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.data.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.threads import Threads
 from weft.runtime.writing import match_rows
 from weft.runtime.writing.match_lines import json_lines

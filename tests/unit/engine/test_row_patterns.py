@@ -12,7 +12,7 @@ from weft.algebra.row_patterns import RowPattern
 from weft.errors import DataWarning, InputError
 from weft.languages.sql.clauses import whole_clause
 from weft.languages.sql.lower import compile_clause
-from weft.runtime.row_patterns.engine import match_rows
+from weft.runtime.operators.row_patterns.engine import match_rows
 from weft.source import SourceText
 
 TICKS = pa.table(

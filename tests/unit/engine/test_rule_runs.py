@@ -8,8 +8,8 @@ import pyarrow as pa
 from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
 from weft.languages import compile_text
-from weft.runtime.events import Column, EventBatch
-from weft.runtime.rules.run import RuleRun
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.operators.rules.run import RuleRun
 from weft.runtime.writing.match_rows import to_matches
 
 

@@ -11,9 +11,9 @@ import weft
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
+from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.rules.summaries import SeriesTable
 from weft.runtime.reading.order import read_events
-from weft.runtime.rules.run import RuleRun
-from weft.runtime.rules.summaries import SeriesTable
 
 RULE = """define Fire(n: int, held: int, total: double, mean: double, least: double, most: double)
 from Smoke(area=$a, kind=$k) and Count(Temp(area=$a and value < 90) within {0} from Smoke) >= 2

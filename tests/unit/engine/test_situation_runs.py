@@ -15,7 +15,7 @@ from weft.errors import InputError
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 
 
 def matcher_of(text: str) -> Matcher:

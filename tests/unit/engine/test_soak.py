@@ -16,7 +16,7 @@ import pytest
 import weft
 from weft.optimizer.pipeline import optimize
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import read_events
 
 ROUNDS, EVENTS = 16, 8_000 * int(os.environ.get("WEFT_SOAK", "1"))

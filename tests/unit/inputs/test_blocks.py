@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from weft.runtime import blocks
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch
 
 
 def batch_of(times, *, first=0, starts=None, texts=None):

@@ -217,7 +217,7 @@ def _work() -> Any:
 
 
 def test_a_file_that_is_gone_is_a_reject_and_the_run_goes_on(tmp_path: Path) -> None:
-    from weft.runtime import blocks
+    from weft.runtime.data import blocks
 
     (rows,) = _work().runs(str(tmp_path / "a.jsonl"), "jsonl", 0, 0, {})
     (reject,) = blocks.unpacked_rows(rows.column("rejects")[0].as_buffer()).to_pylist()

@@ -14,7 +14,7 @@ import pytest
 
 from weft.connectors.files import open_events, write_matches, write_rejected
 from weft.errors import InputError
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading.order import read_events
 
 ROWS = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.runtime.writing.json_texts import SAMPLE, json_object, json_objects
+from weft.runtime.data.json_texts import SAMPLE, json_object, json_objects
 
 FLOATS = st.floats() | st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", bits.to_bytes(8, "little"))[0])
 TEXTS = st.text(max_size=20) | st.sampled_from(["\x00", "\x1f\x7f", '"\\/', "\b\f\n\r\t", "\u2028", "größe 😀"])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from weft.errors import InputError, UsageError
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading.order import read_events
 from weft.schema import Catalog, EventType, Kind, Stream
 

@@ -9,7 +9,7 @@ import pytest
 from weft.errors import UsageError
 from weft.kernels.events import merge as kernels
 from weft.kernels.signatures import signatures_of
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.reading.stabilise import Stabiliser
 
 

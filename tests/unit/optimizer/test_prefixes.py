@@ -14,8 +14,8 @@ from weft.optimizer.pipeline import trace
 from weft.optimizer.prefixes import prefix_costs
 from weft.optimizer.rules.share_prefix import prefixes_of, share_prefix
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
-from weft.runtime.situations.run import SituationRun
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.operators.situations.run import SituationRun
 from weft.statistics import Statistics
 
 PAIR = """pattern {0} sequence(A {0}a, B {0}b, {1} {0}c, F {0}d) where {2} and {0}c.k = {0}d.k

@@ -14,7 +14,7 @@ from tests.harness import some
 import weft
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.planner import plan
-from weft.runtime.lanes.crew import Crew
+from weft.runtime.execution.threaded_matcher import Crew
 from weft.runtime.lanes.heavy import SpaceSaving
 from weft.runtime.reading.order import read_events
 

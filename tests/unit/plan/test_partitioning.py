@@ -16,7 +16,7 @@ from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.replicated import Leaves, Replicated
 from weft.plan.partitioning.splits import Split
 from weft.plan.planner import plan
-from weft.runtime.lanes.crew import Crew
+from weft.runtime.execution.threaded_matcher import Crew
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import to_arrow
 from weft.statistics import Statistics

@@ -9,7 +9,7 @@ from weft.api import together
 from weft.optimizer.pipeline import optimize
 from weft.plan.operators import GraphOp, RulesOp
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 
 PROGRAMS = {
     "regular": ["QUERY Q AS SELECT * WHERE A ; B WITHIN 5 EVENTS", "QUERY R AS SELECT * WHERE B : A WITHIN 5 EVENTS"],

@@ -87,7 +87,7 @@ def test_the_last_processes_are_left_empty() -> None:
 def ours(count: int, lanes: int) -> list[int]:
     """What lanes list of so many matches that end at one event."""
     from weft.plan.planner import plan
-    from weft.runtime.matcher import Matcher
+    from weft.runtime.execution.matcher import Matcher
     from weft.runtime.reading.order import read_events
 
     events = [{"type": "A", "ts": at} for at in range(count)] + [{"type": "B", "ts": count}]

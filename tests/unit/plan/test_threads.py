@@ -11,8 +11,8 @@ from weft.optimizer.cost import Costs
 from weft.plan.partitioning.here import gain_of, may_gain
 from weft.plan.planner import plan
 from weft.runtime import local
-from weft.runtime.lanes import crew
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution import threaded_matcher as crew
+from weft.runtime.execution.matcher import Matcher
 from weft.statistics import Statistics
 
 

@@ -9,9 +9,9 @@ import pytest
 import weft
 from weft.errors import BudgetError, UsageError
 from weft.plan.planner import plan
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.limits.budgets import EVERYTHING, budget_from_text, budgets_of
 from weft.runtime.limits.guarding import Guard
-from weft.runtime.matcher import Matcher
 
 MANY = weft.compile("SELECT * FROM S WHERE (A+ AS a ; B AS b)")
 EVENTS = [*({"type": "A", "ts": at} for at in range(8)), {"type": "B", "ts": 8}]  # 255 matches at one event

@@ -10,7 +10,7 @@ from weft import api
 from weft.connectors.adapters.registry import problem_of
 from weft.connectors.uris import as_uri
 from weft.errors import UsageError
-from weft.runtime.events import STREAM
+from weft.runtime.data.events import STREAM
 
 pytest.importorskip("pyspark")
 from weft.runtime.spark.connections.addresses import (

@@ -17,7 +17,7 @@ from weft.algebra.meaning import matches
 from weft.optimizer.pipeline import optimize
 from weft.plan.changes import changed
 from weft.plan.planner import plan
-from weft.runtime.matcher import Matcher
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.generations import first_generation, generation_from_plain
 from weft.runtime.spark.jobs.job import Job, job_of, successive_job

@@ -20,9 +20,9 @@ from weft.running import registry
 from weft.running.logs import JsonLines, TextLines
 from weft.running.metrics import metrics_text
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.limits.left_out import LeftOut, by_query, counter_name, of_these
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.job import job_of, limited
+from weft.runtime.watching.left_out import LeftOut, by_query, counter_name, of_these
 from weft.runtime.watching.triggers import Trigger
 from weft.workbench.pages.readings import query_text
 from weft.workbench.run_info import summary_of

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import weft
+from weft.runtime.data.matches import MatchBatch, PlainMatch, to_batch
 from weft.runtime.live import pieces
 from weft.runtime.live.pieces import Pieces
-from weft.runtime.matches import MatchBatch, PlainMatch, to_batch
 
 LISTS = "SELECT a FROM S WHERE A+ AS a WITHIN 8 EVENTS"
 PAIRS = "SELECT a[x], b[x] FROM S WHERE A AS a ; A AS b WITHIN 8 EVENTS"

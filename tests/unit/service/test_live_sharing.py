@@ -14,13 +14,13 @@ from weft.plan.graph import Graph, build_graph
 from weft.plan.reuse import extended
 from weft.plan.text.graph import graph_lines
 from weft.runtime.classify.codes import Codes, NumberCoder
-from weft.runtime.events import EventBatch
-from weft.runtime.joins import run as joins_run
-from weft.runtime.joins.arena import Arena
-from weft.runtime.joins.run import GraphRun
+from weft.runtime.data.events import EventBatch
 from weft.runtime.machine.code import Code
+from weft.runtime.operators.joins import run as joins_run
+from weft.runtime.operators.joins.run import GraphRun
+from weft.runtime.operators.occurrence_store import Arena
 from weft.runtime.reading.order import read_events
-from weft.runtime.state import pages
+from weft.runtime.store import pages
 
 THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN {} msec"
 EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")

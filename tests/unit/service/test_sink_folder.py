@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 from weft.errors import InputError, UsageError
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading import kinds
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.runs.sink_parts import write_whole

@@ -2,7 +2,7 @@
 
 A run is outdone if one that starts no earlier marks strictly more positions and ends at the same event. Such a
 rival is inside the window whenever the run is, so it may be judged without knowing the window. A rival that
-starts earlier may not be; those few candidates are compared when they are found (`weft.runtime.automaton.selection`).
+starts earlier may not be; those few candidates are compared when found (`runtime.operators.automaton.selection`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from weft.algebra.predicates import Predicate
 from weft.kernels.events import columns
-from weft.runtime import blocks
 from weft.runtime.classify.codes import Coder, Codes
 from weft.runtime.classify.formulas import Atomizer, Formula, Leaf, leaves_of, truth_of
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
 
 Letters = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from weft.algebra.numbers import Number, worth
 from weft.algebra.predicates import Predicate
 from weft.kernels.events import columns
-from weft.runtime import exact
-from weft.runtime.buffers import bits_of, validity_of, values_of
 from weft.runtime.classify import vectors
-from weft.runtime.events import EventBatch
+from weft.runtime.data import exact
+from weft.runtime.data.buffers import bits_of, validity_of, values_of
+from weft.runtime.data.events import EventBatch
 
 Codes = columns.Codes
 Mask = npt.NDArray[np.bool_]

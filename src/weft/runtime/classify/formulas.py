@@ -32,7 +32,7 @@ from weft.runtime.classify import vectors
 from weft.runtime.classify.codes import BooleanCoder, Coder, NumberCoder, TruthCoder
 from weft.runtime.classify.functions import text_test
 from weft.runtime.classify.text_codes import TextCoder
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
 
 Mask = npt.NDArray[np.bool_]
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from weft.algebra.predicates import Like, Matches
 from weft.regexes import finder, liker
-from weft.runtime.events import Column
-from weft.runtime.exact import numbers_of
+from weft.runtime.data.events import Column
+from weft.runtime.data.exact import numbers_of
 
 Mask = npt.NDArray[np.bool_]
 DAY = 86400 * 10**9

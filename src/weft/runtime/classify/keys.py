@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from weft.algebra.numbers import EXACT
 from weft.kernels.memory import hashing, key_slots
-from weft.runtime import blocks
-from weft.runtime.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
 from weft.runtime.classify.direct_keys import DirectNumbers, DirectTexts
-from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
+from weft.runtime.data import blocks
+from weft.runtime.data.buffers import bits_of, fixed, lengthened, text_buffers, validity_of, values_of
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.exact import MOST_DIGITS, digits_at, unnamed_rows
 
 Partition = tuple[tuple[str, ...], ...]
 Slots = npt.NDArray[np.int32]

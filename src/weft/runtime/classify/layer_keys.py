@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from weft.runtime.buffers import values_of
 from weft.runtime.classify.keys import KeyCoder, Partition, Slots
-from weft.runtime.events import EventBatch
-from weft.runtime.running import pages_below, pages_under
+from weft.runtime.data.buffers import values_of
+from weft.runtime.data.events import EventBatch
+from weft.runtime.store.pages import pages_below, pages_under
 
 Mask = npt.NDArray[np.bool_]
 LEAST_SLOTS = 1 << 12  # fewer are not worth a sweep

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.events import columns
-from weft.runtime.buffers import text_buffers, validity_of, values_of
 from weft.runtime.classify.codes import Atoms, Codes, Mask
 from weft.runtime.classify.texts import TextTable
-from weft.runtime.events import EventBatch
+from weft.runtime.data.buffers import text_buffers, validity_of, values_of
+from weft.runtime.data.events import EventBatch
 
 MISSING, OTHER = -2, -1  # what stands for the constant of a missing text and of one that is no constant
 MOST_TEXTS, MOST_BYTES = 1 << 20, 1 << 26  # remembered texts, before they are forgotten

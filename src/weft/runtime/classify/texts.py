@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.memory import hashing
-from weft.runtime.buffers import text_buffers, validity_of
+from weft.runtime.data.buffers import text_buffers, validity_of
 
 Ids = npt.NDArray[np.int32]
 NULL, UNKNOWN = hashing.NULL, hashing.UNKNOWN

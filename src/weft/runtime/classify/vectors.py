@@ -36,8 +36,8 @@ from weft.algebra.predicates import (
     Value,
 )
 from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
-from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import digits_at, nearest, unnamed_rows, whole_numbers
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.exact import digits_at, nearest, unnamed_rows, whole_numbers
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.matches.identify import identify_events, rank_events
-from weft.runtime import blocks
-from weft.runtime.buffers import fixed
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.buffers import fixed
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.identity.words import event_words
 
 UInt64s = npt.NDArray[np.uint64]

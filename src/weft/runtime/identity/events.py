@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from weft.errors import UsageError
 from weft.kernels.matches.identify import identify_events
-from weft.runtime import blocks
-from weft.runtime.buffers import fixed
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.buffers import fixed
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.identity.chunks import Attributes, Chunk, Identities, Instant, UInt64s
-from weft.runtime.state.pages import FOREIGN, Array, Growing, Pages, Paging
+from weft.runtime.store.pages import FOREIGN, Array, Growing, Pages, Paging
 
 LEAST = 1 << 12  # fewer events are not worth a chunk of their own, nor a look at which still matter
 _MANY = 64  # batches that are not left to wait

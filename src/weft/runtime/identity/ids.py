@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.matches.identify import identify, write_hex
-from weft.runtime.buffers import fixed, room, strings
+from weft.runtime.data.buffers import fixed, room, strings
+from weft.runtime.data.matches import Int32s, Int64s, MatchBatch, Origin
 from weft.runtime.identity.chunks import Attributes
-from weft.runtime.matches import Int32s, Int64s, MatchBatch, Origin
 
 UInt64s = npt.NDArray[np.uint64]
 Lookup = Callable[[Int64s, Attributes], tuple[UInt64s, UInt64s]]

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.kernels.memory import xxhash
-from weft.runtime.buffers import fixed, text_buffers, values_of
-from weft.runtime.events import Column, EventBatch
-from weft.runtime.exact import MOST_DIGITS, digits_at, unnamed_rows
+from weft.runtime.data.buffers import fixed, text_buffers, values_of
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.exact import MOST_DIGITS, digits_at, unnamed_rows
 
 UInt64s = npt.NDArray[np.uint64]
 Has = npt.NDArray[np.uint8]

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Lane
-from weft.runtime import blocks
 from weft.runtime.classify.keys import Hashes, lane_hashes, lanes_of
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
 from weft.runtime.lanes.routing import relevant
 
 COUNTERS = 1000

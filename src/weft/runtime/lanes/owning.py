@@ -9,9 +9,9 @@ import numpy as np
 from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Lane
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.lanes.slices import Mask, own
-from weft.runtime.matches import MatchBatch
 
 
 def owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch]:

@@ -16,9 +16,9 @@ from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.replicated import FIRST, OWN, Replicated
 from weft.plan.partitioning.splits import Lane, Split
-from weft.runtime import blocks
 from weft.runtime.classify.keys import lane_of
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.lanes.slices import rows_seen, seen
 
 Numbers = npt.NDArray[np.signedinteger]

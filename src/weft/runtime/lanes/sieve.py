@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from weft.algebra.predicates import Predicate
 from weft.plan.operators import Plan
-from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.lanes.uses import uses_of
 from weft.runtime.watching.census import streams_of
 

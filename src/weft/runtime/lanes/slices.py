@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.plan.partitioning.by_slice import BySlice
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
 
 Mask = npt.NDArray[np.bool_]
 

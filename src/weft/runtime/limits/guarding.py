@@ -16,11 +16,11 @@ from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
 from weft.errors import BudgetError, UsageError
 from weft.plan.dropping import kept_whole
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.limits.budgets import EVERYTHING, NO_BUDGET, Budget, Budgets, Given, budgets_of
-from weft.runtime.limits.left_out import counter_name
 from weft.runtime.limits.shedding import MOST, STEP, Shed, Shedder
-from weft.runtime.matches import MatchBatch
+from weft.runtime.watching.left_out import counter_name
 
 Clock = Callable[[], float]
 Rows = npt.NDArray[np.int64]

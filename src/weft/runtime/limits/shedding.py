@@ -18,12 +18,12 @@ import pyarrow as pa
 from weft.algebra.query import AnyQuery
 from weft.errors import UsageError
 from weft.plan.shedding import STARTS, QueryLeaves, shed_plan
-from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.classify.keys import key_hashes
-from weft.runtime.events import EventBatch, Int64s
-from weft.runtime.limits.left_out import counter_name
-from weft.runtime.matches import MatchBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.watching.left_out import counter_name
 
 Policy = Literal["utility", "random", "oldest"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

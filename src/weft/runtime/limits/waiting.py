@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.errors import UsageError
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
 
 Rows = Any  # a list of dicts, an Arrow batch or table
 Risky = Collection[str] | None  # types of events that must not be left out; None: all

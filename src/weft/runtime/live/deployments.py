@@ -15,11 +15,11 @@ from weft.algebra.stored import CLASSES
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.planner import plan
-from weft.runtime.adapting import Adapting, has_choice
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import NO_NAMES, NOTHING, Matcher
-from weft.runtime.matches import MatchBatch
-from weft.runtime.state.structure import with_name
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.adapting import Adapting, has_choice
+from weft.runtime.execution.layer_state import with_name
+from weft.runtime.execution.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.watching.measuring import Sampling
 from weft.runtime.watching.triggers import OperatorStanding
 from weft.statistics import Statistics

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.predicates import And, Attribute, Comparison, In, Literal, Predicate, Value
-from weft.runtime import blocks, exact
 from weft.runtime.classify.classifier import Classifier, Letters
-from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.data import blocks, exact
+from weft.runtime.data.events import Column, EventBatch, Int64s
 
 Constant = tuple[bool, Value | Decimal]  # whether it is a truth, which equals no number
 

@@ -15,11 +15,11 @@ from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.properties import families
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import NO_NAMES
 from weft.runtime.live.deployments import Deployed, Deployments
-from weft.runtime.matcher import NO_NAMES
-from weft.runtime.matches import MatchBatch
-from weft.runtime.running import pages_below, pages_under
+from weft.runtime.store.pages import pages_below, pages_under
 from weft.runtime.threads import Threads
 from weft.runtime.watching.triggers import OperatorStanding
 from weft.statistics import Statistics

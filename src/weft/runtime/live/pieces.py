@@ -11,8 +11,8 @@ from typing import IO, Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.local import settle
-from weft.runtime.matches import MatchBatch
 
 Item = TypeVar("Item")
 MOST_BYTES = 64 << 20  # of matches that are held in memory, and of one piece

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.identity.chunks import Attributes
 from weft.runtime.identity.events import EventIdentities
 from weft.runtime.identity.ids import identified
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.kinds import plain_array
 
 

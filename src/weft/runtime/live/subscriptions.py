@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.predicates import Predicate
-from weft.runtime.events import Column, EventBatch
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.matches import Match, MatchBatch
 from weft.runtime.live.filters import Filters
-from weft.runtime.matches import Match, MatchBatch
 from weft.runtime.reading.kinds import column_of, columns_of_dicts
 from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 

@@ -30,7 +30,7 @@ from weft.algebra.predicates import (
 from weft.algebra.terms import Contains
 from weft.errors import UsageError
 from weft.kernels.machine import machine, tagged
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
 from weft.runtime.machine.values import Tagged
 from weft.tree import Node
 

@@ -18,8 +18,8 @@ from weft.kernels.machine.decimals import DIGITS
 from weft.kernels.machine.tagged import VALUE
 from weft.runtime.classify.texts import TextTable
 from weft.runtime.classify.vectors import held
-from weft.runtime.events import Column, EventBatch, Int64s
-from weft.runtime.exact import (
+from weft.runtime.data.events import Column, EventBatch, Int64s
+from weft.runtime.data.exact import (
     decimal_text,
     digits_at,
     nearest,

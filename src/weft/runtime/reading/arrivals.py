@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DataWarning
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.data.events import EventBatch, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of, dict_chunk, makes_chunks
 from weft.runtime.reading.fronts import MAX_JUMP, jump_ticks
 from weft.runtime.reading.order import EventSource, Reading

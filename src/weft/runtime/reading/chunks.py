@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.errors import DataWarning, InputError, UsageError, callers_level
-from weft.runtime.events import Column
+from weft.runtime.data.events import Column
 from weft.runtime.reading.halves import NOT_UNICODE, has_half
 from weft.runtime.reading.kinds import (
     column_of,

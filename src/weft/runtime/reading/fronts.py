@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
 from weft.runtime.reading.kinds import NANOSECONDS
 
 MAX_JUMP = 43_200.0  # seconds: half a day

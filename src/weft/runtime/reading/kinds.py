@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.errors import InputError, UsageError, did_you_mean
-from weft.runtime import blocks
-from weft.runtime.events import Column
-from weft.runtime.exact import MOST_DIGITS, exact_column
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column
+from weft.runtime.data.exact import MOST_DIGITS, exact_column
 from weft.runtime.reading.halves import has_half
 
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError, UsageError, did_you_mean
-from weft.runtime import blocks
-from weft.runtime.events import STREAM, Column, EventBatch, Int64s, Rejected
+from weft.runtime.data import blocks
+from weft.runtime.data.events import STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
 from weft.runtime.reading.readable import check_keys, check_kinds, check_texts, check_types
@@ -369,7 +369,7 @@ def merged_order(
     """The places of the events in some ranges, which ascend, in stream order."""
     # Spark's processes that only plan know how events are read: they can do without the kernels.
     from weft.kernels.events.merge import order_of, words_of
-    from weft.runtime.buffers import fixed
+    from weft.runtime.data.buffers import fixed
 
     ranges = np.array([begins, stops])
     if not len(ends):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime.events import STREAM, Column
+from weft.runtime.data.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.halves import NOT_UNICODE, halved, has_half
 from weft.runtime.reading.times import valid_mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.runtime.events import STREAM, EventBatch
+from weft.runtime.data.events import STREAM, EventBatch
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.times import END, START
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.algebra.query import Program
-from weft.runtime.events import STREAM, Column
+from weft.runtime.data.events import STREAM, Column
 from weft.runtime.reading.chunks import Chunk
 from weft.runtime.reading.kinds import plain_array
 from weft.runtime.reading.order import EventSource, Reading

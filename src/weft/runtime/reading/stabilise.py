@@ -16,9 +16,9 @@ import numpy as np
 
 from weft.errors import UsageError, did_you_mean
 from weft.kernels.events.merge import pass_of
-from weft.runtime import blocks
-from weft.runtime.buffers import fixed
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.buffers import fixed
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.fronts import Front
 from weft.runtime.reading.order import merged_order
 from weft.runtime.reading.ties import ranks_of

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime.events import Column, EventBatch, Int64s
+from weft.runtime.data.events import Column, EventBatch, Int64s
 
 # Columns of events as they are read: nanoseconds by which an event's end and start are after their ticks.
 FINE_END, FINE_START = "\0fine end", "\0fine start"

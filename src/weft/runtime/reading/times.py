@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.runtime.events import Column, Int64s
-from weft.runtime.exact import digits_at
+from weft.runtime.data.events import Column, Int64s
+from weft.runtime.data.exact import digits_at
 from weft.runtime.reading.kinds import INT64, NANOSECONDS
 
 START, END = "start", "end"  # the columns of an interval event

@@ -10,17 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.query import AnyQuery
-from weft.runtime.events import EventBatch
-from weft.runtime.kept import Kept
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.data.shape import MATCH_SCHEMA, Shape
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.limits.guarding import Guard
-from weft.runtime.matcher import Matcher
-from weft.runtime.matches import MatchBatch
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
-from weft.runtime.running import pages_below, pages_under
-from weft.runtime.state.pages import Paging
+from weft.runtime.store.event_buffer import Kept
+from weft.runtime.store.pages import Paging, pages_below, pages_under
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
 _KEPT = "kept"

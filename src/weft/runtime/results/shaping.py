@@ -13,10 +13,10 @@ from weft.algebra.rules import Rule
 from weft.algebra.terms import Elapsed
 from weft.plan.automaton.cea import build_automaton
 from weft.plan.automaton.determinize import visible_names
-from weft.runtime.automaton.fields import selected_fields
+from weft.runtime.data.shape import EventField, Shape
+from weft.runtime.operators.automaton.fields import selected_fields
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.times import END, START
-from weft.runtime.results.shape import EventField, Shape
 from weft.schema import Kind
 
 _KINDS = {Kind.INT: pa.int64(), Kind.FLOAT: pa.float64(), Kind.TEXT: pa.string(), Kind.BOOL: pa.bool_()}

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime.events import Int64s
-from weft.runtime.joint_types import fitted
-from weft.runtime.kept import Shown
+from weft.runtime.data.events import Int64s
+from weft.runtime.data.joint_types import fitted
+from weft.runtime.data.shape import MATCH_SCHEMA, EventField, Shape
 from weft.runtime.reading.kinds import NANOSECONDS, ticks_of
-from weft.runtime.results.shape import MATCH_SCHEMA, EventField, Shape
+from weft.runtime.store.event_buffer import Shown
 
 
 def typed_rows(matches: pa.RecordBatch, shown: Shown, shape: Shape) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
-from weft.runtime.results.shape import Shape
+from weft.runtime.data.shape import Shape
 from weft.runtime.spark.compat import arrow_fields
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 

@@ -12,8 +12,8 @@ def preload() -> None:
     from weft.algebra.patterns import Bind, Event, Sequence
     from weft.algebra.query import Program, Query, Window
     from weft.plan.planner import plan
+    from weft.runtime.execution.matcher import Matcher
     from weft.runtime.lanes.routing import shares
-    from weft.runtime.matcher import Matcher
     from weft.runtime.reading.order import read_events
     from weft.runtime.results.results import Results
     from weft.runtime.spark.jobs.job import job_of

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
 from weft.plan.operators import Plan
-from weft.runtime.events import Rejected
-from weft.runtime.joint_types import joint_schema
+from weft.runtime.data.events import Rejected
+from weft.runtime.data.joint_types import joint_schema
+from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import NamedSource
-from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import RUN_COLUMNS, arrow_schema, spark_columns

@@ -14,9 +14,9 @@ from weft.optimizer.pipeline import Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
+from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.shape import MATCH_SCHEMA, Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import arrow_schema

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from weft.runtime.results.shape import Shape
+from weft.runtime.data.shape import Shape
 from weft.runtime.results.typed import timestamps
 
 _PLACES = pa.list_(pa.field("element", pa.int64(), nullable=False))

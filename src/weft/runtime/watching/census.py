@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from weft.algebra.query import Program, Query
 from weft.errors import did_you_mean
-from weft.runtime.events import EventBatch
+from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.kinds import NANOSECONDS
 
 RECENT = (10**18, 3 * 10**18)  # nanoseconds since 1970: from 2001 to 2065

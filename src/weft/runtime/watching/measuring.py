@@ -12,9 +12,9 @@ from weft.algebra.query import Program
 from weft.optimizer.atoms import conditions_of
 from weft.plan.atoms import IsType
 from weft.plan.one_event import at_hand, is_of_one_event
-from weft.runtime import blocks
 from weft.runtime.classify.classifier import Classifier
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
 from weft.runtime.watching.value_counts import ValueCounts
 from weft.statistics import TICKS_PER_SECOND, Statistics
 from weft.stored import Plain

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from weft.algebra.query import Program
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
 from weft.runtime.watching.measuring import PIECE, Measure
 from weft.statistics import Statistics
 from weft.stored import Plain

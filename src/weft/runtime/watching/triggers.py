@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from weft.runtime.limits.left_out import in_words
+from weft.runtime.watching.left_out import in_words
 
 
 class OperatorStanding(NamedTuple):

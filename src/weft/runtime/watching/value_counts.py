@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime.events import Column
+from weft.runtime.data.events import Column
 from weft.stored import Plain
 
 KINDS = ("numbers", "texts", "booleans")  # values of different kinds do not compare

@@ -14,12 +14,12 @@ import pyarrow as pa
 from weft.algebra.numbers import real
 from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.order import is_ordered, merged_order
-from weft.runtime.buffers import fixed, joined, names_by_number, room
+from weft.runtime.data.buffers import fixed, joined, names_by_number, room
+from weft.runtime.data.json_texts import json_objects
+from weft.runtime.data.matches import Int32s, Int64s, Labels, Match, MatchBatch, ids_of, put_in_order
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.identity.ids import as_text, label_table
-from weft.runtime.matches import Int32s, Int64s, Labels, Match, MatchBatch, UInt64s, put_in_order
-from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.runtime.threads import ALONE, Threads
-from weft.runtime.writing.json_texts import json_objects
 
 Name = TypeVar("Name")
 Finish = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -236,10 +236,3 @@ def _ranks(names: tuple[str, ...], order: tuple[str, ...]) -> Int32s:
     """The place of each name in an order, at its end if it is not there."""
     rank = {name: at for at, name in reversed(list(enumerate(order)))}
     return np.array([rank.get(name, len(rank)) for name in names], np.int32)
-
-
-def ids_of(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
-    """The two halves of the ids of matches; 0 for those that no matcher found, which would know their events."""
-    if batch.ids is None:
-        return np.zeros(len(batch), np.uint64), np.zeros(len(batch), np.uint64)
-    return batch.ids

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
-from weft.runtime.joint_types import joint_schema
+from weft.runtime.data.joint_types import joint_schema
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.payloads import payload_chunk
 from weft.runtime.spark.columns import arrow_schema, spark_columns

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import InputError
-from weft.runtime import blocks
-from weft.runtime.events import STREAM
+from weft.runtime.data import blocks
+from weft.runtime.data.events import STREAM
 from weft.runtime.lanes.heavy import suited
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from weft.runtime.events import STREAM
+from weft.runtime.data.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource
 from weft.runtime.spark.columns import RUN_COLUMNS

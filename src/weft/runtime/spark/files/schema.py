@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from weft.errors import InputError
-from weft.runtime.joint_types import joint_schema
+from weft.runtime.data.joint_types import joint_schema
 from weft.runtime.spark.columns import arrow_schema, spark_columns
 from weft.runtime.spark.files.batches import Files, Reader
 from weft.runtime.spark.files.log import Folder, ending_of, listed

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError
-from weft.runtime.events import Rejected
+from weft.runtime.data.events import Rejected
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks

@@ -18,9 +18,9 @@ from weft.plan.partitioning.by_rank import ByRank
 from weft.plan.partitioning.by_slice import BySlice, usual
 from weft.plan.partitioning.splits import Lane
 from weft.plan.properties import counts_events
+from weft.runtime.data.shape import Shape
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.shape import Shape
 from weft.runtime.spark.jobs.generations import Generation
 from weft.runtime.spark.jobs.lane_ids import spread
 from weft.stored import canonical_text

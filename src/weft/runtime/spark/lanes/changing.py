@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT
 from weft.plan.partitioning.splits import Lane
-from weft.runtime.adapting import Adapting
-from weft.runtime.events import EventBatch
-from weft.runtime.lanes.changing import watched as watched_lane
-from weft.runtime.matcher import Matcher
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.adapting import Adapting
+from weft.runtime.execution.changing import watched as watched_lane
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 from weft.stored import Plain
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.runtime.buffers import fixed, values_of
-from weft.runtime.matches import put_in_order
+from weft.runtime.data.buffers import fixed, values_of
+from weft.runtime.data.matches import put_in_order
 from weft.runtime.reading.kinds import ticks_of
 
 

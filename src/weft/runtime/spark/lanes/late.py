@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
 from weft.runtime.spark.files.batches import FilePlace, file_chunks

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.spark.compat import StatefulProcessor
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.kernels import receive_kernels, settle_worker

@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.lanes.heavy import suited
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.jobs.job import Job

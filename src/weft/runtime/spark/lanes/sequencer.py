@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.order import stream_order
 from weft.runtime.reading.ties import as_ranks
 from weft.runtime.spark.packing.runs import Origin, Run, cut_run, move

@@ -15,9 +15,9 @@ import pyarrow as pa
 from weft.errors import UsageError
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Lane
-from weft.runtime import blocks
-from weft.runtime.events import Int64s
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Int64s
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job, Seed
@@ -29,7 +29,7 @@ from weft.runtime.spark.lanes.telling import Points, Telling
 from weft.runtime.spark.packing.runs import END_OF_STREAM, Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
-from weft.runtime.state.pages import FOREIGN
+from weft.runtime.store.pages import FOREIGN
 from weft.runtime.watching.tallies import Tallying
 from weft.runtime.watching.triggers import OperatorStanding
 from weft.stored import Plain

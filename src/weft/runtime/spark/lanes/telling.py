@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.lanes.owning import last_positions
-from weft.runtime.matches import MatchBatch
 from weft.runtime.spark.jobs.generations import Generation
 from weft.runtime.spark.jobs.handover import Handover
 from weft.runtime.spark.packing.runs import Origin

@@ -8,9 +8,9 @@ from itertools import chain, groupby
 
 import pyarrow as pa
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch
-from weft.runtime.matcher import Matcher
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.sequencer import Sequencer

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from weft.plan.partitioning.splits import Lane
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Rejected
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Rejected
 from weft.runtime.lanes.routing import relevant, shares
 from weft.runtime.lanes.sieve import Sieve
 from weft.runtime.reading.kinds import NANOSECONDS

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from weft.errors import InputError, did_you_mean
-from weft.runtime.events import STREAM
+from weft.runtime.data.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.spark.packing.times import Ranks, decode_times, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.runtime.events import Int64s
+from weft.runtime.data.events import Int64s
 from weft.runtime.reading.ties import Keys
 
 # Count, first end, the rank if it is the same for all, and the widths of what follows: the steps between ends, the

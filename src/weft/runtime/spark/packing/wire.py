@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.runtime import blocks
-from weft.runtime.events import EventBatch, Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.lanes.sieve import BOUND
 
 _SIGNED = (pa.int8(), pa.int16(), pa.int32())

@@ -14,8 +14,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from weft.algebra.row_patterns import RowField, RowPattern
 from weft.errors import DataWarning, UsageError, callers_level
-from weft.runtime.row_patterns.engine import empty_result, match_sorted
-from weft.runtime.row_patterns.matching import MOST_STEPS
+from weft.runtime.operators.row_patterns.engine import empty_result, match_sorted
+from weft.runtime.operators.row_patterns.matching import MOST_STEPS
 from weft.runtime.spark.columns import arrow_schema, quoted, spark_columns
 from weft.runtime.spark.noticing import notice_later
 from weft.runtime.spark.row_patterns.catalyst import SplitQuery, split_for_catalyst

@@ -24,8 +24,8 @@ from weft.algebra.row_patterns import (
     RowPattern,
 )
 from weft.errors import InputError
-from weft.runtime.row_patterns.scalars import is_known
-from weft.runtime.row_patterns.sql_types import type_named
+from weft.runtime.operators.row_patterns.scalars import is_known
+from weft.runtime.operators.row_patterns.sql_types import type_named
 from weft.runtime.spark.columns import quoted
 
 _PREFIX = "__weft_"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weft.algebra.row_patterns import RowPattern
-from weft.runtime import blocks
+from weft.runtime.data import blocks
 from weft.runtime.spark.compat import StatefulProcessor
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from weft.runtime.row_patterns.incremental import IncrementalMatcher
+    from weft.runtime.operators.row_patterns.incremental import IncrementalMatcher
 
 LATE = "__weft_late"  # a row without a match that says how many rows were late
 _PARTS = ("rows", "keys", "waiting")
@@ -58,8 +58,8 @@ class RowPatternProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is
 
     def _load(self) -> IncrementalMatcher:
         # Spark also starts a process that only asks which states there are: it can do without the kernels.
-        from weft.runtime.row_patterns.engine import matcher_of
-        from weft.runtime.row_patterns.incremental import IncrementalMatcher
+        from weft.runtime.operators.row_patterns.engine import matcher_of
+        from weft.runtime.operators.row_patterns.incremental import IncrementalMatcher
         from weft.runtime.spark.kernels import receive_kernels
 
         receive_kernels(self._kernels)
@@ -79,7 +79,7 @@ class RowPatternProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is
         if found is not None and found.num_rows:
             yield from self._packed(found.append_column(LATE, pa.nulls(found.num_rows, pa.int64())))
         if late:
-            from weft.runtime.row_patterns.engine import empty_result
+            from weft.runtime.operators.row_patterns.engine import empty_result
 
             kinds = empty_result(self._schema, self._query).schema
             told = [*(pa.nulls(1, field.type) for field in kinds), pa.array([late])]

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from weft.errors import Diagnostic
 from weft.languages.sql.clauses import LocatedClause, find_clauses, input_query, outer_query, whole_clause
 from weft.languages.sql.lower import compile_clause
-from weft.runtime.row_patterns.matching import MOST_STEPS
+from weft.runtime.operators.row_patterns.matching import MOST_STEPS
 from weft.runtime.spark.row_patterns.batch import match_batch
 from weft.runtime.spark.row_patterns.stream import match_stream_rows
 from weft.runtime.spark.session import spark_session

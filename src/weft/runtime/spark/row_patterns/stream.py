@@ -15,9 +15,9 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from weft.algebra.row_patterns import RowPattern
 from weft.errors import DataWarning, UsageError, callers_level
 from weft.plan.row_patterns.streaming import stream_refusals, stream_warnings
-from weft.runtime import blocks
-from weft.runtime.row_patterns.engine import empty_result
-from weft.runtime.row_patterns.matching import MOST_STEPS
+from weft.runtime.data import blocks
+from weft.runtime.operators.row_patterns.engine import empty_result
+from weft.runtime.operators.row_patterns.matching import MOST_STEPS
 from weft.runtime.spark.columns import arrow_schema, quoted, spark_columns
 from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.kernels import send_kernels

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.algebra.endpoints import Input
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.runtime.joint_types import joint_schema
+from weft.runtime.data.joint_types import joint_schema
 from weft.runtime.reading.fronts import jump_ticks
 from weft.runtime.reading.idleness import idle_seconds
 from weft.runtime.reading.kinds import NANOSECONDS

@@ -24,8 +24,8 @@ from weft.plan.changes import Change, changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
+from weft.runtime.data.shape import Shape
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.shape import Shape
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.compat import require_streams, started
 from weft.runtime.spark.files.batches import Reader
@@ -65,7 +65,7 @@ from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
 from weft.runtime.spark.session import cores, spark_session, start_workers
 from weft.runtime.spark.streams.streaming import packed_run_stream
-from weft.runtime.state.pages import FORMAT as LAYOUT
+from weft.runtime.store.pages import FORMAT as LAYOUT
 from weft.runtime.watching.triggers import Trigger
 from weft.stored import canonical_text
 

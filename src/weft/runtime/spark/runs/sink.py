@@ -18,14 +18,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
-from weft.runtime.limits.left_out import of_these
-from weft.runtime.results.shape import Shape
+from weft.runtime.data.shape import Shape
 from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
 from weft.runtime.spark.schema import output_schema
+from weft.runtime.watching.left_out import of_these
 from weft.runtime.watching.triggers import Standing, Trigger
 
 COLLECTED = 1 << 26  # bytes of matches of one trigger, and as many of rejects, that the driver takes

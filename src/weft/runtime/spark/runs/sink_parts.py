@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from weft.errors import UsageError
-from weft.runtime import blocks
-from weft.runtime.results.shape import MATCH_SCHEMA, Shape
+from weft.runtime.data import blocks
+from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.schema import as_output, counters_as_output, output_schema

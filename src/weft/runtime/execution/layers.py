@@ -1,0 +1,400 @@
+"""A layer at work: operators that see the same events, of the input alone or merged with what queries feed them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from operator import not_
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.algebra.query import AnyQuery
+from weft.errors import InputError
+from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, RulesOp, SituationOp
+from weft.plan.partitioning.splits import Lane
+from weft.plan.reuse import extended, needed
+from weft.runtime.classify.classifier import Predicates
+from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.data.matches import MatchBatch, add_counts
+from weft.runtime.execution.derived import Derived, derived, slots_of
+from weft.runtime.execution.merging import Merge
+from weft.runtime.identity.ids import Identify, unidentified
+from weft.runtime.operators.automaton.regular import RegularRun
+from weft.runtime.operators.joins.run import GraphRun
+from weft.runtime.operators.operator import EARLIEST, Run
+from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.situations.run import SituationRun
+from weft.runtime.store.pages import Array, Paging, pages_below, pages_under
+
+GRAPH = "graph"
+RULES = "rules"
+LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
+
+
+def runs_of(
+    layer: Layer, predicates: Predicates, keys: Keys, lane: Lane | None = None
+) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
+    """What runs the operators of a layer, by kind, and the numbers of their queries. All share predicates and keys.
+
+    `lane`: the share of the work that is done here; None: all of it.
+    """
+    fed = bool(layer.feeders)
+    automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
+    situations = [op for op in layer.operators if isinstance(op, SituationOp)]
+    if automata:
+        yield "regular", RegularRun(automata, predicates, keys, lane), tuple(op.number for op in automata)
+    if situations:
+        yield "situations", SituationRun(situations, predicates, keys, fed=fed), tuple(op.number for op in situations)
+    for op in layer.operators:
+        if isinstance(op, GraphOp):
+            yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
+        elif isinstance(op, RulesOp):
+            yield RULES, RuleRun(op.rules), op.numbers
+
+
+class Added(NamedTuple):
+    """Operators that a layer took in, and the place from which on they see events."""
+
+    layer: Layer
+    place: int
+
+
+class Reformed(NamedTuple):
+    """A query that went on in another form, with the state that it had."""
+
+    number: int
+    query: AnyQuery
+
+
+class LayerRun:
+    """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all.
+
+    `predicates` are shared with all that look at the input; with derived events among them it sees others.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        since: int | None,
+        position: int,
+        predicates: Predicates,
+        lane: Lane | None = None,
+        number: int = 0,
+    ) -> None:
+        self.node = layer
+        self.number = number  # its own, for good
+        self.beginning = since, position
+        # What was added, the queries that were removed, and those that changed their form, in order.
+        self.changes: list[Added | Reformed | tuple[int, ...]] = []
+        self.feeders = {definer.number: definer for definer in layer.feeders}
+        self.network = layer.network
+        self.runs: dict[str, Run] = {}
+        self.numbers: dict[str, list[int]] = {}  # of the queries of each run
+        self._keys = Keys()
+        for kind, run, numbers in runs_of(layer, Predicates() if layer.feeders else predicates, self._keys, lane):
+            self.runs[kind], self.numbers[kind] = run, list(numbers)
+        self.silent = layer.silent
+        self.mute = frozenset[int]() if lane is None else lane.mute
+        self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
+        self.clock = EARLIEST  # further events end then or later
+        self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
+        self._since = EARLIEST if since is None else since
+        self.is_fed = bool(layer.feeders)
+        self._merge = Merge(layer.types, position) if self.is_fed else None
+        self._removed: set[str] = set()
+        self.ended: Counter[str] = Counter()  # what was counted by what is gone
+        self.received: Counter[str] = Counter()  # events, by kind of run
+        self.emitted: Counter[str] = Counter()  # matches, by kind of run
+        self._forget_at = LEAST_PLACES
+        self._paging = Paging()
+        self.identify: Identify = unidentified  # whoever has the events of the input says how
+
+    @property
+    def running(self) -> list[AnyQuery]:
+        """The queries that run here."""
+        return [query for run in self.runs.values() for query in run.queries if query is not None]
+
+    def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
+        """Those of these queries that are here, as they run."""
+        kinds = [(self.runs[kind].queries, own) for kind, own in self.numbers.items()]
+        pairs = [pair for queries, own in kinds for pair in zip(own, queries, strict=True)]
+        return {number: query for number, query in pairs if number in numbers and query is not None}
+
+    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+        """Go on with other forms of queries, by number, for which all that is kept is the same."""
+        for kind, own in self.numbers.items():
+            found = {place: queries[own[place]] for place in self._places(kind, queries)}
+            if found:
+                self.runs[kind].reform(found)
+                self.changes += [Reformed(own[place], query) for place, query in found.items()]
+
+    def retire(self, numbers: Collection[int], position: int) -> None:
+        """From now on tell of the graphs of these queries only matches with an event before a position."""
+        run = self.runs.get(GRAPH)
+        if isinstance(run, GraphRun):
+            run.retire(self._places(GRAPH, numbers), position)
+
+    def _places(self, kind: str, numbers: Collection[int]) -> list[int]:
+        return [place for place, number in enumerate(self.numbers[kind]) if number in numbers]
+
+    def link(self, number: int, reader: LayerRun) -> None:
+        """From now on give what a query defines to another layer."""
+        self._readers.setdefault(number, []).append(reader)
+
+    def unlink(self, reader: LayerRun) -> None:
+        """Give another layer nothing more."""
+        kept = {number: [own for own in readers if own is not reader] for number, readers in self._readers.items()}
+        self._readers = {number: readers for number, readers in kept.items() if readers}
+
+    def lacks(self, layer: Layer) -> int:
+        """How many operators would have to be made for the composite queries of a layer, if it were taken in here."""
+        graph = self.runs.get(GRAPH)
+        added = [op.graph for op in layer.operators if isinstance(op, GraphOp)]
+        if not isinstance(graph, GraphRun) or not graph.is_open:
+            return sum(len(one.nodes) for one in added)
+        return sum(needed(graph.graph, one) for one in added)
+
+    def next_place(self, layer: Layer, position: int, time: int | None) -> int | None:
+        """Where operators of a layer that come now would begin to see the events here; None: they see others.
+
+        The input has come up to a position and a time. Among derived events, all that are to come must have places
+        after all that have come.
+        """
+        if {definer.number for definer in layer.feeders} != self.feeders.keys() or layer.network != self.network:
+            return None
+        if self._merge is None:
+            return position + 1
+        alone = self.runs.keys() == {GRAPH}  # others would see what they were not meant to see
+        known = self._merge.sees(layer.types) or (alone and layer.types is not None)
+        return self._merge.next_place() if known and (time is None or self.clock >= time) else None
+
+    def extended(self, layer: Layer, place: int) -> Layer:
+        """Take in what can run with what is here and sees events from a place on; what is left of the layer.
+
+        Rules run from the same tables, since they see each other's events. Composite queries come into the graph if
+        some of their sub-patterns are there already.
+        """
+        taken = [self._takes(op, place) for op in layer.operators]
+        own, rest = (tuple(compress(layer.operators, picked)) for picked in (taken, map(not_, taken)))
+        if own:
+            self.changes.append(Added(replace(layer, operators=own), place))
+            if self._merge is not None:
+                self._merge.see(layer.types)
+        return replace(layer, operators=rest)
+
+    def _takes(self, op: Operator, place: int) -> bool:
+        """Whether an operator runs here from now on."""
+        tables, graph = self.runs.get(RULES), self.runs.get(GRAPH)
+        if isinstance(op, RulesOp) and isinstance(tables, RuleRun) and not self.feeders:
+            tables.extend(op.rules)
+            kind = RULES
+        elif isinstance(op, GraphOp) and isinstance(graph, GraphRun) and graph.is_open:
+            whole = extended(graph.graph, op.graph, place)
+            if whole is None:
+                return False
+            graph.extend(whole)
+            kind = GRAPH
+        else:
+            return False
+        self.numbers[kind] += op.numbers
+        self.told += op.numbers
+        return True
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        own_numbers = {number for own in self.numbers.values() for number in own}.intersection(numbers)
+        if not own_numbers:
+            return
+        self.changes.append(tuple(sorted(own_numbers)))
+        self.told = [number for number in self.told if number not in numbers]
+        for kind, own in list(self.numbers.items()):
+            places = self._places(kind, numbers)
+            if any(number in self.told for number in own) and kind == GRAPH:
+                self.runs[kind].remove(places)
+                self.numbers[kind] = [number for number in own if number not in numbers]
+            elif any(number in self.told for number in own):
+                self.runs[kind].remove(places)
+                self._removed |= {self.runs[kind].queries[place].name for place in places if kind != RULES}
+            else:
+                self.ended.update(self.runs.pop(kind).counters)
+                del self.numbers[kind]
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def take(self, batch: EventBatch | None, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when events have come, and when further ones end at a time or later."""
+        ready = self._ready(batch, time)
+        for kind, run in self.runs.items():
+            if ready is not None:
+                self.received[kind] += len(ready)
+                yield from self._told(kind, run.push(ready))
+            if batch is None or self._merge is not None:
+                yield from self._told(kind, run.advance(time))
+            run.sweep()
+        self._pass(time)
+
+    def count(self, batch: EventBatch | None, time: int) -> Counter[str]:
+        """How many matches of each query are certain then."""
+        totals: Counter[str] = Counter()
+        ready = self._ready(batch, time)
+        for kind, run in self.runs.items():
+            self.received[kind] += 0 if ready is None else len(ready)
+            if ready is not None and self._must_tell(kind):
+                add_counts(totals, self._told(kind, run.push(ready)))
+            elif ready is not None:
+                counted = run.count(ready)
+                self.emitted[kind] += sum(counted.values())
+                totals.update(counted)
+            if batch is None or self._merge is not None:
+                add_counts(totals, self._told(kind, run.advance(time)))
+            run.sweep()
+        self._pass(time)
+        return totals
+
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event comes any more; the input ended at this time."""
+        ready = None if self._merge is None else self._merge.ready(None)
+        for kind, run in self.runs.items():
+            run.expect_end(last)
+            if ready is not None:
+                yield from self._told(kind, run.push(ready))
+            yield from self._told(kind, run.finish(last))
+
+    def _ready(self, batch: EventBatch | None, time: int) -> EventBatch | None:
+        """The events whose turn it is."""
+        if self._merge is None:
+            return batch
+        if batch is not None:
+            self._merge.add_input(batch)
+        return self._merge.ready(time)
+
+    def _pass(self, time: int) -> None:
+        self.clock = max(self.clock, time)
+        self._keys.sweep()
+        if self._merge is not None and self._merge.known > self._forget_at:
+            self.oldest()
+            self._forget_at = max(LEAST_PLACES, 2 * self._merge.known)
+
+    # -- what is known --------------------------------------------------------------------------
+
+    def certain(self, number: int) -> int:
+        """Further matches of a query end then or later."""
+        for kind, numbers in self.numbers.items():
+            if number in numbers:
+                time = self.runs[kind].certain(numbers.index(number))
+                return self.clock if time is None else min(time, self.clock)
+        raise KeyError(number)
+
+    @property
+    def safe(self) -> int | None:
+        """Further matches end then or later; None: not before the last event."""
+        known = [time for run in self.runs.values() if (time := run.safe) is not None]
+        return min([*known, *([] if self._merge is None else [self.clock])], default=None)
+
+    def oldest(self) -> int | None:
+        """The first input position that a further match may tell of; None: it has not come yet."""
+        kept = min((first for run in self.runs.values() if (first := run.oldest()) is not None), default=None)
+        if self._merge is None:
+            return kept
+        self._merge.forget(kept)
+        return self._merge.oldest()
+
+    # -- matches --------------------------------------------------------------------------------
+
+    def _must_tell(self, kind: str) -> bool:
+        """Whether it is not enough to count the matches of a run."""
+        hidden = self.silent | self.mute
+        return any(number in self._readers or number in hidden for number in self.numbers[kind])
+
+    def _told(self, kind: str, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches in input positions; others see them as events."""
+        numbers = self.numbers[kind]
+        for batch in found:
+            if batch.query in self._removed:
+                continue
+            self.emitted[kind] += len(batch)
+            told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
+            if self._merge is not None or any(number in self._readers for number in numbers):
+                told = self.identify(told, tells_ends=self._merge is None)
+            for number, readers in self._readers.items():
+                if number in numbers:
+                    rows = self._rows(kind, batch, numbers.index(number))
+                    self._define(number, batch.take(rows), told.take(rows), readers)
+            heard = self._heard(kind, told)
+            if heard is not None:
+                yield heard
+
+    def _heard(self, kind: str, told: MatchBatch) -> MatchBatch | None:
+        """Of some matches those that are told here, and not in another layer or lane."""
+        numbers, hidden = self.numbers[kind], self.silent | self.mute
+        if not hidden:
+            return told
+        if told.codes is not None:
+            heard = np.array([number not in hidden for number in numbers])
+            return told.take(np.flatnonzero(heard[told.codes]))
+        names = {query.name for query, number in zip(self.runs[kind].queries, numbers, strict=True) if number in hidden}
+        return None if told.query in names else told
+
+    def _rows(self, kind: str, found: MatchBatch, place: int) -> Int64s:
+        """The matches of a query."""
+        if found.codes is not None:
+            return np.flatnonzero(found.codes == place)
+        is_own = self.runs[kind].queries[place].name == found.query
+        return np.arange(len(found) if is_own else 0)
+
+    def _define(self, number: int, found: MatchBatch, told: MatchBatch, readers: Sequence[LayerRun]) -> None:
+        """Give the matches of a query, as they were found and told, to those that see them as events."""
+        if not len(told) or number in self.silent:
+            return
+        for reader in readers:
+            definer = reader.feeders[number]
+            slots = slots_of(found) if reader.network and definer.in_network else None
+            reader.feed(derived(told, definer, slots))
+
+    def feed(self, events: Derived) -> None:
+        """Take events that a query has defined."""
+        assert self._merge is not None
+        ends = events.batch.ends
+        if (ends < self._since).any():  # what ended before the layer was there does not matter
+            events = events.take(np.flatnonzero(ends >= self._since))
+            ends = events.batch.ends
+        early = ends < self.clock
+        if early.any():
+            raise InputError(
+                f"an event longer than all before opens a partition of {events.batch.types[0].as_py()!r} that ended at "
+                f"{int(ends[np.argmax(early)])}, before what those who look at it have seen; with the whole input at "
+                "hand (weft match, weft.detect) that is no problem"
+            )
+        if len(ends):
+            self._merge.add(events)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        small = {"clock": json.dumps(self.clock).encode()}
+        arrays: list[tuple[str, Array]] = []
+        if self._merge is not None:
+            small |= self._merge.small()
+            arrays += self._merge.arrays()
+        pages = self._paging.changes(small, arrays) | pages_under("keys/", self._keys.snapshot())
+        for kind, run in self.runs.items():
+            pages |= pages_under(f"{kind}/", run.snapshot())
+        return pages
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        kinds = ("keys/", *(f"{kind}/" for kind in self.runs))
+        own = {name: page for name, page in pages.items() if not name.startswith(kinds)}
+        self._paging.load(own)
+        self.clock = json.loads(own["clock"])
+        if self._merge is not None:
+            self._merge.load(own)
+        self._keys.load(pages_below("keys/", pages))
+        for kind, run in self.runs.items():
+            run.load(pages_below(f"{kind}/", pages))

@@ -1,0 +1,376 @@
+"""The matcher: batches of events in, matches out. The same on every engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from weft.algebra.analysis.feeding import mentioned_below
+from weft.algebra.query import AnyQuery, Program
+from weft.errors import UsageError
+from weft.plan.operators import Layer, Plan
+from weft.plan.partitioning.splits import Lane
+from weft.runtime.classify.classifier import Predicates
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch, Origin
+from weft.runtime.execution.layer_state import layer_run_from_plain, layer_run_to_plain
+from weft.runtime.execution.layers import LayerRun
+from weft.runtime.identity.chunks import Attributes
+from weft.runtime.identity.events import EventIdentities
+from weft.runtime.identity.ids import identified
+from weft.runtime.lanes.owning import owned, tells_some
+from weft.runtime.lanes.routing import placed
+from weft.runtime.operators.operator import Run
+from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.situations.run import SituationRun
+from weft.runtime.store.pages import FOREIGN, FORMAT, Paging, pages_below, pages_under
+from weft.runtime.store.size import bytes_of
+from weft.runtime.watching.triggers import OperatorStanding
+from weft.stored import Plain, canonical_text
+from weft.tree import deep
+
+NOTHING = Plan(Program("", ()), (), (), (), frozenset())
+NO_NAMES: Mapping[str, str] = {}
+_IDENTITIES = "identities/"
+KINDS = {"regular": "automata", "situations": "situations", "graph": "joins", "rules": "rules"}  # of runs, in words
+
+
+class Matcher:
+    """All queries of a plan over one stream of events: layer by layer, as the plan has them.
+
+    Of a lane: its queries, over the events that it is given, with the matches that it is to tell.
+    """
+
+    @deep
+    def __init__(self, plan: Plan, lane: Lane | None = None) -> None:
+        self.plan = plan if lane is None else plan.only(lane.queries)
+        self.lane = lane
+        self.layers: list[LayerRun] = []
+        self._predicates = Predicates()  # of the input
+        self._layer_of: dict[int, LayerRun] = {}  # by number of a query that is told there
+        self._events = 0
+        self._last: int | None = None  # the end of the last event
+        self._position = -1  # its position
+        self._ended: Counter[str] = Counter()  # what was counted by what is gone
+        self._paging = Paging()
+        self._texts: dict[int, tuple[AnyQuery, str]] = {}
+        self._made = 0  # layers so far
+        self._identities, self._attributes = EventIdentities(), dict[Origin, Attributes]()
+        self._key: tuple[str, ...] = ()
+        self._add(self.plan.layers)
+
+    def identify_by(self, key: tuple[str, ...]) -> None:
+        """Identify events by these attributes, not by those that queries mention: before the first event, or again."""
+        self._key = key
+        self._identities.identify_by(key)
+        self._note_attributes()
+
+    def _note_attributes(self) -> None:
+        """Queries have come: by what the events of their matches are identified."""
+        queries = [query for layer in self.layers for query in layer.running]
+        for query, names in zip(queries, mentioned_below(queries), strict=True):
+            alike = tuple(sorted({*names, *self._key}))
+            self._attributes[query.origin] = Attributes(tuple(sorted(self._key)) or names, alike)
+        self._identities.want(self._attributes.values())
+
+    def _identified(self, found: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
+        """Matches of the input with their ids."""
+        return (identified(batch, self._identities.of, self._attributes) for batch in found)
+
+    def _derived(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
+        """Matches of a layer with their ids."""
+        return identified(found, self._identities.of, self._attributes, tells_ends=tells_ends)
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """What runs, layer by layer."""
+        return (run for layer in self.layers for run in layer.runs.values())
+
+    @deep
+    def extend(self, plan: Plan) -> None:
+        """Add queries, which see the events from now on, and what those define that are here, by number."""
+        layers = list(plan.layers)
+        for place, layer in enumerate(layers):
+            for running in sorted(self.layers, key=lambda other: other.lacks(layer)):
+                begin = running.next_place(layer, self._position, self._last)
+                if begin is not None:
+                    layers[place] = running.extended(layers[place], begin)
+                    self._layer_of |= dict.fromkeys(running.told, running)
+        self._add(layer for layer in layers if layer.operators)
+        self._note_attributes()
+
+    def _add(self, layers: Iterable[Layer]) -> None:
+        for node in layers:
+            self._put(LayerRun(node, self._last, self._position, self._predicates, self.lane, self._made))
+        self._note_attributes()
+
+    def _put(self, layer: LayerRun) -> None:
+        self._made = layer.number + 1
+        layer.identify = self._derived
+        self.layers.append(layer)
+        self._layer_of |= dict.fromkeys(layer.told, layer)
+        for number in layer.feeders:
+            if number in self._layer_of:
+                self._layer_of[number].link(number, layer)
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        for layer in self.layers:
+            layer.remove(numbers)
+        gone = [layer for layer in self.layers if not layer.told]
+        self.layers = [layer for layer in self.layers if layer.told]
+        for layer in gone:
+            self._ended.update(layer.ended)
+            for number in layer.feeders:
+                if number in self._layer_of:
+                    self._layer_of[number].unlink(layer)
+        for number in numbers:
+            self._layer_of.pop(number, None)
+
+    def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
+        """Queries as they run, by number."""
+        return {number: query for layer in self.layers for number, query in layer.queries(numbers).items()}
+
+    @deep
+    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+        """Go on with other forms of queries, by number, for which all that is kept is the same: between batches."""
+        for layer in self.layers:
+            layer.reform(queries)
+
+    def retire(self, numbers: Collection[int]) -> None:
+        """From now on tell of the graphs of these queries only matches with an event that was seen already."""
+        for layer in self.layers:
+            layer.retire(numbers, self._position + 1)
+
+    @property
+    def last(self) -> int | None:
+        """The end of the last event."""
+        return self._last
+
+    @property
+    def next_number(self) -> int:
+        """A number that no query has."""
+        return max(self._layer_of, default=-1) + 1
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
+
+        Matches come in pieces, so that there may be more than fit into memory. All must be taken before
+        the next batch is pushed.
+        """
+        batch = self._placed(batch)
+        if not len(batch):
+            return
+        last = self._see(batch)
+        self._identities.add(batch)
+        for layer in self.layers:
+            with _interrupted_as_usual():
+                yield from self._identified(owned(layer.take(batch, self._bound(layer, last)), self.lane))
+        self._identities.forget(self.oldest)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query a batch makes certain."""
+        if not len(batch):
+            return {}
+        totals: Counter[str] = Counter()
+        if self.lane is not None and tells_some(self.lane):
+            for found in self.push(batch):
+                totals.update(found.counts)
+            return dict(totals)
+        last = self._see(batch)
+        if any(layer.is_fed for layer in self.layers):  # derived events of one rank are ordered by their ids
+            self._identities.add(batch)
+        for layer in self.layers:
+            with _interrupted_as_usual():
+                totals.update(layer.count(batch, self._bound(layer, last)))
+        self._identities.forget(self.oldest)
+        return dict(totals)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """No event that ends before this time will come: the matches that waited to know."""
+        for layer in self.layers:
+            with _interrupted_as_usual():
+                yield from self._identified(owned(layer.take(None, self._bound(layer, time)), self.lane))
+
+    def finish(self) -> list[MatchBatch]:
+        """The stream has ended: what waited for time to pass."""
+        if self._last is None:
+            return []
+        with _interrupted_as_usual():
+            found = (found for layer in self.layers for found in owned(layer.finish(self._last), self.lane))
+            return list(self._identified(found))
+
+    def _placed(self, batch: EventBatch) -> EventBatch:
+        return batch if self.lane is None else placed(batch, self.lane)
+
+    def _see(self, batch: EventBatch) -> int:
+        """Take note of events; the end of the last."""
+        self._events += len(batch)
+        self._last, self._position = int(batch.ends[-1]), int(batch.positions[-1])
+        return self._last
+
+    def _bound(self, layer: LayerRun, time: int) -> int:
+        """Further events that a layer sees end then or later, when those of the input end at a time or later."""
+        feeders = [number for number in layer.feeders if number in self._layer_of]
+        return min([time, *(self._layer_of[number].certain(number) for number in feeders)])
+
+    @property
+    def tells_several(self) -> bool:
+        """Whether there are matches of more than one query that come one query after the other, not all by end."""
+        runs = list(self.runs)
+        if len(runs) == 1 and isinstance(runs[0], RuleRun):
+            return not runs[0].fires_in_order
+        return sum(len(layer.told) for layer in self.layers) > 1
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it matters how long events are: they may open partitions that ended before they came."""
+        return any(isinstance(run, SituationRun) and run.looks_back for run in self.runs)
+
+    def expect(self, longest: int) -> None:
+        """The input is finite, and no event in it is longer than so many ticks."""
+        for run in self.runs:
+            if isinstance(run, SituationRun):
+                run.expect(longest)
+
+    def oldest(self) -> int | None:
+        """The first position that a later match may show; None: it shows no event that was pushed."""
+        known = [layer.oldest() for layer in self.layers]
+        return min((position for position in known if position is not None), default=None)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The events seen, and what the runs count."""
+        totals = Counter({"events": self._events, **self._ended})
+        for layer in self.layers:
+            totals.update(layer.ended)
+        for run in self.runs:
+            totals.update(run.counters)
+        return dict(totals)
+
+    def operators(self) -> list[OperatorStanding]:
+        """How operators stand: what they received and emitted since they began, and what waits."""
+        return [
+            standing
+            for number, layer in enumerate(self.layers)
+            for kind, run in layer.runs.items()
+            for standing in run.standings(f"{KINDS[kind]} {number}", layer.received[kind], layer.emitted[kind])
+        ]
+
+    @property
+    def safe(self) -> int | None:
+        """Matches that come later end at this time or after it; None: not before the last event."""
+        known = [layer.safe for layer in self.layers]
+        return min((time for time in known if time is not None), default=None)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all queries hold now, counted."""
+        return bytes_of(self.layers)
+
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+        return sum(run.bytes_of_query(name) for run in self._runs_of((name,)))
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the oldest of what waits for some queries beyond so many bytes; how many parts, by query."""
+        own, dropped = self._runs_of(names), Counter[str]()
+        for run in own:
+            dropped += run.drop_oldest(limit // len(own), names)
+        return dropped
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first."""
+        return sum(run.seconds_of_query(name) for run in self._runs_of((name,)))
+
+    def _runs_of(self, names: Collection[str]) -> list[Run]:
+        return [run for run in self.runs if any(query is not None and query.name in names for query in run.queries)]
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
+        pages = self._paging.changes(own) | pages_under(_IDENTITIES, self._identities.snapshot())
+        for layer in self.layers:
+            pages.update(pages_under(f"layer/{layer.number}/", layer.snapshot()))
+        return pages
+
+    @classmethod
+    def restore(
+        cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None, gone: Collection[int] = ()
+    ) -> Matcher:
+        """A matcher that goes on where the one stood whose pages these are, and which had some queries removed."""
+        matcher = cls(plan, lane)
+        if gone:
+            matcher.remove(gone)
+        if pages.get("format") != matcher.fingerprint:
+            raise UsageError(FOREIGN)
+        matcher._load(pages)
+        return matcher
+
+    def _load(self, pages: Mapping[str, bytes]) -> None:
+        for layer in self.layers:
+            layer.load(pages_below(f"layer/{layer.number}/", pages))
+        self._identities.load(pages_below(_IDENTITIES, pages))
+        self._events, self._last, self._position = json.loads(pages["events"])
+        self._paging.load({name: pages[name] for name in ("format", "events")})
+
+    def structure(self) -> Plain:
+        """What runs here, as plain data: what `rebuilt` needs besides the pages, whatever came and went."""
+        layers = [layer_run_to_plain(layer) for layer in self.layers]
+        return {"format": FORMAT, "made": self._made, "layers": layers, "ended": dict(self._ended)}
+
+    @classmethod
+    @deep
+    def rebuilt(
+        cls, structure: Plain, pages: Mapping[str, bytes], names: Mapping[str, str] = NO_NAMES, lane: Lane | None = None
+    ) -> Matcher:
+        """A matcher that goes on where the one stood that had this structure and these pages.
+
+        Queries get other names, by `names`; `lane` is the one that it works for.
+        """
+        if structure.get("format") != FORMAT:
+            raise UsageError(FOREIGN)
+        matcher = cls(NOTHING)
+        matcher.lane = lane
+        for layer in structure["layers"]:
+            matcher._put(layer_run_from_plain(layer, names, matcher._predicates, lane))
+        matcher._note_attributes()
+        matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
+        matcher._load(pages)
+        return matcher
+
+    def _text(self, query: AnyQuery) -> str:
+        """What a query is, whatever the version; made once, as it is asked for with each snapshot."""
+        known = self._texts.get(id(query))
+        if known is None or known[0] is not query:
+            known = self._texts[id(query)] = query, canonical_text(query)
+        return known[1]
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What runs here, as a short text: pages of other queries are not for it."""
+        layers = [
+            (sorted(layer.feeders), [[self._text(query) for query in run.queries] for run in layer.runs.values()])
+            for layer in self.layers
+        ]
+        text = repr((FORMAT, layers))
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@contextmanager
+def _interrupted_as_usual() -> Iterator[None]:
+    """Ctrl-C while a kernel gives its arrays back is told by Python as an error of the kernel."""
+    try:
+        yield
+    except SystemError as failure:
+        cause: BaseException | None = failure
+        while isinstance(cause, SystemError):  # one for each array
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise

@@ -1,0 +1,251 @@
+"""Lanes in this process: a matcher for each, in threads, behind the interface of one matcher.
+
+Kernels run without the interpreter's lock, so threads do work at the same time. Matches come out in lanes' order,
+whatever thread was first: the answer does not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+from weft.algebra.query import Program
+from weft.optimizer.pipeline import AS_WRITTEN, Choices
+from weft.plan.operators import Plan
+from weft.plan.partitioning.by_slice import BySlice
+from weft.plan.partitioning.splits import Lane
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.adapting import Adapting
+from weft.runtime.execution.changing import watched
+from weft.runtime.execution.matcher import Matcher
+from weft.runtime.lanes.heavy import suited
+from weft.runtime.lanes.routing import Route, routes
+from weft.runtime.operators.operator import EARLIEST
+from weft.runtime.threads import ALONE, Threads
+
+PUSHED = blocks.PUSHED  # events given to the kernels at a time
+FEWEST = 64  # where several queries find many matches in them
+WAVE = 1 << 16  # matches of a lane that are found before others are waited for: they stay in the cache
+MANY = 1 << 18  # of several queries, where more events at a time cost less each
+AHEAD = 1 << 22  # matches of a lane that may wait for those of others
+
+Look = Callable[[EventBatch], None]
+
+
+class Crew:
+    """The matchers of all lanes of a plan.
+
+    `written` is the program as it was before it was optimised by the `choices`: each lane may change its form.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: Sequence[Lane],
+        threads: Threads = ALONE,
+        written: Program | None = None,
+        choices: Choices = AS_WRITTEN,
+        key: tuple[str, ...] = (),
+    ) -> None:
+        self._key = key  # what identifies events, if not what queries mention
+        self.lanes = tuple(lanes)
+        self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
+        self._watching: list[Adapting] = []  # those of the members
+        self._plan, self._written, self._choices = plan, written, choices
+        self._threads = threads
+        self._longest: int | None = None  # ticks of the longest event of a finite input
+
+    def gather(self, batch: EventBatch) -> None:
+        """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
+        if not self.members:
+            self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
+            self.members = [Matcher(self._plan, lane) for lane in self.lanes]
+            for member in self.members:
+                member.identify_by(self._key)
+            self._expect()
+            if self._written is not None:
+                given = zip(self.members, self.lanes, strict=True)
+                self._watching = [watched(member, lane, self._written, self._choices) for member, lane in given]
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that a batch makes certain, lane by lane."""
+        return (match for found, _ in self.waves(batch) for match in found)
+
+    def waves(self, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
+        """The same some at a time, lane by lane, and a time: those that end before it are complete with them.
+
+        A lane that is far ahead of others waits, so that there may be more matches than fit into memory. While some
+        are taken, lanes are at the next ones.
+        """
+        if not len(batch):
+            return
+        self.gather(batch)
+        time = int(batch.ends[-1])
+        flows = [Flow(member, route, time, look) for member, route, look in self._given(batch)]
+        at_work = self._threads.begin(Flow.pull, flows)
+        while True:
+            at_work()
+            bound = min((flow.end for flow in flows if not flow.is_done), default=time)
+            found = [match for flow in flows for match in flow.taken(bound)]
+            safe = min((flow.safe for flow in flows if flow.safe is not None), default=bound)
+            left = [flow for flow in flows if not flow.is_done]
+            at_work = self._threads.begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
+            yield found, min(bound, safe)
+            if not left:
+                return
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query a batch makes certain."""
+        if not len(batch):
+            return {}
+        self.gather(batch)
+        time = int(batch.ends[-1])
+
+        def work(member: Matcher, route: Route, look: Look) -> Counter[str]:
+            totals: Counter[str] = Counter()
+            for piece in blocks.pieces(route(), PUSHED):
+                look(piece)
+                totals.update(member.count(piece))
+            for found in member.advance(time):
+                totals.update(found.counts)
+            return totals
+
+        return dict(sum(self._threads.begin(lambda given: work(*given), self._given(batch))(), Counter[str]()))
+
+    def _given(self, batch: EventBatch) -> list[tuple[Matcher, Route, Look]]:
+        """For each lane, its matcher, its events of a batch, and who is to see them before the matcher does."""
+        looks = [one.look for one in self._watching] or [_pass_by] * len(self.members)
+        return list(zip(self.members, routes(batch, self.lanes), looks, strict=True))
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """No event that ends before this time will come: the matches that waited to know."""
+        return (found for member in self.members for found in member.advance(time))
+
+    def finish(self) -> list[MatchBatch]:
+        """The stream has ended: what waited for time to pass."""
+        return [match for own in self._threads.begin(Matcher.finish, self.members)() for match in own]
+
+    def expect(self, longest: int) -> None:
+        """The input is finite, and no event in it is longer than so many ticks."""
+        self._longest = longest
+        self._expect()
+
+    def _expect(self) -> None:
+        if self._longest is not None:
+            for member in self.members:
+                member.expect(self._longest)
+
+    def oldest(self) -> int | None:
+        """The first position that a later match may show; None: it shows no event that was pushed."""
+        known = [member.oldest() for member in self.members]
+        return min((position for position in known if position is not None), default=None)
+
+    @property
+    def safe(self) -> int | None:
+        """Matches that come later end at this time or after it; None: not before the last event."""
+        known = [member.safe for member in self.members]
+        return min((time for time in known if time is not None), default=None)
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory that all lanes hold now."""
+        return sum(member.state_bytes for member in self.members)
+
+    def bytes_of_query(self, name: str) -> int:
+        """Those that are one query's own."""
+        return sum(member.bytes_of_query(name) for member in self.members)
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the oldest of what waits for some queries beyond so many bytes in all lanes together."""
+        parts = (member.drop_oldest(limit // len(self.members), names) for member in self.members)
+        return sum(parts, Counter[str]())
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that all lanes together took for one query alone since this was asked first."""
+        return sum(member.seconds_of_query(name) for member in self.members)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What all lanes count together."""
+        totals: Counter[str] = Counter()
+        for counters in [*(member.counters for member in self.members), *(one.counters for one in self._watching)]:
+            totals.update(counters)
+        return dict(totals)
+
+
+class Flow:
+    """The matches of one lane that a batch makes certain, as they are wanted. Those of one query come by their ends."""
+
+    def __init__(self, member: Matcher, route: Route, time: int, look: Look) -> None:
+        self.is_done = False
+        self.end = EARLIEST  # further ones end then or later, while there may be some
+        self.safe: int | None = None  # and so do those of further events; None: not before the last event
+        self._member = member
+        self._found = self._all(member, route, time, look)
+        self._fresh: list[MatchBatch] = []
+        self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
+
+    @staticmethod
+    def _all(member: Matcher, route: Route, time: int, look: Look) -> Iterator[tuple[list[MatchBatch], int | None]]:
+        """Matches, and a time, if it is known that further ones end then or later.
+
+        Those of several queries come one query after the other, so that is known after all of some events: of so many
+        that their matches stay in the cache.
+        """
+        events, at = route(), 0
+        size = FEWEST if member.tells_several else PUSHED
+        while at < len(events):
+            piece, told = blocks.slice(events, at, size), 0
+            look(piece)
+            for batch in member.push(piece):
+                told += len(batch)
+                yield [batch], int(batch.ends[-1]) if len(batch) and not member.tells_several else None
+            yield [], int(piece.ends[-1])
+            at += len(piece)
+            if member.tells_several:
+                size = max(FEWEST, size // 2) if told > MANY else min(PUSHED, 2 * size) if told < MANY // 4 else size
+        for batch in member.advance(time):  # a lane that sees no event knows how far time has come, too
+            yield [batch], None
+
+    def pull(self) -> None:
+        """Find some more."""
+        self.is_done = not self._has_more()
+        self.safe = self._member.safe  # asked here: while others work, and nobody changes it
+
+    def _has_more(self) -> bool:
+        left = WAVE
+        for batches, end in self._found:
+            self._fresh += batches
+            left -= sum(map(len, batches))
+            if end is not None:
+                self.end = max(self.end, end)
+                if left <= 0:
+                    return True
+        return False
+
+    def taken(self, bound: int) -> list[MatchBatch]:
+        """What was found since it was asked last; those that end before the bound may go out."""
+        fresh, self._fresh = self._fresh, []
+        self._waiting += [(int(batch.ends[-1]), len(batch)) for batch in fresh if len(batch)]
+        self._waiting = [(end, count) for end, count in self._waiting if end >= bound]
+        return fresh
+
+    @property
+    def ahead(self) -> int:
+        """How many matches wait for those of other lanes."""
+        return sum(count for _, count in self._waiting)
+
+
+def _sized(lane: Lane, batch: EventBatch) -> Lane:
+    """A lane with slices of a length that suits the first events."""
+    if not isinstance(lane.split, BySlice) or lane.split.size:
+        return lane
+    values = batch.ends if lane.split.unit == "time" else batch.positions
+    return replace(lane, split=lane.split.sized(int(values[0]), int(values[-1]), lane.shares))
+
+
+def _pass_by(batch: EventBatch) -> None:
+    """Take no note of events."""

@@ -1,0 +1,182 @@
+"""Windows as start keys and horizons: a match may end at an event if its start key is not below the event's horizon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.numbers import EXACT
+from weft.algebra.query import Query, Window
+from weft.errors import UsageError
+from weft.runtime.data.events import Column, EventBatch, Int64s, number_of_digits
+
+Mask = npt.NDArray[np.bool_]
+Exact = int | float | Fraction
+Values = npt.NDArray[Any]  # integers, floats, or Python's numbers
+NEVER = np.iinfo(np.int64).min  # the key of an event at which no match starts or ends
+
+
+def window_of(query: Query) -> Window | None:
+    """The window in which runs are followed: the event that shows that a session goes on may come after the query's."""
+    if query.window is None or query.session is None:
+        return query.window
+    return replace(query.window, amount=query.window.amount + query.session)
+
+
+class WindowKeys:
+    """Turns events into start keys and horizons. Horizons never fall, also from batch to batch.
+
+    Along a window attribute values never fall either, without those that are out of order. A key is the number of a
+    value among those seen, so that it is exact whatever the values are; values that a window may still reach are kept.
+    """
+
+    def __init__(self, window: Window | None) -> None:
+        self._window = window
+        self._horizon = int(NEVER)
+        self._seen: Values = np.empty(0, np.int64)  # of the window attribute: rising
+        self._forgotten = 0  # so many were before these
+
+    @property
+    def follows_attribute(self) -> bool:
+        """Whether events can be out of the window attribute's order."""
+        return self._window is not None and self._window.unit == "attribute"
+
+    def keys(self, batch: EventBatch, exists: Mask) -> tuple[Int64s, Int64s, Mask | None]:
+        """Keys and horizons of a batch, and which events are out of the window attribute's order (None: none)."""
+        window = self._window
+        if window is None:
+            return batch.starts, np.full(len(batch), NEVER, np.int64), None
+        if window.unit == "time":
+            return batch.starts, batch.ends - int(window.amount), None
+        if window.unit == "events":
+            positions = batch.positions if batch.latest is None else batch.latest
+            return positions, positions - int(window.amount), None
+        return self._attribute_keys(batch, exists, window)
+
+    def _attribute_keys(self, batch: EventBatch, exists: Mask, window: Window) -> tuple[Int64s, Int64s, Mask | None]:
+        keys, horizons = np.full(len(batch), NEVER, np.int64), np.full(len(batch), self._horizon, np.int64)
+        column = batch.columns.get(window.attribute or "")
+        if column is None or column.numbers is None:
+            return keys, horizons, None
+        rows = np.flatnonzero(~np.asarray(column.numbers.is_null()) & exists)
+        self._seen, values = alike(self._seen, _numbers(column, rows), window.amount)
+        before = np.maximum.accumulate(np.concatenate((self._seen[-1:], values)))
+        late = np.zeros(len(batch), bool)
+        late[rows] = values < before[-len(values) - 1 : -1] if len(self._seen) else values < before
+        rows, values = rows[~late[rows]], values[~late[rows]]
+        if not len(rows):
+            return keys, horizons, late
+        latest = np.concatenate((self._seen[-1:], values))[-len(values) - 1 : -1]
+        new = np.concatenate((np.ones(len(values) - len(latest), bool), values[-len(latest) :] > latest))
+        known = self._forgotten + len(self._seen)
+        self._seen = np.concatenate((self._seen, values[new]))
+        keys[rows] = known - 1 + np.cumsum(new)
+        horizons[rows] = self._forgotten + np.searchsorted(self._seen, _lowest(values, window.amount))
+        horizons = np.maximum.accumulate(np.maximum(horizons, self._horizon))
+        self._horizon = int(horizons[-1])
+        self._seen, self._forgotten = self._seen[self._horizon - self._forgotten :], self._horizon
+        return keys, horizons, late
+
+    def snapshot(self) -> tuple[int, int, list[str]]:
+        """What must be remembered: the horizon, how many values were forgotten, and those that were not."""
+        return self._horizon, self._forgotten, [str(value) for value in self._seen.tolist()]
+
+    def restore(self, kept: tuple[int, int, list[str] | int | None]) -> None:
+        """Go on from a snapshot; the first ones of 0.1.0 had no values."""
+        horizon, forgotten, seen = kept
+        if isinstance(seen, list):
+            self._horizon, self._forgotten = horizon, forgotten
+            self._seen = _narrowed([_number(text) for text in seen])
+        elif self.follows_attribute and forgotten != NEVER:
+            raise UsageError(
+                "the saved state has a window along an attribute as an earlier build of weft kept it: "
+                "begin anew, with another checkpoint"
+            )
+
+
+def alike(seen: Values, values: Values, amount: float) -> tuple[Values, Values]:
+    """Two arrays of numbers as integers or as floats if these are exact enough, else as Python's numbers."""
+    if not len(seen):
+        seen = seen.astype(values.dtype)
+    both = (seen, values)
+    if all(part.dtype == np.int64 for part in both) and amount == int(amount):
+        return both
+    if amount < EXACT // 2 and all(part.dtype != object and np.all(np.abs(part) < EXACT // 2) for part in both):
+        return seen.astype(np.float64), values.astype(np.float64)
+    return _objects(seen), _objects(values)
+
+
+def _objects(values: Values) -> Values:
+    found = np.empty(len(values), object)
+    found[:] = [exactly(value) for value in values.tolist()]
+    return found
+
+
+def _lowest(values: Values, amount: float) -> Values:
+    """The least value with which a match may start that ends at each."""
+    if values.dtype == np.float64:
+        return values - float(amount)
+    if values.dtype == np.int64:
+        reach = int(amount)
+        least = np.iinfo(np.int64).min
+        return np.where(values >= least + min(reach, 2**63 - 1), values - min(reach, 2**63 - 1), least)
+    found = np.empty(len(values), object)
+    found[:] = [lower_by(value, amount) for value in values]
+    return found
+
+
+def exactly(number: int | float | Decimal | Fraction) -> Exact:
+    """A number in the form in which its exact value counts: floats and decimals below 2**53 are floats."""
+    if isinstance(number, int | Fraction) or not math.isfinite(number):
+        return number if not isinstance(number, Decimal) else float(number)
+    return float(number) if -EXACT < number < EXACT else Fraction(number)
+
+
+def lower_by(number: Exact, amount: float) -> Exact:
+    """A number less an amount: by floats where both are small and one is a float, else exactly."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return number
+    if isinstance(number, int) and amount == int(amount):
+        return number - int(amount)
+    if -EXACT < number < EXACT and amount < EXACT:
+        return float(number) - float(amount)
+    return Fraction(number) - Fraction(amount)
+
+
+def _numbers(column: Column, rows: Int64s) -> Values:
+    """The numbers of some rows; exact ones where the column has digits."""
+    numbers = column.numbers
+    assert numbers is not None
+    taken = numbers.take(pa.array(rows))
+    if column.exact is None or column.exact.take(pa.array(rows)).null_count == len(rows):
+        return np.asarray(taken)
+    digits = column.exact.take(pa.array(rows)).to_pylist()
+    found = [
+        near if text is None else number_of_digits(text) for near, text in zip(taken.to_pylist(), digits, strict=True)
+    ]
+    values = np.empty(len(found), object)
+    values[:] = [exactly(value) for value in found]
+    return values
+
+
+def _number(text: str) -> Exact:
+    if "/" in text:
+        return Fraction(text)
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _narrowed(numbers: list[Exact]) -> Values:
+    if all(isinstance(number, int) and abs(number) < 2**63 for number in numbers):
+        return np.array(numbers, np.int64)
+    if all(isinstance(number, float) for number in numbers):
+        return np.array(numbers, np.float64)
+    found = np.empty(len(numbers), object)
+    found[:] = numbers
+    return found

@@ -1,0 +1,63 @@
+"""Output fields: expressions over the attributes of variables, and over times, for all matches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.algebra.composites import Field
+from weft.algebra.predicates import Attribute, Expression
+from weft.algebra.terms import Elapsed, Previous
+from weft.runtime.classify import vectors
+from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.exact import shown
+from weft.tree import Node
+
+
+class Fields:
+    """The output fields of one query: what they read, and their values."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._fields = [(field.name, field.value.transform(_by_column)) for field in fields]
+        parts = [part for field in fields for part in field.value.walk()]
+        self.read = sorted({(part.variable or "", part.name) for part in parts if isinstance(part, Attribute)})
+        self.elapsed = list(dict.fromkeys(part for part in parts if isinstance(part, Elapsed)))
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes that are read, whatever the variable."""
+        return sorted({name for _, name in self.read})
+
+    def values(self, columns: Mapping[str, Column], count: int) -> dict[str, pa.Array]:
+        """The fields of so many matches, given what they read by `column_name`."""
+        none = np.zeros(count, np.int64)
+        batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
+        return {name: shown(_column_of(value, batch), count) for name, value in self._fields}
+
+
+def column_name(part: Attribute | Elapsed) -> str:
+    """The column that stands for an attribute of a variable, or for a time."""
+    return f"{part.variable}\0{part.name}" if isinstance(part, Attribute) else repr(part)
+
+
+def _by_column(node: Node) -> Node:
+    """Rewrites attributes of variables and times to attributes of the match at hand."""
+    match node:
+        case Attribute() | Elapsed():
+            return Attribute(column_name(node))
+        case Previous():
+            return Attribute("\0")  # nothing came before: it is missing
+    return node
+
+
+def _column_of(value: Node, batch: EventBatch) -> Column:
+    """The values of an expression for all rows of a batch."""
+    assert isinstance(value, Expression)
+    if isinstance(value, Attribute):
+        return batch.columns.get(value.name, Column())
+    return vectors.shown_column(value, batch)

@@ -1,0 +1,46 @@
+"""The operators of a graph, each of the class that its pattern asks for."""
+
+from __future__ import annotations
+
+from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
+from weft.plan.graph import GraphNode, reports_some_runs
+from weft.runtime.operators.joins.chains import ChainOperator
+from weft.runtime.operators.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
+from weft.runtime.operators.joins.operators import (
+    AfterOperator,
+    Build,
+    FilterOperator,
+    LongEnoughOperator,
+    LongestOperator,
+    Operator,
+    SinceOperator,
+    SourceOperator,
+    UnionOperator,
+)
+
+_OPERATORS: dict[type[Composite], type[Operator]] = {
+    Source: SourceOperator,
+    Filter: FilterOperator,
+    After: AfterOperator,
+    Union: UnionOperator,
+    Follow: FollowOperator,
+    Overlap: OverlapOperator,
+    Without: WithoutOperator,
+}
+_REPEATS: dict[str, type[Operator]] = {"next": FollowOperator, "each": SequencesOperator, "longest": LongestOperator}
+
+
+def build_operators(build: Build, first: int = 0) -> list[Operator]:
+    """The operators of all nodes from one on, in their order."""
+    return [_operator_of(node)(build, number) for number, node in enumerate(build.graph.nodes[first:], start=first)]
+
+
+def _operator_of(node: GraphNode) -> type[Operator]:
+    pattern = node.pattern
+    if node.since is not None:
+        return SinceOperator
+    if node.chain is not None:
+        return ChainOperator
+    if reports_some_runs(pattern):
+        return LongEnoughOperator
+    return _REPEATS[pattern.pick] if isinstance(pattern, Repeat) else _OPERATORS[type(pattern)]

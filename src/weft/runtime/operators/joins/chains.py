@@ -1,0 +1,172 @@
+"""A chain by key at work: it looks at the events of a batch itself, and makes rows of its matches only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.analysis.spans import least
+from weft.kernels.joins import chain, joining
+from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.data.buffers import fixed, lengthened
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.operators.joins.operators import BEGINNING, NOTHING, Build, Operator, Running
+from weft.runtime.operators.occurrence_store import with_room
+
+Mask = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
+MUCH = 0.5  # of the entries are in use: then they stay where they are
+
+
+class ChainOperator(Operator):
+    """A chain. Of a batch, `look` is to be called first, and `number` when the events that it keeps have numbers."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        found = build.graph.nodes[number].chain
+        assert found is not None
+        self.partition = tuple((name,) for name in found.key)
+        self.predicates = found.predicates
+        withins = [step.within for step in found.steps]
+        worths = [least(build.spans[number], *withins[place:]) for place in range(len(withins))]
+        limits = [limit for pair in zip(withins, worths, strict=True) for limit in pair]
+        self.steps = np.array([-1 if limit is None else limit for limit in limits], np.int64)
+        self.waits = len(found.steps) - 1
+        self.width = chain.EVENTS + self.waits
+        self.state = np.zeros(chain.CONTROL, np.int64)
+        self.state[chain.STAMP] = 1
+        self.heads: Int64s = np.zeros(0, np.int64)  # for each key and step, the first entry
+        self.entries: Int64s = np.empty(64 * self.width, np.int64)
+        self._of_letters: Int64s = NOTHING
+        self._found: Int64s = np.empty(64 * (self.waits + 1), np.int64)
+
+    @property
+    def waiting(self) -> int:
+        """How many beginnings of chains wait for their next event."""
+        return int(self.state[chain.USED] - self.state[chain.SPARE])
+
+    def read(self, predicates: Predicates) -> None:
+        """Share what is known of a batch with all that look at it."""
+        self._classifier = Classifier([self.predicates], predicates)
+        self._of_letters = NOTHING
+
+    def use(self, keys: Keys) -> None:
+        """Share the keys of a batch with all that look at it."""
+        self._keys = keys.use(self.partition, self)
+
+    def seen(self, batch: EventBatch) -> tuple[Int32s, Int32s]:
+        """The letter and the key of each event."""
+        (letters,) = self._classifier.letters(batch)
+        for letter in range(len(self._of_letters) // chain.LETTER, self._classifier.letter_count(0)):
+            self._of_letters = np.append(self._of_letters, self._known_of(self._classifier.truths(0, letter)))
+        slots = self._keys.code_equal(batch)
+        if len(self.heads) < self._keys.capacity * self.waits:
+            self.heads = lengthened(self.heads, 2 * self._keys.capacity * self.waits)
+        return letters, slots
+
+    def _known_of(self, truths: Sequence[bool]) -> Int64s:
+        """What the kernel knows of events by what is true of them: nothing where they are of no use."""
+        bits = sum(1 << place for place, truth in enumerate(truths) if truth)
+        of_use = (1 << (self.waits + 1)) - 1 | 1 << (2 * self.waits + 2)
+        taking = [step for step in range(1, self.waits + 1) if truths[step]] or [1, 0]
+        return np.array([bits if bits & of_use else 0, taking[0], taking[-1]], np.int64)
+
+    def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int) -> Mask:
+        """Take events; those that it keeps, which have numbers from `first` on for now."""
+        at, state, kept = 0, self.state, np.zeros(len(batch), bool)
+        # Room for all that may end with one event, so that the kernel need not count them before each.
+        waiting = int(state[chain.USED] - state[chain.SPARE])
+        self._found = with_room(self._found, 0, waiting * (self.waits + 1))
+        starts, ends = fixed(batch.starts), fixed(batch.ends)
+        while True:
+            at = chain.follow_keys(
+                self.steps,
+                self._of_letters,
+                letters,
+                slots,
+                starts,
+                ends,
+                at,
+                first,
+                self.heads,
+                self.entries,
+                state,
+                kept,
+                self._found,
+                PATIENCE,
+            )
+            if at == len(batch):
+                return kept
+            if at < 0:
+                at = ~at
+                continue
+            most = self.waiting + 1  # entries, or matches, that one event can make: only what lacks room grows
+            self.entries = with_room(self.entries, int(state[chain.USED]) * self.width, most * self.width)
+            size = self.waits + 1
+            self._found = with_room(self._found, int(state[chain.OUT]) * size, most * size)
+
+    def number_kept(self, first: int, numbers: Int64s) -> None:
+        """Give the events that it kept of the last batch, with numbers from `first` on, the numbers they have now."""
+        chain.number(self.used().ravel(), self.width, chain.EVENTS, first, numbers)
+        chain.number(self.matches().ravel(), self.waits + 1, 0, first, numbers)
+
+    def matches(self) -> Int64s:
+        """The events of the matches that have no rows yet, one match per row."""
+        return self._found[: self.state[chain.OUT] * (self.waits + 1)].reshape(-1, self.waits + 1)
+
+    def advance(self, run: Running) -> None:
+        """Make rows of the matches."""
+        found, arena = self.matches(), run.arena
+        if len(found):
+            begin = int(self.control[joining.OUT])
+            self.give(arena.add_matches(found, self.spec))
+            self.state[chain.OUT] = 0
+            self.put_in_order(arena, begin)
+        self.safe = run.clock
+
+    # -- giving up ------------------------------------------------------------------------------
+
+    def waiting_since(self) -> Int64s:
+        """For each beginning that waits, since when it counts."""
+        entries = self.used()
+        found: Int64s = entries[entries[:, chain.EVENTS] != chain.NO_EVENT, chain.SINCE]
+        return found
+
+    def sweep(self, clock: int, live: Mask, floor: int = BEGINNING) -> None:
+        """Give up what waits in vain, or counts since before the floor, and mark the events of the rest."""
+        kept = chain.mark(self.steps, clock, floor, self.entries, self.state, live)
+        # What was given up before its time must not be met again.
+        if kept < MUCH * self.state[chain.USED] or floor > BEGINNING:
+            fresh = np.empty(max(64, 2 * kept) * self.width, np.int64)
+            chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
+            self.entries = fresh
+
+    def clear_free(self) -> None:
+        """Take the events from entries that nobody waits in: earlier versions left them there, and saved them so."""
+        entries, place = self.used(), int(self.state[chain.FREE])
+        while place:
+            entries[place - 1, chain.EVENTS] = chain.NO_EVENT
+            place = int(entries[place - 1, chain.NEXT])
+
+    def renumber(self, places: Int64s) -> None:
+        """Take the new numbers of events."""
+        chain.number(self.used().ravel(), self.width, chain.EVENTS, 0, places)
+
+    def used(self) -> Int64s:
+        """The entries, one per row."""
+        return self.entries[: self.state[chain.USED] * self.width].reshape(-1, self.width)
+
+    def live_slots(self, capacity: int) -> Mask:
+        """See `KeyUser`."""
+        live = np.zeros(capacity, bool)
+        known = self.heads.reshape(-1, self.waits)[:capacity]
+        live[: len(known)] = reduce(np.bitwise_or, known.T) != 0
+        return live
+
+    def clear_slots(self, slots: Int32s) -> None:
+        """See `KeyUser`: nothing waits there."""

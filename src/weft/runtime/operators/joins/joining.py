@@ -1,0 +1,268 @@
+"""Operators that join at work: one after the other, all sub-sequences, at the same time, and not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.analysis.spans import Span, is_implied, least, waiting_limit
+from weft.algebra.composites import Composite, Follow, Lengths, Overlap, Repeat, Without
+from weft.algebra.predicates import Predicate
+from weft.algebra.terms import conjuncts
+from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
+from weft.kernels.warming import compile_first
+from weft.plan.graph import source_types
+from weft.plan.one_event import own_predicate
+from weft.runtime.data.events import Int64s
+from weft.runtime.operators.joins.compile import key_columns, operands_of, start_view
+from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, Operator, Running, Store
+
+_PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
+PATIENCE = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
+_WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
+
+
+class JoinOperator(Operator):
+    """What operators with stored occurrences have in common."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        self.pattern = build.graph.nodes[number].pattern
+        self.operands = operands_of(self.pattern)
+        self.span = build.spans[number]
+        self.parameters = self.where = self.among = self.first = NOTHING
+
+    @property
+    def asked(self) -> joining.Asked:
+        """What kernels are asked for."""
+        return joining.Asked(self.parameters, self.tests, self.where, self.among, self.first, self.key, self.spec)
+
+    def turns(self) -> Iterator[None]:
+        """For each time that a kernel is to be called: once, and again when it has paused."""
+        self.control[joining.PATIENCE] = -1
+        while self.control[joining.PATIENCE] < 0:
+            self.control[joining.PATIENCE] = PATIENCE
+            yield
+
+    def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:
+        """Find keys and tests in the conditions that decide about a pair; the code of what is left of them.
+
+        A condition that says no more than the limit of the store is left out.
+        """
+        key = key_columns(self.pattern, decisive, self.operands, self.view, build.compiler)
+        self.key = np.array(key, np.int64)
+        needed = tuple(test for test in conjuncts(decisive) if not is_implied(test, self.pattern, limit))
+        self.tests, rest = build.compiler.tests(needed, self.view)
+        return build.compiler.conditions(rest, self.view)
+
+
+class FollowOperator(JoinOperator):
+    """One after the other; also runs of pick `next`, whose left operand is what they gave out themselves."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        compile_first(follow.follow)
+        pattern, compiler, view = self.pattern, build.compiler, self.view
+        assert isinstance(pattern, Follow | Repeat)
+        runs = isinstance(pattern, Repeat)
+        limit, variable = waiting_limit(pattern, self.operands, self.span)
+        _, node, place = view.find(variable) if variable else (0, 0, 0)
+        slot = build.layouts.slot(node, "start", place) if variable else -1
+        implied = limit if variable is None and not runs else None
+        needed, where = (0, pattern.where) if runs else self._needed(build, pattern.where)
+        if pattern.pick == "next":
+            self.among = self.compile(build, pattern.among, implied)
+            self.where = compiler.conditions(where, view)
+        else:
+            self.among, self.where = NOTHING, self.compile(build, where, implied)
+        self.first = compiler.conditions((*pattern.among, *pattern.where), start_view(view)) if runs else NOTHING
+        kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
+        store = Store(0, -1 if limit is None else limit, pattern.pick == "next")
+        longest = (pattern.lengths.high or 0) if isinstance(pattern, Repeat) else 0
+        self.parameters = np.array(
+            [_PICKS[pattern.pick], kind, shift, store.limit, slot, runs, needed, longest], np.int64
+        )
+        self.stores = [store]
+        self.feeds_itself = runs
+        self.repeats = runs and repeats_itself(self.operands[0])
+
+    def _needed(self, build: Build, where: tuple[Predicate, ...]) -> tuple[int, tuple[Predicate, ...]]:
+        """The truths that the right one's event must have, as bits, and the conditions that are left."""
+        needed, rest = 0, []
+        for test in conjuncts(where):
+            own = own_predicate(self.operands[1], test)
+            bit = None if own is None else build.truths.bit(own)
+            needed |= bit or 0
+            if bit is None:
+                rest.append(test)
+        return needed, tuple(rest)
+
+    def cursor(self, side: int) -> int:
+        """See `Operator.cursor`."""
+        return joining.RIGHT_AT if self.feeds_itself or side == 1 else joining.LEFT_AT
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        bound = run.bound(self)
+        if self.repeats:  # what ends at one time must be free of repetitions before it is extended
+            given, count = run.given(self, 0)
+            ends = run.arena.times(given[self.control[joining.RIGHT_AT] : count], occurrences.END)
+            for end in np.unique(ends[ends < bound]).tolist():
+                self._advance(run, end + 1)
+        self._advance(run, bound)
+        self.safe = bound
+
+    def _advance(self, run: Running, bound: int) -> None:
+        arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
+        for _ in self.turns():
+            arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
+                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+            )
+        self.put_in_order(arena, begin)
+
+
+def repeats_itself(pattern: Composite) -> bool:
+    """Whether two runs of the pattern's occurrences can be the same occurrence: only runs of runs can."""
+    return any(isinstance(node, Repeat) for node in pattern.walk())
+
+
+class SequencesOperator(JoinOperator):
+    """Step's any iteration."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = self.pattern
+        assert isinstance(pattern, Repeat)
+        self.where = self.compile(build, pattern.where)
+        told_apart, self.allowed = length_bits(pattern.lengths)
+        store = Store(0, -1 if self.span is None else self.span)
+        beginnings = build.share if build.graph.leading[number] else ALL
+        self.parameters = np.array([told_apart, pattern.lengths.high is None, store.limit, *beginnings], np.int64)
+        self.item = 1 + len(self.allowed)
+        self.repeats = repeats_itself(self.operands[0])
+        self.stores = [store]
+        self.members: Int64s = np.empty(64, np.int64)
+        self.reach: Int64s = np.empty(64, np.int64)
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
+        most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
+        scratch = iterate.scratch_for(int(most), len(self.allowed))
+        for _ in self.turns():
+            arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
+                self.asked,
+                self.allowed,
+                scratch,
+                *arena.memory(),
+                run.inputs(self, bound),
+                self.control,
+                store.buckets,
+                self.out,
+                self.members,
+                self.reach,
+            )
+        self.put_in_order(arena, begin)
+        self.safe = bound
+
+    def cursor(self, side: int) -> int:
+        """See `Operator.cursor`."""
+        return joining.RIGHT_AT
+
+    def used_members(self) -> Int64s:
+        """The members so far, one per row."""
+        return self.members[: iterate.MEMBER * self.control[iterate.MEMBERS]].reshape(-1, iterate.MEMBER)
+
+    def used_reach(self) -> Int64s:
+        """What they reach, one item per row."""
+        return self.reach[: self.control[iterate.REACHED]].reshape(-1, self.item)
+
+    def forget(self, before: int) -> None:
+        """Give up members that start before a time, which is too long ago for them to matter."""
+        members, reach, (store,) = self.used_members(), self.used_reach(), self.stores
+        kept = members[:, iterate.MEMBER_START] >= before
+        numbers = np.cumsum(kept) - 1
+        owners = np.repeat(np.arange(len(members)), members[:, iterate.REACH_COUNT])
+        useful = kept[owners] & kept[reach[:, 0]]
+        reach = reach[useful]
+        reach[:, 0] = numbers[reach[:, 0]]
+        members = members[kept]
+        counts = np.bincount(numbers[owners[useful]], minlength=len(members))
+        members[:, iterate.REACH_COUNT] = counts
+        members[:, iterate.REACH_AT] = self.item * (np.cumsum(counts) - counts)
+        entries, live = store.used(), store.live()
+        entries[live, buckets.MARK] = numbers[entries[live, buckets.MARK]]
+        self.members, self.reach = members.ravel(), reach.ravel()
+        self.control[iterate.MEMBERS], self.control[iterate.REACHED] = len(members), reach.size
+
+    def roots(self) -> list[Int64s]:
+        """See `Operator.roots`."""
+        return [self.used_members()[:, iterate.MEMBER_ROW]]
+
+
+def length_bits(lengths: Lengths) -> tuple[int, npt.NDArray[np.uint64]]:
+    """How many lengths are told apart (without a bound, the last stands for all greater ones); which are allowed."""
+    greatest = max([lengths.low, *(length + 1 for length in lengths.excluded)])
+    told_apart = max(1, greatest if lengths.high is None else lengths.high)
+    allowed = np.zeros((told_apart + 63) // 64, np.uint64)
+    for length in range(1, told_apart + 1):
+        if lengths.allow(length):
+            allowed[(length - 1) // 64] |= np.uint64(1) << np.uint64((length - 1) % 64)
+    return told_apart, allowed
+
+
+class OverlapOperator(JoinOperator):
+    """Step's conjunction."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = self.pattern
+        assert isinstance(pattern, Overlap)
+        self.where = self.compile(build, pattern.where, self.span)
+        limit = -1 if self.span is None else self.span
+        share = bool(source_types(pattern.left) & source_types(pattern.right))
+        self.parameters = np.array([len(self.view.variables[0]), limit, share], np.int64)
+        self.stores = [Store(0, limit), Store(1, limit)]
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
+        for _ in self.turns():
+            arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
+                self.asked,
+                *arena.memory(),
+                run.inputs(self, bound),
+                self.control,
+                left.buckets,
+                right.buckets,
+                self.out,
+            )
+        self.put_in_order(arena, begin)
+        self.safe = bound
+
+
+class WithoutOperator(JoinOperator):
+    """Occurrences with no unwanted one about them."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = self.pattern
+        assert isinstance(pattern, Without)
+        before = pattern.when == "before"
+        self.where = self.compile(build, pattern.where)
+        # What stands between constituents starts after the first of them has ended.
+        limit = least(self.span, build.tails[number]) if pattern.when == "between" else self.span
+        store = Store(1, -1 if before or limit is None else limit)
+        self.parameters = np.array([_WHEN[pattern.when], before and not pattern.where, store.limit], np.int64)
+        self.stores = [store]
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, bound, (store,) = run.arena, run.bound(self), self.stores
+        for _ in self.turns():
+            self.out, store.entries, store.table = overlap.without(
+                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+            )
+        self.safe = bound

@@ -1,0 +1,372 @@
+"""The operators of a graph at work: each takes what its inputs gave out and gives out occurrences in order.
+
+`safe` is an operator's promise: whatever it gives out later ends at that time or after it. Operators take only
+what ends before the promises of all their inputs. Here are those that take one occurrence at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.composites import After, Filter, Repeat, Source
+from weft.algebra.predicates import Predicate
+from weft.kernels.joins import buckets, joining, occurrences
+from weft.plan.graph import Graph
+from weft.plan.one_event import source_predicates
+from weft.plan.spans import greatest_tails, useful_spans
+from weft.runtime.data.events import Int64s
+from weft.runtime.operators.joins.code import Compiler
+from weft.runtime.operators.joins.compile import order_matters, view_of
+from weft.runtime.operators.joins.layout import Layouts
+from weft.runtime.operators.occurrence_store import Arena, with_room
+
+ENDLESS = int(occurrences.MOST)
+BEGINNING = int(occurrences.FEWEST)
+NOTHING: Int64s = np.empty(0, np.int64)
+ALL = 0, 1  # share 0 of 1
+_MOST_TRUTHS = 62  # bits of a word, without its sign
+# Fields of the control block of `LongestOperator`: the open run's first and last member and its length.
+RUN_FIRST, RUN_LAST, RUN_LENGTH = range(joining.OWN, joining.OWN + 3)
+
+
+@dataclass
+class Store:
+    """Occurrences of one side by key, as `weft.kernels.joins.buckets` has them."""
+
+    side: int
+    limit: int = -1  # ticks since the start that counts, for which an occurrence can matter; -1: no limit
+    marks: bool = False  # whether a marked entry has been decided
+    entries: Int64s = field(default_factory=lambda: np.empty(64 * buckets.ENTRY, np.int64))
+    table: Int64s = field(default_factory=lambda: np.zeros(16 * buckets.PLACE, np.int64))
+    control: Int64s = field(default_factory=lambda: np.zeros(buckets.STORE, np.int64))
+
+    @property
+    def buckets(self) -> buckets.Buckets:
+        """The arrays, for kernels."""
+        return buckets.Buckets(self.entries, self.table, self.control)
+
+    def used(self) -> Int64s:
+        """All segments, one entry per row."""
+        return self.entries[: self.control[buckets.USED] * buckets.ENTRY].reshape(-1, buckets.ENTRY)
+
+    def live(self) -> Int64s:
+        """Which entries are in use."""
+        places = self.table.reshape(-1, buckets.PLACE)
+        counts = places[:, buckets.TAIL] - places[:, buckets.HEAD]
+        before = np.cumsum(counts) - counts
+        found: Int64s = np.repeat(places[:, buckets.HEAD] - before, counts) + np.arange(counts.sum())
+        return found
+
+
+class Operator:
+    """One node at work."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        node = build.graph.nodes[number]
+        self.number = number
+        self.inputs = node.inputs
+        self.control = np.zeros(joining.CONTROL + 1, np.int64)
+        self.out: Int64s = np.empty(64, np.int64)
+        self.safe = BEGINNING
+        self.emitted = 0  # occurrences that it ever gave out here
+        self.stores: list[Store] = []
+        self.tests = self.key = NOTHING  # of the stores
+        self.view = view_of(number, node)
+        self.ordered = build.ordered[number]
+
+    feeds_itself = False
+    repeats = False  # whether the same occurrence can come out twice
+
+    @property
+    def waiting(self) -> int:
+        """How many occurrences wait for others."""
+        places = (store.table.reshape(-1, buckets.PLACE) for store in self.stores)
+        return sum(int((place[:, buckets.TAIL] - place[:, buckets.HEAD]).sum()) for place in places)
+
+    def waiting_since(self) -> Int64s:
+        """For each occurrence that waits, since when it counts."""
+        return np.concatenate([NOTHING, *(store.used()[store.live(), buckets.SINCE] for store in self.stores)])
+
+    def cursor(self, side: int) -> int:
+        """Where its control block has how much of an input it took."""
+        return joining.RIGHT_AT if side == 1 else joining.LEFT_AT
+
+    def link(self, build: Build) -> None:
+        """Take what the layouts of rows say, when all conditions are known."""
+        self.spec = build.layouts.spec(self.number)
+
+    def advance(self, run: Running) -> None:
+        """Take what can be taken."""
+        raise NotImplementedError
+
+    def given(self) -> Int64s:
+        """What was given out."""
+        return self.out[: self.control[joining.OUT]]
+
+    def give(self, rows: Int64s) -> None:
+        """Give out more."""
+        used = int(self.control[joining.OUT])
+        self.out = with_room(self.out, used, len(rows))
+        self.out[used : used + len(rows)] = rows
+        self.control[joining.OUT] += len(rows)
+
+    def put_in_order(self, arena: Arena, begin: int) -> None:
+        """Bring what was given out since into processing order, if it matters, each once."""
+        if self.ordered or self.repeats:
+            end = self.control[joining.OUT]
+            self.control[joining.OUT] = joining.order_new(arena.rows, arena.events, self.out, begin, end, self.repeats)
+
+    def roots(self) -> list[Int64s]:
+        """Views of all rows it may still need, besides what its inputs gave out and what its stores have."""
+        return []
+
+
+class Truths:
+    """The predicates on one event that operators ask about when occurrences are joined; an event has a bit for each."""
+
+    def __init__(self) -> None:
+        self.predicates: list[Predicate] = []
+
+    def bit(self, predicate: Predicate) -> int | None:
+        """The bit of a predicate; None: there are no more."""
+        if predicate not in self.predicates and len(self.predicates) < _MOST_TRUTHS:
+            self.predicates.append(predicate)
+        return 1 << self.predicates.index(predicate) if predicate in self.predicates else None
+
+
+@dataclass
+class Build:
+    """What is made of a graph before it runs. Of matches by their first position, a share of so many is wanted."""
+
+    graph: Graph
+    layouts: Layouts
+    compiler: Compiler
+    share: tuple[int, int] = ALL
+    truths: Truths = field(default_factory=Truths)
+
+    def __post_init__(self) -> None:
+        graph = self.graph
+        self.ordered = order_matters(graph)  # for each node, whether the order of what it gives at one time matters
+        self.spans = useful_spans(graph)  # for each node, the greatest span with which an occurrence is of use
+        self.tails = greatest_tails(graph)  # for each node, the most ticks from the end of its first constituent on
+
+    def extend(self, graph: Graph) -> None:
+        """Go on with a graph that has more nodes after the same ones."""
+        self.graph = graph
+        self.layouts.extend(graph)
+        self.__post_init__()
+
+    def keep(self, numbers: Sequence[int], graph: Graph) -> None:
+        """Go on with the graph of some of the nodes."""
+        self.graph = graph
+        self.layouts.keep(numbers, graph)
+        self.__post_init__()
+
+
+@dataclass
+class Running:
+    """What an operator works with."""
+
+    arena: Arena
+    operators: Sequence[Operator]
+    clock: int  # nothing that ends earlier will come
+    finished: bool = False
+
+    def bound(self, operator: Operator) -> int:
+        """Up to where the inputs of an operator are complete."""
+        return min(self.operators[number].safe for number in operator.inputs)
+
+    def given(self, operator: Operator, side: int) -> tuple[Int64s, int]:
+        """What an input gave out, and how much of it."""
+        source = self.operators[operator.inputs[side]]
+        return source.out, int(source.control[joining.OUT])
+
+    def inputs(self, operator: Operator, bound: int) -> joining.Inputs:
+        """What the first and the last input of an operator gave out, up to a time."""
+        return joining.Inputs(*self.given(operator, 0), *self.given(operator, len(operator.inputs) - 1), bound)
+
+    def taken(self, operator: Operator, side: int, bound: int) -> Int64s:
+        """What an input gave out that ends before the bound and was not taken yet; it is taken now."""
+        given, count = self.given(operator, side)
+        cursor = operator.cursor(side)
+        found = self.arena.before(given[operator.control[cursor] : count], bound)
+        operator.control[cursor] += len(found)
+        return found
+
+
+class SourceOperator(Operator):
+    """Events of a type."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, Source)
+        self.predicate, rest = source_predicates(pattern)
+        self.where = build.compiler.conditions(rest, self.view)
+        self.chosen: Int64s = NOTHING
+
+    def advance(self, run: Running) -> None:
+        """Make occurrences of the chosen events."""
+        rows = run.arena.add_sources(self.chosen, len(self.spec) // 3)
+        self.give(rows[run.arena.satisfied(self.where, rows, rows)] if len(self.where) else rows)
+        self.chosen = NOTHING
+        self.safe = run.clock
+
+
+class FilterOperator(Operator):
+    """Occurrences that satisfy conditions."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, Filter)
+        self.where = build.compiler.conditions(pattern.where, self.view)
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        self.safe = run.bound(self)
+        rows = run.taken(self, 0, self.safe)
+        self.give(rows[run.arena.satisfied(self.where, rows, rows)])
+
+
+class SinceOperator(Operator):
+    """What another operator gives out that is made of events from a position on."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        since = build.graph.nodes[number].since
+        assert since is not None
+        self.since = since
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        self.safe = run.bound(self)
+        rows = run.taken(self, 0, self.safe)
+        self.give(rows[run.arena.times(rows, occurrences.FIRST) >= self.since])
+
+
+class LongEnoughOperator(Operator):
+    """Runs with at least so many members; none has too many, since they are not extended then."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, Repeat)
+        self.low = pattern.lengths.low
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        self.safe = run.bound(self)
+        rows = run.taken(self, 0, self.safe)
+        shorter = rows
+        for _ in range(self.low - 1):  # a run is a row for its last member, which links to the run before it
+            enough = run.arena.times(shorter, occurrences.KIND) == occurrences.RUN
+            rows, shorter = rows[enough], run.arena.times(shorter[enough], occurrences.LEFT)
+            if not len(rows):
+                break
+        self.give(rows)
+
+
+class AfterOperator(Operator):
+    """Occurrences and a point in time after each."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, After)
+        self.ticks = pattern.ticks
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, bound = run.arena, run.bound(self)
+        taken = run.taken(self, 0, bound)
+        rows = arena.join(taken, np.full(len(taken), -1), occurrences.POINT, 0, self.spec)
+        ends = np.minimum(arena.times(rows, occurrences.END), ENDLESS - self.ticks) + self.ticks
+        for time in (occurrences.END, occurrences.LAST_START):
+            arena.rows[rows * occurrences.ROW + time] = ends
+        self.give(rows)
+        self.safe = max(self.safe, min(bound + self.ticks if bound < ENDLESS - self.ticks else ENDLESS, run.clock))
+
+
+class UnionOperator(Operator):
+    """The occurrences of both inputs."""
+
+    def link(self, build: Build) -> None:
+        """See `Operator.link`."""
+        self.specs = build.layouts.spec(self.number, 0), build.layouts.spec(self.number, 1)
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, begin = run.arena, int(self.control[joining.OUT])
+        self.safe = run.bound(self)
+        lefts, rights = run.taken(self, 0, self.safe), run.taken(self, 1, self.safe)
+        self.give(arena.branches(lefts, rights, len(self.view.variables[0]), *self.specs))
+        self.put_in_order(arena, begin)
+
+
+class LongestOperator(Operator):
+    """Step's greedy iteration: every member extends the run of the member before it, or begins a new one."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        pattern = build.graph.nodes[number].pattern
+        assert isinstance(pattern, Repeat)
+        self.where = build.compiler.conditions(pattern.where, self.view)
+        self.lengths = lengths = pattern.lengths
+        allowed = (length for length in range(lengths.high or 0, lengths.low - 1, -1) if lengths.allow(length))
+        self.most = ENDLESS if lengths.high is None else next(allowed, 1)
+
+    def advance(self, run: Running) -> None:
+        """See `Operator.advance`."""
+        arena, bound, control = run.arena, run.bound(self), self.control
+        open_length = int(control[RUN_LENGTH])
+        known = control[RUN_LAST : RUN_LAST + 1] if open_length else NOTHING
+        members = np.concatenate([known, run.taken(self, 0, bound)])
+        self.safe = bound
+        if not len(members):
+            return
+        # The place of each member in its run; the open run's last is the first here.
+        breaks = np.flatnonzero(~self._extends(arena, members[:-1], members[1:])) + 1
+        heads = np.concatenate([[0], breaks])
+        sizes = np.diff(heads, append=len(members))
+        places = np.arange(len(members)) - np.repeat(heads, sizes)
+        if open_length:
+            places[: sizes[0]] += open_length - 1
+        firsts = np.flatnonzero(places % self.most == 0)
+        if open_length and (not len(firsts) or firsts[0] > 0):
+            firsts = np.concatenate([[0], firsts])
+        lasts = np.append(firsts[1:], len(members)) - 1
+        counts = lasts - firsts + 1
+        begins = members[firsts]
+        if open_length:
+            begins[0], counts[0] = control[RUN_FIRST], counts[0] + open_length - 1
+        closed = len(firsts) if run.finished else len(firsts) - 1
+        self._report(arena, begins[:closed], members[lasts[:closed]], counts[:closed])
+        control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH] = begins[-1], members[-1], counts[-1]
+        if run.finished:
+            control[RUN_LENGTH] = 0
+        else:
+            self.safe = min(bound, int(arena.times(members[-1:], occurrences.END)[0]))
+
+    def _extends(self, arena: Arena, lasts: Int64s, members: Int64s) -> npt.NDArray[np.bool_]:
+        before = arena.times(lasts, occurrences.END) < arena.times(members, occurrences.START)
+        extends: npt.NDArray[np.bool_] = before & arena.satisfied(self.where, lasts, members)
+        return extends
+
+    def _report(self, arena: Arena, begins: Int64s, ends: Int64s, counts: Int64s) -> None:
+        lengths = self.lengths
+        allowed = (counts >= lengths.low) & ~np.isin(counts, list(lengths.excluded))
+        if lengths.high is not None:
+            allowed &= counts <= lengths.high
+        rows, ends = begins[allowed], ends[allowed]
+        several = rows != ends
+        rows[several] = arena.join(rows[several], ends[several], occurrences.RUN, 0, self.spec)
+        self.give(rows)
+
+    def roots(self) -> list[Int64s]:
+        """See `Operator.roots`."""
+        return [self.control[RUN_FIRST : RUN_LAST + 1]] if self.control[RUN_LENGTH] else []

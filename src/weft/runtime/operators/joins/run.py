@@ -1,0 +1,385 @@
+"""A graph at work: batches of events in, matches of all its queries out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
+from weft.algebra.predicates import Attribute
+from weft.algebra.terms import Elapsed
+from weft.kernels.joins import joining, occurrences
+from weft.plan.graph import Graph, GraphOutput
+from weft.plan.partitioning.replicated import Replicated
+from weft.plan.partitioning.splits import Lane
+from weft.plan.text.graph import node_text
+from weft.runtime.classify.classifier import Predicates
+from weft.runtime.classify.layer_keys import Keys, SharedKey
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch, Int64s
+from weft.runtime.data.matches import Int32s, MatchBatch
+from weft.runtime.machine.code import Code
+from weft.runtime.operators.fields import Fields, column_name
+from weft.runtime.operators.joins.build import build_operators
+from weft.runtime.operators.joins.chains import ChainOperator
+from weft.runtime.operators.joins.choosing import Choosing, Taken
+from weft.runtime.operators.joins.code import Compiler
+from weft.runtime.operators.joins.dropping import drop_oldest
+from weft.runtime.operators.joins.layout import Layouts
+from weft.runtime.operators.joins.operators import (
+    ALL,
+    BEGINNING,
+    ENDLESS,
+    Build,
+    Running,
+    SinceOperator,
+    SourceOperator,
+)
+from weft.runtime.operators.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
+from weft.runtime.operators.joins.sweep import LEAST_ROWS, sweep_graph
+from weft.runtime.operators.occurrence_store import Arena, Columns
+from weft.runtime.operators.operator import TOGETHER, Run
+from weft.runtime.store.event_buffer import Kept
+from weft.runtime.store.pages import Paging
+from weft.runtime.store.size import bytes_of
+from weft.runtime.watching.triggers import OperatorStanding
+
+Mask = npt.NDArray[np.bool_]
+PIECE = 1 << 16  # matches reported at a time
+MOST_ROWS = 1 << 17  # made at a time, if that can be helped
+LEAST_GONE = 64  # operators that were removed and have left code and columns behind
+FEWEST_EVENTS, FIRST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 12, 1 << 16  # taken at a time
+
+
+class QueryOutput:
+    """What one query reports of the occurrences of its node."""
+
+    def __init__(self, output: GraphOutput) -> None:
+        self.query = output.query
+        self.node = output.node
+        self.names = tuple((name,) for name in output.variables)
+        self.fields = Fields(output.query.fields)
+        self.numbers = {name: number for number, name in enumerate(output.variables)}
+        self.taken = 0
+        self.before: int | None = None  # matches are told that have an event before this position; None: all
+        # The bindings reported so far, where the same ones can come again later.
+        self.reported: dict[bytes, None] | None = {} if _binds_again(output.query.pattern) else None
+
+
+def _binds_again(pattern: Composite) -> bool:
+    """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
+    runs = [node for node in pattern.walk() if isinstance(node, Repeat)]
+    return any(
+        any(isinstance(part, Repeat) for part in run.pattern.walk())
+        and any(isinstance(part, After) for part in run.pattern.walk())
+        for run in runs
+    )
+
+
+class GraphRun(Run):
+    """The composite queries of a layer, as one graph."""
+
+    def __init__(self, graph: Graph, predicates: Predicates, keys: Keys, lane: Lane | None = None) -> None:
+        self.graph = graph
+        self._columns, self._code, self._keys = Columns(), Code(), keys
+        layouts = Layouts(graph)
+        by_start = lane is not None and isinstance(lane.split, Replicated) and lane.split.by_start
+        share = (lane.share, lane.shares) if lane is not None and by_start else ALL
+        self._build = build = Build(graph, layouts, Compiler(layouts, self._columns, self._code), share)
+        self.operators = build_operators(build)
+        for operator in self.operators:
+            operator.link(build)
+        self.arena = Arena(self._columns.names, self._code)
+        self.running = Running(self.arena, self.operators, BEGINNING)
+        self.outputs = [QueryOutput(output) for output in graph.outputs]
+        self.kept = Kept(self._shown())
+        self.sweep_at = LEAST_ROWS
+        self.paging = Paging()
+        self._events_at_once = FIRST_EVENTS
+        self._gone = 0  # nodes that were removed
+        self.chains: list[ChainOperator] = []
+        self._predicates = predicates
+        self._look()
+
+    @property
+    def queries(self) -> Sequence[CompositeQuery]:
+        """The queries."""
+        return [output.query for output in self.graph.outputs]
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are certain once these events are known."""
+        return self.timed(TOGETHER, self._found(batch))
+
+    def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        for _ in self._steps(batch):
+            for output in self.outputs:
+                yield from self._report(output)
+
+    def count(self, batch: EventBatch) -> dict[str, int]:
+        """How many matches of each query become certain."""
+        totals: Counter[str] = Counter()
+        for _ in self.timed(TOGETHER, self._steps(batch)):
+            for output in self.outputs:
+                if output.reported is None and output.before is None:
+                    totals[output.query.name] += len(self._ready(output))
+                else:
+                    totals[output.query.name] += sum(map(len, self._report(output)))
+        return dict(totals)
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """The matches that are certain when no event that ends before this time will come."""
+        if time > self.running.clock:
+            self._advance(time)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """The stream has ended: all time passes."""
+        self.running.finished = True
+        self._advance(ENDLESS)
+        for output in self.outputs:
+            yield from self._report(output)
+
+    def certain(self, place: int) -> int:
+        """Further matches of a query end then or later."""
+        return self.operators[self.outputs[place].node].safe
+
+    def oldest(self) -> int | None:
+        """The first event that is kept."""
+        return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory of the whole graph, of which queries share parts."""
+        return bytes_of(self, without=(SharedKey, Keys, Predicates))
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """See `Run.drop_oldest`."""
+        return drop_oldest(self, limit, names)
+
+    @property
+    def waiting(self) -> int:
+        """The occurrences that operators keep."""
+        return sum(operator.waiting for operator in self.operators)
+
+    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+        """Of each operator: what its inputs emitted is what it received; those without inputs look at all events."""
+        return [
+            OperatorStanding(
+                f"{where}.{number}: {node_text(self.graph, number)}",
+                sum(self.operators[place].emitted for place in operator.inputs) if operator.inputs else received,
+                operator.emitted,
+                operator.waiting,
+            )
+            for number, operator in enumerate(self.operators)
+        ]
+
+    def retire(self, places: Collection[int], position: int) -> None:
+        """From now on tell of these queries only matches with an event before this position: others tell the rest."""
+        for place in places:
+            self.outputs[place].before = position
+
+    # -- queries that come and go ---------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether queries can be added: not where much is left of those that are gone."""
+        return self._gone <= LEAST_GONE + 4 * len(self.operators)
+
+    def extend(self, graph: Graph) -> None:
+        """Go on with a graph that has more nodes and outputs after the same ones."""
+        first, sizes, build = len(self.operators), self._build.layouts.sizes, self._build
+        self.graph = graph
+        build.extend(graph)
+        added = build_operators(build, first)
+        self.operators += added
+        for operator in self.operators:
+            operator.ordered = build.ordered[operator.number]
+            operator.link(build)
+        for operator in added:
+            if isinstance(operator, SinceOperator):  # what was given out before is of events before
+                operator.control[operator.cursor(0)] = self.running.given(operator, 0)[1]
+        more = max(new - old for new, old in zip(build.layouts.sizes[:first], sizes, strict=True))
+        self.arena.widen(self._columns.names, more)
+        self.arena.read(self._code)
+        self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
+        self.kept.attributes = self._shown()
+        self._look()
+
+    def remove(self, places: Collection[int]) -> None:
+        """Do without the operators that only the queries at these places need; the others move up."""
+        kept = [place for place in range(len(self.outputs)) if place not in places]
+        needed = self.graph.needed(kept)
+        self.graph = self.graph.only(kept)
+        self._gone += len(self.operators) - len(needed)
+        self._build.keep(needed, self.graph)
+        self.operators[:] = [self.operators[number] for number in needed]
+        for number, (operator, node) in enumerate(zip(self.operators, self.graph.nodes, strict=True)):
+            operator.number, operator.inputs = number, node.inputs
+        self.outputs = [self.outputs[place] for place in kept]
+        for output, told in zip(self.outputs, self.graph.outputs, strict=True):
+            output.node = told.node
+        self.kept.attributes = self._shown()
+        self._look()
+
+    def _look(self) -> None:
+        """Ask events what operators want to know of them, together with all that look at them."""
+        self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
+        before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
+        for chain in self.chains:
+            chain.read(self._predicates)
+            if chain not in before:
+                chain.use(self._keys)
+        for chain in before:
+            if chain not in self.chains:
+                self._keys.leave(chain)
+        self.paging.renumbered()
+        taking = [source.predicate for source in self._sources]
+        self._choosing = Choosing(taking, self._build.truths.predicates, self._predicates)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Give up rows and events that nothing waits for, when there are many."""
+        sweep_graph(self)
+
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        small = {"summary": summary_of(self), **dict(store_pages(self))}
+        return self.paging.changes(small, chain_arrays(self), growing_parts(self))
+
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+        load_graph(self, pages)
+        self.paging.load(pages, growing_parts(self))
+
+    # -- events in ------------------------------------------------------------------------------
+
+    def _steps(self, batch: EventBatch) -> Iterator[None]:
+        """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
+        at, chosen, seen = 0, self._choosing.letters(batch), [chain.seen(batch) for chain in self.chains]
+        while at < len(batch):
+            before = self.arena.row_count
+            part = blocks.slice(batch, at, self._events_at_once)
+            end = at + len(part)
+            kept = self._looked(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
+            wanted = reduce(np.bitwise_or, kept, np.zeros(len(part), bool))
+            self._take(part, self._choosing.take(part, chosen, len(batch), at, wanted, self.arena), kept)
+            at = end
+            made = self.arena.row_count - before
+            yield
+            sweep_graph(self)
+            if made > MOST_ROWS:
+                self._events_at_once = max(FEWEST_EVENTS, self._events_at_once // 2)
+            elif made < MOST_ROWS // 4:
+                self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
+
+    def _looked(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> list[Mask]:
+        """Let chains look at events, given their letters and keys; those that each keeps."""
+        first = self.arena.event_count
+        return [chain.look(batch, *known, first) for chain, known in zip(self.chains, seen, strict=True)]
+
+    def _take(self, batch: EventBatch, taken: Taken, kept: Sequence[Mask]) -> None:
+        self.kept.add(batch, taken.relevant)
+        for source, chosen in zip(self._sources, taken.chosen, strict=True):
+            source.chosen = chosen
+        if self._sources or len(kept) > 1:  # else a chain has given its events the numbers that they have
+            for chain, own in zip(self.chains, kept, strict=True):
+                chain.number_kept(taken.first, taken.numbers(own))
+        self._advance(max(self.running.clock, int(batch.ends[-1])))
+
+    def _advance(self, clock: int) -> None:
+        self.running.clock = clock
+        for operator in self.operators:
+            before = int(operator.control[joining.OUT])
+            operator.advance(self.running)
+            operator.emitted += int(operator.control[joining.OUT]) - before
+
+    # -- matches out ----------------------------------------------------------------------------
+
+    def _ready(self, output: QueryOutput) -> Int64s:
+        """The rows that a query has not reported yet and that are certain."""
+        operator = self.operators[output.node]
+        ready = self.arena.before(operator.given()[output.taken :], operator.safe)
+        output.taken += len(ready)
+        return ready
+
+    def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
+        ready = self._ready(output)
+        for begin in range(0, len(ready), PIECE):
+            batch = self._matches(output, ready[begin : begin + PIECE])
+            if output.before is not None:
+                first = np.minimum.reduceat(batch.positions, batch.offsets[:-1]) if len(batch) else batch.positions
+                batch = batch.take(np.flatnonzero(first < output.before))
+            if len(batch):
+                yield batch
+
+    def _matches(self, output: QueryOutput, rows: Int64s) -> MatchBatch:
+        arena = self.arena
+        offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        if output.reported is not None:
+            new = _new_ones(output.reported, offsets, positions, labels)
+            if len(new) < len(rows):
+                rows = rows[new]
+                offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        return MatchBatch(
+            query=output.query.name,
+            names=output.names,
+            starts=self.arena.times(rows, occurrences.START),
+            ends=self.arena.times(rows, occurrences.END),
+            offsets=offsets,
+            positions=positions,
+            labels=labels,
+            fields=self._fields(output, rows) if output.fields else {},
+        )
+
+    def _shown(self) -> list[str]:
+        """The attributes that matches show."""
+        return sorted({name for output in self.outputs for name in output.fields.attributes})
+
+    def _fields(self, output: QueryOutput, rows: Int64s) -> dict[str, pa.Array]:
+        fields, numbers = output.fields, output.numbers
+        positions: dict[str, Int64s] = {}
+        for variable in {variable for variable, _ in fields.read}:
+            events = self._bound(rows, numbers[variable], occurrences.LATER)
+            positions[variable] = np.where(events < 0, -1, self.arena.event_times(events, occurrences.POSITION))
+        columns = {
+            column_name(Attribute(name, variable)): self.kept.column(name, positions[variable])
+            for variable, name in fields.read
+        }
+        for term in fields.elapsed:
+            columns[column_name(term)] = self._elapsed(term, rows, numbers)
+        return fields.values(columns, len(rows))
+
+    def _elapsed(self, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
+        """Ticks from the start of the first event of a variable to the end of the last of another."""
+        starts, ends = self.arena.times(rows, occurrences.START), self.arena.times(rows, occurrences.END)
+        unbound = np.zeros(len(rows), bool)
+        if term.first is not None:
+            events = self._bound(rows, numbers[term.first], occurrences.LEAST)
+            starts, unbound = self.arena.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
+        if term.last is not None:
+            events = self._bound(rows, numbers[term.last], occurrences.GREATEST)
+            ends, unbound = self.arena.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
+        return Column(numbers=pa.array(ends - starts, mask=unbound))
+
+    def _bound(self, rows: Int64s, variable: int, which: int) -> Int64s:
+        """One of the events each row binds to a variable; -1: none."""
+        found: Int64s = occurrences.variable_events(self.arena.rows, self.arena.events, rows, variable, which)
+        return found
+
+
+def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
+    """Which of the matches bind what was not bound before."""
+    new = []
+    for number in range(len(offsets) - 1):
+        part = slice(offsets[number], offsets[number + 1])
+        key = positions[part].tobytes() + labels[part].tobytes()
+        if key not in reported:
+            reported[key] = None
+            new.append(number)
+    return np.array(new, np.int64)

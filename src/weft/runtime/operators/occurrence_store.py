@@ -1,0 +1,229 @@
+"""The memory of a graph: rows of occurrences, the events they are made of, and the values conditions read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.kernels.joins import chain, choosing, joining, joint, occurrences
+from weft.kernels.machine import tagged
+from weft.kernels.machine.machine import NOTES, Machine
+from weft.kernels.memory.room import NOTE
+from weft.runtime.classify.functions import text_test
+from weft.runtime.classify.texts import TextTable
+from weft.runtime.data.buffers import fixed
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.machine.code import Code
+from weft.runtime.machine.values import only_used, tag, tag_events
+
+_MANY_TEXTS = 1 << 12  # fewer are not worth a search
+
+
+class Columns:
+    """The attributes that are kept of events, by number."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def number(self, name: str) -> int:
+        """The number of an attribute."""
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+
+class Arena:
+    """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
+
+    def __init__(self, columns: Sequence[str], code: Code) -> None:
+        self.columns = tuple(columns)
+        self.rows: Int64s = np.empty(64 * occurrences.ROW, np.int64)
+        self.slots: Int64s = np.empty(64, np.int64)
+        self.control = np.zeros(2, np.int64)
+        self.event_count = 0
+        self.events: Int64s = np.empty(64 * occurrences.EVENT, np.int64)
+        self.values: Int64s = np.empty(64 * self.width, np.int64)
+        self.texts = TextTable()
+        self._texts_bound = 0
+        self._room_of_machine = np.zeros((NOTES + 1) * NOTE, np.int64)
+        self._code: Int64s = np.empty(0, np.int64)
+        self.read(code)
+
+    def read(self, code: Code) -> None:
+        """Make room for what conditions work with; to be done again when there are more of them."""
+        self._source = code
+        self._patterns = [text_test(pattern) for pattern in code.patterns]
+        self._looks = np.empty((0, len(self._patterns)), bool)  # for each text and pattern, as far as known
+        self._stack = code.stack()
+        self._chosen = np.zeros(code.slots, np.int64)
+        self._results = np.zeros(2 * code.results, np.int64)
+        self._lists = np.zeros(3 * code.slots + 16, np.int64)
+        self.intern()
+
+    @property
+    def width(self) -> int:
+        """Numbers for the values of one event."""
+        return 2 * len(self.columns)
+
+    @property
+    def row_count(self) -> int:
+        """Rows made so far and not given up."""
+        return int(self.control[joining.ROWS])
+
+    def intern(self) -> None:
+        """Make the code: to be done again when texts have new ids."""
+        self._code = self._source.array(lambda value: tag(value, self.texts))
+
+    def restore_texts(self, texts: Sequence[str]) -> None:
+        """Take the texts of a snapshot."""
+        self.texts = TextTable(list(texts))
+        self._looks = self._looks[:0]
+        self.intern()
+
+    def drop_texts(self) -> bool:
+        """Give up texts that no event has, when there are many; whether the others have new ids."""
+        if len(self.texts) < max(_MANY_TEXTS, self._texts_bound):
+            return False
+        self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
+        self._texts_bound = 2 * len(self.texts)
+        self._looks = self._looks[:0]
+        self.intern()
+        return True
+
+    def widen(self, columns: Sequence[str], slots: int) -> None:
+        """Keep more attributes of events, and so many more slots of rows; those that are here have nothing there."""
+        values = self.values[: self.event_count * self.width].reshape(self.event_count, self.width)
+        self.columns = tuple(columns)
+        wider = np.full((self.event_count, self.width), tagged.MISSING, np.int64)
+        wider[:, : values.shape[1]] = values
+        self.values = with_room(wider.ravel(), wider.size, 64 * self.width)
+        if slots:
+            count, used = self.row_count, int(self.control[joining.SLOTS_USED])
+            begins = self.rows[occurrences.SLOTS : count * occurrences.ROW : occurrences.ROW]
+            owners = np.repeat(np.arange(count), np.diff(begins, append=used))
+            held = self.slots[:used]
+            self.slots = np.full(used + slots * count, -1, np.int64)
+            self.slots[np.arange(used) + slots * owners] = held
+            begins += slots * np.arange(count)
+            self.control[joining.SLOTS_USED] = len(self.slots)
+
+    def facts(self) -> joint.Facts:
+        """What conditions can read now."""
+        machine = Machine(
+            self._code,
+            self._stack,
+            self.values,
+            self.width,
+            self._chosen,
+            1,
+            self._results,
+            self._lists,
+            *self.texts.buffers,
+            self._known_looks(),
+            len(self._patterns),
+        )
+        return joint.Facts(self.values, self.width, self.events, self._room_of_machine, machine)
+
+    def memory(self) -> tuple[joint.Facts, occurrences.Memory]:
+        """What kernels that join work on."""
+        return self.facts(), occurrences.Memory(self.rows, self.slots, self.control, self.events)
+
+    def _known_looks(self) -> npt.NDArray[np.bool_]:
+        """For each text, and each of the patterns, whether it looks like it: found out once."""
+        if self._patterns and len(self._looks) < len(self.texts):
+            new = self.texts.texts(len(self._looks))
+            found = np.array([[test(text) for test in self._patterns] for text in new], bool)
+            self._looks = np.concatenate([self._looks, found])
+        return self._looks.reshape(-1)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def times(self, rows: Int64s, field: int) -> Int64s:
+        """A field of rows."""
+        found: Int64s = self.rows[rows * occurrences.ROW + field]
+        return found
+
+    def before(self, rows: Int64s, time: int) -> Int64s:
+        """Those of some rows, which are by end, that end before a time."""
+        return rows[: joining.count_before(rows, time, self.rows)]
+
+    def event_times(self, events: Int64s, field: int) -> Int64s:
+        """A field of events; of any event where the number is negative."""
+        found: Int64s = self.events[np.maximum(events, 0) * occurrences.EVENT + field]
+        return found
+
+    def add_sources(self, events: Int64s, slots: int) -> Int64s:
+        """A row for each of these events, with so many slots, all of which hold it."""
+        first = self.row_count
+        self._room(len(events), slots)
+        joining.add_sources(events, slots, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + len(events))
+
+    def add_matches(self, found: Int64s, spec: Int64s) -> Int64s:
+        """A row for each sequence of single events, which `found` has one per row, after rows of what it is made of."""
+        first, (count, size) = self.row_count, found.shape
+        made = 2 * size - 1
+        self._room(made * count, len(spec) // 3)
+        chain.write_matches(found.ravel(), size - 1, spec, self.rows, self.slots, self.control, self.events)
+        return np.arange(first + made - 1, first + made * count, made)
+
+    def join(self, lefts: Int64s, rights: Int64s, kind: int, shift: int, spec: Int64s) -> Int64s:
+        """A row for each pair; -1: there is nothing on that side."""
+        first = self.row_count
+        self._room(len(lefts), len(spec) // 3)
+        joining.join_all(lefts, rights, kind, shift, spec, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + len(lefts))
+
+    def branches(self, lefts: Int64s, rights: Int64s, shift: int, left_spec: Int64s, right_spec: Int64s) -> Int64s:
+        """A row for each of two lists, by end."""
+        first, count = self.row_count, len(lefts) + len(rights)
+        self._room(count, max(len(left_spec), len(right_spec)) // 3)
+        specs = left_spec, right_spec
+        joining.join_branches(lefts, rights, shift, *specs, self.rows, self.slots, self.control, self.events)
+        return np.arange(first, first + count)
+
+    def satisfied(self, code: Int64s, lefts: Int64s, rights: Int64s) -> npt.NDArray[np.bool_]:
+        """For which pairs the conditions hold."""
+        if not len(code):
+            return np.ones(len(lefts), bool)
+        found: npt.NDArray[np.bool_] = joining.satisfied(code, self.facts(), self.rows, self.slots, lefts, rights)
+        return found
+
+    def _room(self, rows: int, slots: int) -> None:
+        self.rows = with_room(self.rows, self.row_count * occurrences.ROW, rows * occurrences.ROW)
+        self.slots = with_room(self.slots, int(self.control[joining.SLOTS_USED]), rows * slots)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def expect(self, count: int) -> None:
+        """Make room for so many more events."""
+        fields = occurrences.EVENT
+        self.events = with_room(self.events, self.event_count * fields, count * fields)
+
+    def add(self, batch: EventBatch, chosen: Int64s) -> int:
+        """Remember some events of a batch; the number of the first."""
+        first = self.event_count
+        self.expect(len(chosen))
+        choosing.keep(chosen, fixed(batch.positions), fixed(batch.starts), fixed(batch.ends), first, self.events)
+        self.add_values(batch, chosen)
+        return first
+
+    def add_values(self, batch: EventBatch, chosen: Int64s) -> None:
+        """Remember some events of a batch of which all but their values is written."""
+        first, count, width = self.event_count, len(chosen), self.width
+        self.event_count += count
+        self.values = with_room(self.values, first * width, count * width)
+        every = count == len(batch)
+        values = self.values[first * width : (first + count) * width]
+        tag_events(batch, None if every else chosen, self.columns, self.texts, values)
+
+
+def with_room(array: Int64s, used: int, needed: int) -> Int64s:
+    """The array, or a copy with room for so many more."""
+    if used + needed <= len(array):
+        return array
+    larger = np.empty(2 * len(array) + needed, array.dtype)
+    larger[:used] = array[:used]
+    return larger

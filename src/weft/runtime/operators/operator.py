@@ -1,0 +1,124 @@
+"""What every kind of operator is when it runs: events in, matches out as they become certain, state as pages."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from weft.runtime.data.events import EventBatch
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.store.size import bytes_of
+from weft.runtime.watching.stopwatch import Stopwatch
+from weft.runtime.watching.triggers import OperatorStanding
+
+Item = TypeVar("Item")
+EARLIEST = -(1 << 63)
+FEW = 3  # queries that are named where there are many
+TOGETHER = ""  # stands for all queries of a run, where they go as one
+
+
+class Run(ABC):
+    """Operators of one kind over one stream of events. By default nothing waits: matches come with their last event."""
+
+    spans = False  # whether matches say which events they cover, besides those they are made of
+    watch: Stopwatch | None = None  # of the seconds of each query, if somebody asks
+
+    @property
+    @abstractmethod
+    def queries(self) -> Sequence[Any]:
+        """What runs: with the format it decides whether saved pages fit."""
+
+    @abstractmethod
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that are certain with a batch, query by query, each by end. All must be taken."""
+
+    @abstractmethod
+    def count(self, batch: EventBatch) -> Mapping[str, int]:
+        """How many matches of each query are certain with a batch: like `push`, without making them."""
+
+    def advance(self, time: int) -> Iterator[MatchBatch]:
+        """No event that ends before this time will come: the matches that waited to know."""
+        return iter(())
+
+    def expect_end(self, last: int) -> None:  # noqa: B027 # most have nothing to do
+        """The input has ended at this time; derived events may come that end later."""
+
+    def finish(self, last: int) -> Iterator[MatchBatch]:
+        """No event will come: the matches that waited for that. The input ended at this time."""
+        return iter(())
+
+    def certain(self, place: int) -> int | None:
+        """Further matches of a query, by place, end then or later; None: not before the last event."""
+        return None
+
+    @property
+    def safe(self) -> int | None:
+        """Further matches end then or later; None: not before the last event."""
+        known = [self.certain(place) for place in range(len(self.queries))]
+        return min((time for time in known if time is not None), default=None)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What it counted since it began."""
+        return {}
+
+    @property
+    def waiting(self) -> int:
+        """How much is kept that may still become part of a match; one thing kept may stand for many partial matches."""
+        return 0
+
+    def bytes_of_query(self, name: str) -> int:
+        """The bytes of memory that are one query's own; all, where queries share them."""
+        return bytes_of(self)
+
+    def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
+        """Drop the older half of what waits for some queries, if it is made of more than half so many bytes.
+
+        How many parts were dropped, by the names of the queries that needed them.
+        """
+        return Counter()
+
+    def seconds_of_query(self, name: str) -> float:
+        """The seconds that were taken for one query alone since this was asked first; for all, where they go as one."""
+        if self.watch is None:
+            self.watch = Stopwatch()
+        return self.watch.seconds[name] + self.watch.seconds[TOGETHER]
+
+    def timed(self, name: str, found: Iterator[Item]) -> Iterator[Item]:
+        """What is found, while the time to find it counts for a query, if somebody asks."""
+        return found if self.watch is None else self.watch.around(name, found)
+
+    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+        """How its operators stand, given what all of them received and emitted; those that work as one are one."""
+        names = named([query.name for query in self.queries if query is not None])
+        return [OperatorStanding(f"{where}: {names}", received, emitted, self.waiting)]
+
+    def sweep(self) -> None:  # noqa: B027 # most have nothing to do
+        """Give up state that can no longer matter, if it is worth the work."""
+
+    @abstractmethod
+    def oldest(self) -> int | None:
+        """The first position that a further match may tell of; None: it has not come yet."""
+
+    def remove(self, places: Collection[int]) -> None:  # noqa: B027 # most have nothing to do
+        """Do no more for the queries at these places than they have in common with others."""
+
+    def reform(self, queries: Mapping[int, Any]) -> None:
+        """Go on with other forms of queries, by place, for which all that is kept is the same."""
+        raise NotImplementedError(f"{type(self).__name__} keeps other things for other forms")
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, bytes | None]:
+        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+
+    @abstractmethod
+    def load(self, pages: Mapping[str, bytes]) -> None:
+        """Go on from the pages of snapshots."""
+
+
+def named(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"{', '.join(names[:FEW])}{more}"

@@ -1,0 +1,264 @@
+"""Sequences of events with equal keys on their kernel: batches in, matching sets out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.policies import Repeated
+from weft.algebra.situations import SituationQuery
+from weft.kernels.situations import keyed as kernel
+from weft.kernels.situations.keyed_sets import Rows, Sets
+from weft.plan.keyed import KeyedSequence
+from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.data.buffers import room, writable
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.machine.code import Code
+from weft.runtime.operators.fields import Fields
+from weft.runtime.operators.situations.members import Members
+from weft.runtime.operators.situations.report import fields_of_sets
+from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
+
+SETS = 1 << 14  # of one piece of output
+LEAST_ROWS = 1 << 12
+LASTING = Rows._fields[:4]  # of rows: the rest is about the event at hand
+_PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
+
+
+def rows_of_size(size: int) -> Rows:
+    """Rows with nothing in them."""
+    positions, starts, ends, ways = np.zeros((4, size), np.int64)
+    after, down = np.zeros((2, size), np.int32)
+    return Rows(positions, starts, ends, after, np.zeros(size, np.int8), down, ways)
+
+
+def grown(rows: Rows, size: int) -> Rows:
+    """The same rows with more room."""
+    more = rows_of_size(size - len(rows.next))
+    columns: Iterator[Any] = zip(rows, more, strict=True)
+    return Rows(*map(np.concatenate, columns))
+
+
+class KeyedRun:
+    """One such situation over one stream of events."""
+
+    def __init__(self, query: SituationQuery, sequence: KeyedSequence, predicates: Predicates, keys: Keys) -> None:
+        self.query = query
+        self._sequence = sequence
+        self._names = tuple((name,) for name in query.situation.variables)
+        self._width = len(sequence.guards)
+        self._sizes = (1, 1, self._width)  # of a set in each part of the output
+        self._classifier = Classifier([sequence.guards], predicates)
+        self._slot_of_letter = np.empty(0, np.int8)
+        self._key = keys.use(tuple((name,) for name in sequence.key), self) if sequence.key else None
+        self._control = np.zeros(kernel.CONTROLS, np.int64)
+        self._control[[kernel.FREE, kernel.DEPTH]] = kernel.NONE
+        picks = np.array([_PICKS[repeated] for repeated in sequence.repeated], np.int8)
+        self._query = kernel.Query(np.array(sequence.consumes, np.int8), picks, sequence.length, sequence.step)
+        self._search = kernel.Search(np.zeros(self._width, np.int32), np.zeros(self._width, np.int64))
+        self._rows = rows_of_size(LEAST_ROWS)
+        self._heads = np.empty(0, np.int32)
+        self._least = np.empty(0, np.int64)
+        self._windows = np.empty(0, np.int64)
+        self._out = self._empty_sets()
+        self._offsets = np.arange(0, SETS * self._width + 1, self._width, dtype=np.int64)
+        self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
+        self._fields = Fields(query.fields)
+        # With fields, rows have numbers of members instead of positions.
+        self._members = Members(self._fields.attributes, Code(), self._fields.attributes)
+        self._sweep_members_at = LEAST_ROWS
+        self.last: int | None = None
+        self._grow_keys(1)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
+        """The matches of a batch, in pieces, by end."""
+        for found in self._run(batch, counting=False):
+            yield self._report(found)
+        self._sweep()
+
+    def count(self, batch: EventBatch) -> int:
+        """How many matches a batch gives."""
+        total = sum(self._run(batch, counting=True))
+        self._sweep()
+        return total
+
+    def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[int]:
+        """Drive the kernel; give the number of sets each time there are some."""
+        slots, keys = self._prepared(batch)
+        numbers = self._numbers(batch, slots)
+        self.last = int(batch.ends[-1])
+        self._control[kernel.EVENT] = 0
+        starts, ends = writable(batch.starts), writable(batch.ends)
+        events = kernel.Events(slots, keys, starts, ends, writable(numbers))
+        chains = kernel.Chains(self._heads, self._least, self._windows)
+        while True:
+            status = kernel.advance_sequences(
+                events, self._query, self._control, chains, self._rows, self._search, self._out, counting
+            )
+            found, self._control[kernel.FOUND] = int(self._control[kernel.FOUND]), 0
+            if found:
+                yield found
+            if status == kernel.DONE:
+                return
+            if status == kernel.GROW:
+                self._rows = grown(self._rows, 2 * len(self._rows.next))
+
+    def _prepared(self, batch: EventBatch) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
+        """The slot and the key of each event."""
+        letters = self._classifier.letters(batch)[0]
+        for letter in range(len(self._slot_of_letter), self._classifier.letter_count(0)):
+            truths = self._classifier.truths(0, letter)
+            slot = truths.index(True) if True in truths else -1
+            self._slot_of_letter = np.append(self._slot_of_letter, np.int8(slot))
+        slots = self._slot_of_letter[letters]
+        if self._key is None:
+            return slots, np.zeros(len(batch), np.int32)
+        keys = self._key.code(batch)
+        self._grow_keys(self._key.capacity)
+        return slots, keys
+
+    def _numbers(self, batch: EventBatch, slots: npt.NDArray[np.int8]) -> Int64s:
+        """What stands for the events: their positions, or with fields their numbers among those that are kept."""
+        if not self._fields:
+            return batch.positions
+        numbers = np.full(len(batch), -1, np.int64)
+        chosen = np.flatnonzero(slots >= 0)
+        first = self._members.add(batch, chosen)
+        numbers[chosen] = np.arange(first, first + len(chosen))
+        return numbers
+
+    def _grow_keys(self, keys: int) -> None:
+        have = len(self._windows)
+        if keys > have:
+            more = max(keys, 2 * have) - have
+            kept = self._width - 1
+            self._heads = np.concatenate([self._heads, np.full(more * kept, kernel.NONE, np.int32)])
+            self._least = np.concatenate([self._least, np.full(more * kept, kernel.NEVER, np.int64)])
+            self._windows = np.concatenate([self._windows, np.full(more, kernel.NEVER, np.int64)])
+
+    def _report(self, found: int) -> MatchBatch:
+        starts, ends, positions = self._taken(found)
+        fields = {}
+        if self._fields:
+            sets = positions.reshape(found, self._width)
+            fields = fields_of_sets(self._fields, self._members, self.query.situation.variables, sets)
+            positions = self._members.places(positions)
+        return MatchBatch(
+            query=self.query.name,
+            names=self._names,
+            starts=starts,
+            ends=ends,
+            offsets=self._offsets[: found + 1],
+            positions=positions,
+            labels=self._labels[: found * self._width],
+            fields=fields,
+        )
+
+    def _taken(self, found: int) -> Sets:
+        """The sets in the output, which is written over from now on."""
+        parts: Iterator[Any] = zip(self._out, self._sizes, strict=True)
+        sets = Sets(*(part[: found * size] for part, size in parts))
+        if 2 * found > SETS:
+            self._out = self._empty_sets()
+            return sets
+        return Sets(*(part.copy() for part in sets))
+
+    def _empty_sets(self) -> Sets:
+        return Sets(*(room(SETS * size, np.int64) for size in self._sizes))
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def _live_keys(self) -> npt.NDArray[np.bool_]:
+        """Keys that have rows in the open partition."""
+        chains = self._heads.reshape(-1, self._width - 1) >= 0
+        current = self._control[kernel.WINDOW] if self._sequence.step else 0
+        live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
+        return live
+
+    @property
+    def waiting(self) -> int:
+        """How many keys have events in the open partition."""
+        return int(self._live_keys().sum())
+
+    def oldest(self) -> int | None:
+        """The first position of an event that is in the open partition."""
+        rows = self._heads.reshape(-1, self._width - 1)[self._live_keys()].ravel()
+        found: list[int] = []
+        while len(rows := rows[rows >= 0]):
+            numbers = self._rows.positions[rows]
+            found.append(int((self._members.places(numbers) if self._fields else numbers).min()))
+            rows = self._rows.next[rows]
+        return min(found, default=None)
+
+    def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
+        """See `KeyUser`."""
+        live = self._live_keys()[:capacity]
+        return np.append(live, np.zeros(capacity - len(live), bool))
+
+    def clear_slots(self, slots: npt.NDArray[np.int32]) -> None:
+        """See `KeyUser`."""
+        self._windows[slots[slots < len(self._windows)]] = kernel.NEVER
+
+    def drop_oldest(self, limit: int) -> int:
+        """Drop the older half of the rows if they take more than half so many bytes; how many that are."""
+        chains = kernel.Chains(self._heads, self._least, self._windows)
+        where = self._width - 1, self._sequence.step
+        ends = np.empty(int(self._control[kernel.TOP]), np.int64)
+        ends = ends[: kernel.row_ends(*where, self._control, chains, self._rows, ends)]
+        each = sum(column.itemsize for column in self._rows) + self._members.bytes_of_each
+        if 2 * len(ends) * each <= limit:
+            return 0
+        floor = int(np.median(ends)) + 1
+        kernel.drop_rows(*where, floor, self._control, chains, self._rows)
+        self._sweep_members_at = 0
+        self._sweep()
+        return int((ends < floor).sum())
+
+    def _sweep(self) -> None:
+        """Forget events without rows, when there are many."""
+        if len(self._members) > self._sweep_members_at:
+            rows = self._rows.positions[: int(self._control[kernel.TOP])]  # free ones among them are harmless
+            live = np.zeros(len(self._members), bool)
+            live[rows] = True
+            rows[:] = self._members.keep(live)[rows]
+            self._sweep_members_at = max(LEAST_ROWS, 2 * len(self._members))
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def small(self) -> dict[str, bytes]:
+        """What is small, as pages."""
+        last = json.dumps(self.last).encode()
+        return {"last": last, **pages_under("members/", self._members.texts())}
+
+    def arrays(self) -> dict[str, Array]:
+        """All else."""
+        top = int(self._control[kernel.TOP])
+        return {
+            "control": self._control,
+            "heads": self._heads,
+            "least": self._least,
+            "windows": self._windows,
+            **{f"rows/{name}": getattr(self._rows, name)[:top] for name in LASTING},
+            **{f"members/{name}": array for name, array in self._members.arrays().items()},
+        }
+
+    def load(self, saved: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        pages = Pages(saved)
+        self.last = json.loads(saved["last"])
+        self._control, self._heads = pages.numbers("control"), pages.array("heads", np.int32)
+        self._least, self._windows = pages.numbers("least"), pages.numbers("windows")
+        top = int(self._control[kernel.TOP])
+        self._rows = rows_of_size(max(LEAST_ROWS, 2 * top))
+        for name in LASTING:
+            column = getattr(self._rows, name)
+            column[:top] = pages.array(f"rows/{name}", column.dtype.type)
+        self._members.load(Pages(pages_below("members/", saved)))

@@ -1,0 +1,171 @@
+"""The memory of one situation: an array that begins with its tables and grows with what it keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.algebra.contexts import TOLD_SINGLY
+from weft.kernels.situations import participants as p
+from weft.kernels.situations import partitions
+from weft.kernels.situations.found_sets import place_seen
+from weft.kernels.situations.partitions import KEYED, NEXT_NUMBER
+from weft.runtime.data.events import Int64s
+from weft.runtime.operators.situations.tables import SituationTables
+
+LEAST = 1 << 12  # numbers
+LEAST_TABLE = 1 << 6
+LEAST_SEEN = 1 << 6
+
+
+class Memory:
+    """All numbers that the kernel keeps for a situation (see `weft.kernels.situations.participants`)."""
+
+    def __init__(self, tables: SituationTables, width: int) -> None:
+        self.m: Int64s = np.zeros(LEAST, np.int64)
+        self.m[p.TOP], self.m[p.DEPTH], self.m[p.NEW], self.m[p.LIMIT] = p.HEADER, -1, -1, p.NEVER
+        self.m[p.LAST_NUMBER] = p.NEVER
+        for place, number in {**tables.numbers, p.WIDTH: width}.items():
+            self.m[place] = number
+        self.place_blocks(tables.blocks)
+        self.m[p.TABLE], self.m[p.TABLE_SIZE] = self._block(LEAST_TABLE), LEAST_TABLE
+        self.m[p.KEYS] = self._block(0)
+        if tables.forget is not None:
+            self.m[p.KNOWN] = self._block(1)
+            self.m[int(self.m[p.KNOWN])] = tables.forget
+        self._place_runs()
+        self.reserve_keys(1)
+        if tables.numbers[p.OVERLAPS]:
+            self.grow_seen(0)
+
+    def place_blocks(self, blocks: dict[int, list[int]]) -> None:
+        """Write tables into the memory, where they were if they fit; the header says where they are."""
+        for place, numbers in blocks.items():
+            if not self.m[place] or len(numbers) > self._size(place):
+                self.m[place] = self._block(len(numbers) if not self.m[place] else 2 * len(numbers))
+            block = int(self.m[place])
+            self.m[block : block + len(numbers)] = numbers
+
+    # -- room -----------------------------------------------------------------------------------
+
+    def grow(self) -> None:
+        """Make the room that the kernel asked for."""
+        self._room(int(self.m[p.NEEDED]))
+        size, wanted = int(self.m[p.TABLE_SIZE]), int(self.m[p.CHAINS] + self.m[p.NEEDED_CHAINS])
+        if wanted > size:
+            larger = 1 << (2 * wanted).bit_length()
+            block = self._block(larger)
+            p.rehash(self.m, block, larger)
+
+    def reserve_keys(self, keys: int) -> None:
+        """Make room for that many keys."""
+        have = self._size(p.KEYS)
+        if keys * KEYED > have:
+            room = max(keys * KEYED, 2 * have)
+            old, block = int(self.m[p.KEYS]), self._block(room)
+            self.m[block : block + have] = self.m[old : old + have]
+            self.m[block + have + NEXT_NUMBER : block + room : KEYED] = p.NEVER
+            self.m[p.KEYS] = block
+            for place in self._by_key():
+                kept, block = self._numbers(place), self._block(1 + room // KEYED)
+                self.m[block : block + len(kept)] = kept
+                self.m[place] = block
+
+    def keys(self) -> Int64s:
+        """The keys as rows of a table."""
+        begin = int(self.m[p.KEYS])
+        return self.m[begin : begin + self._size(p.KEYS)].reshape(-1, KEYED)
+
+    def _by_key(self) -> list[int]:
+        """Where blocks are known that have a number for each key, after one for all."""
+        return {partitions.FORGETS: [p.KNOWN], 1: [p.RUNS]}.get(int(self.m[p.COUNTS_EMPTY]), [])
+
+    def _numbers(self, place: int) -> Int64s:
+        begin = int(self.m[place])
+        return self.m[begin : begin + self._size(place)].copy()
+
+    def _place_runs(self) -> None:
+        """Make room for where runs of windows without a candidate begin; those of now begin with the next window."""
+        if p.RUNS in self._by_key() and not self.m[p.RUNS]:
+            nexts = [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]
+            self.place_blocks({p.RUNS: nexts})
+
+    def known_until(self) -> Int64s:
+        """For each key the time up to which windows may begin that count without events."""
+        return self._numbers(p.KNOWN)[1:]
+
+    def untold(self) -> bool:
+        """Whether windows of a long run have closed that are told with others."""
+        return p.RUNS in self._by_key() and bool((self.keys()[:, NEXT_NUMBER] <= self.m[p.LIMIT]).any())
+
+    def grow_seen(self, oldest: int) -> None:
+        """Make room for sets that were selected, and forget those with an event before a place."""
+        begin = int(self.m[p.SEEN])
+        table = self.m[begin : begin + 3 * int(self.m[p.SEEN_SIZE])].reshape(-1, 3)
+        deferred = self.m[p.DEFERRED] != 0
+        used = table[(table[:, 2] > oldest) if deferred else (table[:, 2] == self.m[p.STAMP]) & (table[:, 2] != 0)]
+        size = max(LEAST_SEEN, 1 << (4 * len(used)).bit_length())
+        fresh = np.zeros(3 * size, np.int64)
+        place_seen(np.ascontiguousarray(used).ravel(), fresh)
+        if not begin or 3 * size > self._size(p.SEEN):
+            self.m[p.SEEN] = self._block(3 * size)
+        begin = int(self.m[p.SEEN])
+        self.m[begin : begin + 3 * size] = fresh
+        self.m[p.SEEN_SIZE], self.m[p.SEEN_COUNT] = size, len(used)
+
+    def _room(self, needed: int) -> None:
+        top = int(self.m[p.TOP])
+        if top + needed > len(self.m):
+            larger = np.zeros(max(2 * len(self.m), top + needed), np.int64)
+            larger[:top] = self.m[:top]
+            self.m = larger
+
+    def _block(self, size: int) -> int:
+        """New numbers, all 0: where they begin. Before them stands how many they are."""
+        self._room(1 + size)
+        begin = int(self.m[p.TOP]) + 1
+        self.m[p.TOP] += 1 + size
+        self.m[begin - 1] = size
+        self.m[begin : begin + size] = 0
+        return begin
+
+    def _size(self, place: int) -> int:
+        """The size of the block that the header has at a place."""
+        return int(self.m[int(self.m[place]) - 1])
+
+    # -- what there is --------------------------------------------------------------------------
+
+    def oldest(self) -> tuple[int, int]:
+        """The least end and place of an event in an open partition."""
+        end, place = partitions.oldest(self.m)
+        return int(end), int(place)
+
+    def entry_ends(self) -> Int64s:
+        """When the events in partitions end, one number for each partition and slot that they are in."""
+        ends = np.empty(int(partitions.entry_ends(self.m, np.empty(0, np.int64))), np.int64)
+        partitions.entry_ends(self.m, ends)
+        return ends
+
+    def drop_entries(self, floor: int) -> None:
+        """Take events that end before the floor out of all partitions."""
+        partitions.drop_entries(self.m, floor)
+
+    def events_in_use(self, count: int) -> Int64s:
+        """1 for each of so many events that is in a partition, 0 for the others."""
+        used = np.zeros(count, np.int64)
+        partitions.renumber(self.m, used, True)
+        return used
+
+    def renumber(self, numbers: Int64s) -> None:
+        """Give events other numbers."""
+        partitions.renumber(self.m, numbers, False)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def used(self) -> Int64s:
+        """All that is kept."""
+        return self.m[: int(self.m[p.TOP])]
+
+    def load(self, kept: Int64s) -> None:
+        """Go on from what was kept."""
+        self.m = kept
+        self._place_runs()  # states of 0.1.0 have none

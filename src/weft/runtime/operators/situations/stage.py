@@ -1,0 +1,294 @@
+"""One situation at work: events in stream order in, matching sets out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.contexts import Forgetting, FromFor, FromUntil, Whole, Windows
+from weft.algebra.policies import Evaluation, Repeated
+from weft.algebra.predicates import Predicate
+from weft.algebra.situations import SituationQuery
+from weft.kernels.situations import found_sets, participants, partitions, select
+from weft.plan.atoms import IsType
+from weft.plan.search import Search
+from weft.runtime.classify.classifier import Classifier, Predicates
+from weft.runtime.classify.layer_keys import Keys
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.operators.fields import Fields
+from weft.runtime.operators.occurrence_store import Columns
+from weft.runtime.operators.situations.members import Members
+from weft.runtime.operators.situations.memory import Memory
+from weft.runtime.operators.situations.tables import SituationTables
+from weft.runtime.store.pages import Pages
+
+NUMBERS = 1 << 16  # of one piece of output
+LEAST_EVENTS = 1 << 12
+PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
+_NOTHING = np.empty(0, np.int64)
+Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
+
+
+class Stage:
+    """The state of one situation, and how events change it.
+
+    `ends` says which events of a batch end a set of its first slots, where others find that out.
+    """
+
+    def __init__(
+        self,
+        query: SituationQuery,
+        search: Search,
+        predicates: Predicates,
+        keys: Keys,
+        ends: Ends | None = None,
+    ) -> None:
+        self.query = query
+        situation, columns = query.situation, Columns()
+        self.tables = SituationTables(situation, search, columns)
+        by = situation.context.by
+        shown = Fields(query.fields).attributes
+        for name in shown:
+            columns.number(name)
+        self.members = Members(columns.names, self.tables.code, shown)
+        self.is_absence = situation.kind == "absence"
+        # Of a key that was seen, windows without any event of it are absences.
+        self._remembers_keys = self.is_absence and isinstance(situation.context, Windows)
+        self.immediate = situation.evaluation is Evaluation.IMMEDIATE
+        self.time: int | None = None  # all further events end then or later
+        self.longest = 0  # ticks of the longest event, as far as it is known
+        self.memory = Memory(self.tables, self.members.arena.width)
+        slots = zip(situation.participants, search.exists, search.fills, strict=True)
+        overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
+        guards = [part for pair in overrides for part in pair]
+        self._classifier = Classifier([[*guards, *_boundaries(query)]], predicates)
+        self._ends = ends
+        # By class of events, which is their letter, and with `ends` twice that and one more if they end a set:
+        self._kinds = np.empty(0, np.int64)  # what an event is besides a participant
+        self._fills = np.empty(0, bool)  # whether it is a participant
+        self._key = keys.use(tuple((name,) for name in by), self) if by else None
+        self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
+        self._width = select.ABSENT if self.is_absence else self.tables.count
+        self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
+        self._sweep_at = LEAST_EVENTS
+
+    def reform(self, query: SituationQuery, ends: Ends | None) -> None:
+        """Go on with a situation that differs in what is worked out early, or found by others, only.
+
+        What was kept stays right: events that end nothing are in no set, whoever finds that out and when.
+        """
+        if query.situation.shared != self.query.situation.shared:
+            self.tables.forget_classes()
+            self._fills, self._kinds = np.empty(0, bool), np.empty(0, np.int64)
+        self.query, self._ends = query, ends
+        self.memory.place_blocks({participants.SLOTS: self.tables.slots(query.situation)})
+
+    # -- events and time ------------------------------------------------------------------------
+
+    def take(self, batch: EventBatch, time: int, *, counting: bool = False) -> Iterator[Int64s]:
+        """The sets that events give, and the time after which all others come; as numbers of members, set by set."""
+        if len(batch) or self.time is None or time > self.time:
+            if not self.is_absence:  # absences do not come by end: until all are there, none is settled
+                self.time = time
+            yield from self._drive(self._prepared(batch, time, 0), counting)
+            self.time = time
+            self._sweep()
+
+    def expect_end(self, last: int) -> None:
+        """The input ends at this time: derived events may end later, but windows that begin later do not count."""
+        context = self.query.situation.context
+        if isinstance(context, Windows):
+            self.memory.m[participants.LAST_NUMBER] = last // context.step
+
+    def finish(self, last: int) -> Iterator[Int64s]:
+        """The sets of the partitions that close with the input, whose last time this is."""
+        yield from self._drive(self._prepared(blocks.empty(), last, partitions.FINISH), counting=False)
+
+    @property
+    def settled(self) -> int | None:
+        """All further matches end then or later; None when nothing is known."""
+        if self.time is None or self.is_absence or self.immediate:
+            context = self.query.situation.context
+            if self._remembers_keys and isinstance(context, Windows) and self.time is not None and self.memory.untold():
+                return (self.time - context.length) // context.step * context.step + context.length
+            return None if self.is_absence and isinstance(context, Whole) else self.time
+        return min(self.time, self.memory.oldest()[0])
+
+    @property
+    def looked(self) -> int:
+        """How many events its searches have looked at."""
+        return int(self.memory.m[participants.LOOKED])
+
+    def key_members(self, keys: Int64s) -> Int64s:
+        """An event with the values of each key."""
+        found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)
+        return found
+
+    def key_hashes(self, keys: Int64s) -> npt.NDArray[np.uint64]:
+        """A hash of each key, the same in every process; 0 where partitions are not divided by a key."""
+        return np.zeros(len(keys), np.uint64) if self._key is None else self._key.coder.hashes(keys)
+
+    def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
+        """Run the kernel over events; while counting, sets have no members."""
+        memory, arena = self.memory, self.members.arena
+        memory.m[participants.ARRIVED] = 0
+        facts = arena.facts()
+        while True:
+            status = select.advance_situation(
+                memory.m, facts.room, facts.machine, arriving, self._out, counting, PATIENCE
+            )
+            found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
+            if found:
+                yield self._out[: 0 if counting else found * self._width].reshape(found, -1)
+            if status == found_sets.DONE:
+                return
+            if status == found_sets.GROW:
+                memory.grow()
+            if status == found_sets.CROWDED:
+                memory.grow_seen(memory.oldest()[1] if not self.immediate else 0)
+
+    def _prepared(self, batch: EventBatch, time: int, kind: int) -> Int64s:
+        """The events that matter, and after them time that has passed."""
+        if not len(batch):
+            return np.array([-1, 0, time, time, kind, -1, -1, -1], np.int64)
+        classes = self._classifier.letters(batch)[0]
+        self._learn()
+        if self._ends is not None:
+            classes = 2 * classes + self._ends(batch)
+        kinds, fills = self._kinds[classes], self._fills[classes]
+        matters = np.ones(len(batch), bool) if self.is_absence else fills | (kinds != 0)
+        keys = None
+        if self._key is not None:
+            keys = self._key.code(batch)
+            matters &= keys >= 0
+            self.memory.reserve_keys(self._key.capacity)
+        chosen = np.flatnonzero(matters)
+        arriving: npt.NDArray[np.int64] = np.full((len(chosen) + 1, partitions.ARRIVING), -1, np.int64)
+        arriving[-1] = [-1, 0, time, time, kind, -1, -1, -1]
+        events = arriving[:-1]
+        events[:, partitions.OF_CLASS] = classes[chosen]
+        events[:, partitions.OF_KEY] = 0 if keys is None else keys[chosen]
+        events[:, partitions.STARTS], events[:, partitions.ENDS] = batch.starts[chosen], batch.ends[chosen]
+        events[:, partitions.OF_KIND], events[:, partitions.PLACED] = kinds[chosen], batch.positions[chosen]
+        events[:, partitions.FROM] = (batch.positions if batch.origins is None else batch.origins)[chosen]
+        if self.is_absence:
+            self._know_keys(batch, chosen, events[:, partitions.OF_KEY])
+        else:
+            inside = np.flatnonzero(fills[chosen])
+            first = self.members.add(batch, chosen[inside])
+            events[inside, partitions.NUMBERED] = np.arange(first, first + len(inside))
+        return arriving.ravel()
+
+    def _learn(self) -> None:
+        """Make classes of letters that are new."""
+        known, count = len(self._fills) // (1 if self._ends is None else 2), self._classifier.letter_count(0)
+        if known == count:
+            return
+        for letter in range(known, count):
+            truths = self._classifier.truths(0, letter)
+            if self._ends is not None:
+                without = list(truths)
+                without[2 * self.query.situation.shared - 1] = False  # it exists in the slot, and does not fill it
+                self._add_class(without)
+            self._add_class(truths)
+        self.memory.place_blocks(self.tables.class_blocks())
+
+    def _add_class(self, truths: Sequence[bool]) -> None:
+        """Make a class of events, by the truth of what slots and boundaries ask for."""
+        slots = 2 * self.tables.count
+        fills = self.tables.add_class(truths[:slots])
+        bits = (partitions.OPENS, partitions.CLOSES)
+        kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
+        self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
+
+    def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
+        """Keep an event of each new key, when its values are shown."""
+        if self._key is None or not self.members.arena.columns:
+            return
+        more = max(self._key.capacity - len(self._key_members), 0)
+        self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
+        if len(keys) and self._key_members[keys].min() < 0:
+            new, rows = np.unique(keys, return_index=True)
+            rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
+            order = np.argsort(rows)  # members stand as events came, and keys that took the place of others may not
+            rows, new = rows[order], new[order]
+            first = self.members.add(batch, chosen[rows])
+            self._key_members[new] = np.arange(first, first + len(rows))
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
+        """See `KeyUser`."""
+        keys = self.memory.keys()[:capacity]
+        live: npt.NDArray[np.bool_] = keys[:, partitions.OPEN_PARTS] > 0
+        context = self.query.situation.context
+        if isinstance(context, Forgetting) and self.time is not None:
+            # Until no event can come that goes on with what is known.
+            last = self.memory.known_until()[: len(keys)] // context.step * context.step  # start of a window
+            known = last >= self.time - context.length - self.longest
+            live |= (keys[:, partitions.NEXT_NUMBER] != participants.NEVER) & known
+        elif self._remembers_keys:
+            return np.ones(capacity, bool)
+        return np.append(live, np.zeros(capacity - len(live), bool))
+
+    def clear_slots(self, slots: npt.NDArray[np.int32]) -> None:
+        """See `KeyUser`."""
+        self._key_members[slots[slots < len(self._key_members)]] = -1
+        if isinstance(self.query.situation.context, Forgetting):
+            keys = self.memory.keys()
+            keys[slots[slots < len(keys)], partitions.NEXT_NUMBER] = participants.NEVER
+
+    def drop_oldest(self, limit: int) -> int:
+        """Drop the older half of the events from partitions if they take more than half so many bytes; how many."""
+        ends = self.memory.entry_ends()
+        each = int(self.memory.m[participants.ENTRY_SIZE]) * ends.itemsize + self.members.bytes_of_each
+        if 2 * len(ends) * each <= limit:
+            return 0
+        floor = int(np.median(ends)) + 1
+        self.memory.drop_entries(floor)
+        self._sweep_at = 0
+        self._sweep()
+        return int((ends < floor).sum())
+
+    def _sweep(self) -> None:
+        """Forget events that are in no partition, when there are many."""
+        if len(self.members) > self._sweep_at:
+            live = self.memory.events_in_use(len(self.members)) > 0
+            known = self._key_members >= 0
+            live[self._key_members[known]] = True
+            numbers = self.members.keep(live)
+            self.memory.renumber(numbers)
+            self._key_members[known] = numbers[self._key_members[known]]
+            self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def small(self) -> dict[str, bytes]:
+        """What is small, as pages."""
+        return {"time": json.dumps(self.time).encode(), **self.members.texts()}
+
+    def arrays(self) -> dict[str, Int64s]:
+        """All else."""
+        return {"memory": self.memory.used(), "key_members": self._key_members, **self.members.arrays()}
+
+    def load(self, saved: Mapping[str, bytes]) -> None:
+        """Go on from pages."""
+        pages = Pages(saved)
+        self.time = json.loads(saved["time"])
+        self.memory.load(pages.numbers("memory"))
+        self.members.load(pages)
+        self._key_members = pages.numbers("key_members")
+
+
+def _boundaries(query: SituationQuery) -> list[Predicate]:
+    """What opens and closes partitions."""
+    match query.situation.context:
+        case FromUntil(opener=opener, closer=closer):
+            return [IsType(opener), IsType(closer)]
+        case FromFor(opener=opener):
+            return [IsType(opener)]
+    return []

@@ -1,1 +1,0 @@
-"""State as pages of bytes, of which a snapshot has those that changed."""

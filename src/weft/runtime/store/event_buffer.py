@@ -1,0 +1,160 @@
+"""Events that later matches may show: kept in order, looked up and given up by position, saved as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from weft.runtime.data import blocks
+from weft.runtime.data.events import Column, EventBatch, Int64s
+from weft.runtime.data.joint_types import join_rows
+from weft.runtime.store.earlier import events_in_chunks
+from weft.runtime.store.pages import Growing, Pages
+
+LEAST = 1 << 12  # fewer events are not worth a look at which still matter, nor a chunk of their own
+_FEW, _MANY = 4, 64  # one event of so many, batches: fewer events and more batches are not left to wait
+
+
+class Shown(NamedTuple):
+    """Events at ascending positions, as the input has them."""
+
+    positions: Int64s
+    rows: pa.RecordBatch
+
+    def at(self, positions: Int64s) -> pa.RecordBatch:
+        """The events at these positions, in this order."""
+        return self.rows.take(pa.array(np.searchsorted(self.positions, positions)))
+
+
+class Kept:
+    """Chunks of events, oldest first: some of their attributes or, without names of these, rows as the input has them.
+
+    Events are picked out of their batch when they are asked for: until then all who keep some share its memory.
+    """
+
+    def __init__(self, attributes: Sequence[str] | None = None) -> None:
+        self.attributes = attributes
+        self._chunks: list[EventBatch] = []
+        self._fresh: list[tuple[EventBatch, Int64s]] = []  # batches, and which of their events
+        self._count = 0  # events ever kept
+        self._none = pa.record_batch([], names=[])  # no events, with the columns of the last ones
+        self._look_at = LEAST  # so many events are worth a look at which still matter
+
+    def __len__(self) -> int:
+        return sum(map(len, self._chunks)) + sum(len(chosen) for _, chosen in self._fresh)
+
+    def add(self, batch: EventBatch, chosen: Int64s | None = None) -> None:
+        """Keep some events of a batch (None: all), which come after all others."""
+        whole = self._shown_of(batch)
+        count = len(batch) if chosen is None else len(chosen)
+        if whole is None or not count:
+            return
+        self._count += count
+        self._fresh.append((whole, np.arange(count) if chosen is None else chosen))
+        if chosen is None or count * _FEW < len(batch) or len(self._fresh) > _MANY:  # the others take memory too
+            self._pick()
+
+    def _shown_of(self, batch: EventBatch) -> EventBatch | None:
+        """What is kept of a batch; None: nothing."""
+        positions, columns, rows = batch.positions, dict[str, Column](), batch.rows
+        if self.attributes is None and rows is not None:
+            self._none = rows.slice(0, 0)
+        elif self.attributes:
+            columns, rows = {name: batch.columns[name] for name in self.attributes if name in batch.columns}, None
+        else:
+            return None
+        return EventBatch(pa.nulls(len(batch)), positions, positions, positions, columns, rows=rows)
+
+    def _pick(self) -> None:
+        """Take the events out of their batches."""
+        self._chunks += (
+            whole if len(chosen) == len(whole) else blocks.take(whole, chosen) for whole, chosen in self._fresh
+        )
+        self._fresh = []
+
+    def _picked(self) -> list[EventBatch]:
+        """All events, in chunks that are not small, but for the last."""
+        self._pick()
+        return self._joined()
+
+    def _joined(self) -> list[EventBatch]:
+        small = next((place for place, chunk in enumerate(self._chunks) if len(chunk) < LEAST), len(self._chunks))
+        if small < len(self._chunks) - 1:
+            self._chunks[small:] = [blocks.concat(self._chunks[small:])]
+        return self._chunks
+
+    def forget(self, oldest: Callable[[], int | None]) -> None:
+        """Give up the events before a position (None: all), if they are many; to find that position out takes time."""
+        if len(self) < self._look_at:
+            return
+        first = oldest()
+        if first is None:
+            self._chunks, self._fresh = [], []
+        else:
+            self._chunks = [_since(chunk, first) for chunk in self._joined() if chunk.positions[-1] >= first]
+            self._fresh = [held for held in self._fresh if held[0].positions[held[1][-1]] >= first]
+        self._look_at = max(LEAST, 2 * len(self))
+
+    # -- what is shown --------------------------------------------------------------------------
+
+    def column(self, name: str, positions: Int64s) -> Column:
+        """An attribute of the events at these positions; missing where the position is negative."""
+        known = positions[positions >= 0]
+        if not len(known):
+            return Column()
+        low, high = known.min(), known.max()
+        chunks = [chunk for chunk in self._picked() if chunk.positions[-1] >= low and chunk.positions[0] <= high]
+        places = np.concatenate([chunk.positions for chunk in chunks])
+        rows = pa.array(np.searchsorted(places, positions), mask=positions < 0)
+        parts = [chunk.columns.get(name) for chunk in chunks]
+        whole = blocks.join_columns(parts, list(map(len, chunks))) if len(parts) > 1 else parts[0] or Column()
+        return whole.map(lambda array: array.take(rows))
+
+    def shown(self, positions: Int64s) -> Shown:
+        """The rows at these positions (in any order), and maybe others."""
+        places, parts = np.unique(positions), list[Shown]()
+        for chunk in self._picked():
+            low, high = np.searchsorted(places, [chunk.positions[0], chunk.positions[-1] + 1])
+            if low < high:
+                assert chunk.rows is not None
+                own = places[low:high]
+                parts.append(Shown(own, Shown(chunk.positions, chunk.rows).at(own)))
+        if not parts:
+            return Shown(np.empty(0, np.int64), self._none)
+        return Shown(np.concatenate([part.positions for part in parts]), join_rows([part.rows for part in parts]))
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def growing(self, name: str) -> Growing:
+        """As a part of a state."""
+        return Growing(name, self._count - len(self), self._count, lambda low, high: blocks.pack(self._rows(low, high)))
+
+    def _rows(self, low: int, high: int) -> EventBatch:
+        """The events with these numbers, counting all that ever were."""
+        at, parts = self._count - len(self), list[EventBatch]()
+        for chunk in self._picked():
+            if at < high and low < at + len(chunk):
+                parts.append(blocks.slice(chunk, max(low - at, 0), high - max(low, at)))
+            at += len(chunk)
+        return blocks.concat(parts)
+
+    def load(self, pages: Mapping[str, bytes], name: str) -> None:
+        """Go on from pages."""
+        self._chunks, self._fresh = events_in_chunks(pages, name), []
+        self._count = len(self)
+        if self._chunks:
+            return
+        saved = Pages(pages).numbered(name)
+        parts = [blocks.unpack(page) for _, page in saved]
+        whole = blocks.concat(parts)
+        self._chunks = [whole] if len(whole) else []  # the page where all was given up is empty
+        self._count = saved[-1][0] + len(parts[-1]) if parts else 0
+
+
+def _since(chunk: EventBatch, first: int) -> EventBatch:
+    """The chunk without the events before a position, if they are most of it."""
+    gone = int(np.searchsorted(chunk.positions, first))
+    return chunk if 2 * gone < len(chunk) else blocks.slice(chunk, gone)
