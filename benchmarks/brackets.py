@@ -16,7 +16,7 @@ from benchmarks.measure import Row, Steady, row
 from benchmarks.next import program_of
 
 import weft
-from weft.algebra.composites import Composite, Follow, Source, Union
+from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence, CompositeUnion
 from weft.optimizer.cost import Costs
 from weft.plan.brackets import PRICES, Prices, amounts_of
 from weft.plan.planner import plan
@@ -67,10 +67,10 @@ def events_of(rates: dict[str, float], events: int, seed: int) -> pa.Table:
 def random_tree(dice: random.Random, operators: int, unions: float, names: count[int]) -> Composite:
     """A tree of so many operators, of which about so many are unions."""
     if not operators:
-        return Source(dice.choice(TYPES), f"v{next(names)}")
+        return CompositeEvent(dice.choice(TYPES), f"v{next(names)}")
     left = dice.randrange(operators)
     one, other = (random_tree(dice, size, unions, names) for size in (left, operators - 1 - left))
-    return Union(one, other) if dice.random() < unions else Follow(one, other, "next")
+    return CompositeUnion(one, other) if dice.random() < unions else CompositeSequence(one, other, "next")
 
 
 def amounts_for(pattern: Composite, rates: dict[str, float]) -> list[float]:

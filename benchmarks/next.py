@@ -17,7 +17,7 @@ import pyarrow as pa
 from benchmarks.measure import UNMEASURED, Row, Steady, row
 
 import weft
-from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Union
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, CompositeSequence, CompositeUnion
 from weft.optimizer.chains import Shape
 from weft.optimizer.cost import Costs, profiles
 from weft.optimizer.cost.brackets import best_brackets, plain_brackets
@@ -72,25 +72,25 @@ def random_pattern(workload: str, operators: int, dice: random.Random) -> Compos
     names = iter(range(operators + 1))
 
     def leaf() -> Composite:
-        return Source(dice.choice(list(RATES)), f"v{next(names)}")
+        return CompositeEvent(dice.choice(list(RATES)), f"v{next(names)}")
 
     def tree(shape: Shape, join: Callable[[Composite, Composite], Composite]) -> Composite:
         return leaf() if isinstance(shape, int) else join(tree(shape[0], join), tree(shape[1], join))
 
     if workload != "mix":
-        return tree(random_shape(operators, dice), Union if workload == "union" else _next)
+        return tree(random_shape(operators, dice), CompositeUnion if workload == "union" else _next)
     return _mixed(operators, dice, leaf)
 
 
 def _next(left: Composite, right: Composite) -> Composite:
-    return Follow(left, right, "next")
+    return CompositeSequence(left, right, "next")
 
 
 def _mixed(operators: int, dice: random.Random, leaf: Callable[[], Composite]) -> Composite:
     """Nested sub-trees of two operators, each all next or all union."""
     if operators <= 0:
         return leaf()
-    join = dice.choice([_next, Union])
+    join = dice.choice([_next, CompositeUnion])
     inner = _mixed(operators - 2, dice, leaf)
     if operators == 1:
         return join(inner, leaf())

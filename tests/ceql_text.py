@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import (
     Aggregate,
     Always,
@@ -66,9 +66,9 @@ def pattern_text(pattern: Pattern) -> str:
             return f"({pattern_text(left)}) {':' if contiguous else ';'} ({pattern_text(right)})"
         case Repeat(inner, contiguous):
             return f"({pattern_text(inner)}){':+' if contiguous else '+'}"
-        case Either(left, right):
+        case Union(left, right):
             return f"({pattern_text(left)}) OR ({pattern_text(right)})"
-        case Where(inner, variable, predicate):
+        case Filter(inner, variable, predicate):
             return f"({pattern_text(inner)}) FILTER {variable}[{predicate_text(predicate)}]"
         case Correlate(inner, condition):
             return f"({pattern_text(inner)}) FILTER {predicate_text(condition)}"

@@ -17,7 +17,7 @@ from weft.algebra.meaning.query import key_of, query_matches
 from weft.algebra.meaning.rules import Consumed, firings
 from weft.algebra.meaning.situations import situation_matches
 from weft.algebra.meaning.stream import Happening, positions_of
-from weft.algebra.patterns import Correlate, Where
+from weft.algebra.patterns import Correlate, Filter
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import (
     Aggregate,
@@ -191,7 +191,7 @@ def _composite(pattern: Composite, dropped: Dropped) -> Composite:
 
 def _query(query: Query, dropped: Dropped) -> Query:
     def change(node: Node) -> Node:
-        if isinstance(node, Where):
+        if isinstance(node, Filter):
             parts = _parts([node.predicate], dropped, lambda *_: [IsNull(Attribute(MARK))])
             return replace(node, predicate=parts[0] if len(parts) == 1 else And(parts))
         if isinstance(node, Correlate):

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import (
     Aggregate,
     Always,
@@ -177,7 +177,7 @@ def patterns(draw: st.DrawFn, depth: int = 3, repeats: int = 2) -> Pattern:
     if shape == "sequence":
         return Sequence(draw(patterns(depth - 1, repeats // 2)), draw(patterns(depth - 1, repeats // 2)), contiguous)
     if shape == "either":
-        return Either(draw(patterns(depth - 1, repeats)), draw(patterns(depth - 1, repeats)))
+        return Union(draw(patterns(depth - 1, repeats)), draw(patterns(depth - 1, repeats)))
     inner = draw(patterns(depth - 1, repeats - (shape == "repeat" and repeats > 0)))
     if shape == "repeat" and repeats:
         return Repeat(inner, contiguous)
@@ -191,7 +191,7 @@ def filtered(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     if not names:
         return pattern
     if draw(st.booleans()):
-        return Where(pattern, draw(st.sampled_from(names)), draw(predicates()))
+        return Filter(pattern, draw(st.sampled_from(names)), draw(predicates()))
     return Correlate(pattern, draw(conditions(names)))
 
 
@@ -333,7 +333,7 @@ def words(draw: st.DrawFn, pattern: Pattern) -> list[str]:
             return draw(words(left)) + draw(words(right))
         case Repeat(inner):
             return [name for _ in range(draw(st.integers(1, 2))) for name in draw(words(inner))]
-        case Either(left, right):
+        case Union(left, right):
             return draw(words(draw(st.sampled_from([left, right]))))
     return draw(words(pattern.pattern))  # type: ignore[attr-defined]
 

@@ -25,7 +25,7 @@ from weft.schema import Kind
 from weft.tree import Node
 
 Conditions = tuple[Predicate, ...]
-FollowPick = OneOf["each", "first", "next"]
+SequencePick = OneOf["each", "first", "next"]
 RepeatPick = OneOf["each", "longest", "next"]
 When = OneOf["before", "between", "during"]
 Brackets = str | tuple["Brackets", ...]  # a variable, or brackets around parts
@@ -41,7 +41,7 @@ class Composite(Node):
 
 
 @dataclass(frozen=True)
-class Source(Composite):
+class CompositeEvent(Composite):
     """Every event of a type that satisfies the conditions, bound to the variable."""
 
     type: str
@@ -58,7 +58,7 @@ class Source(Composite):
 
 
 @dataclass(frozen=True)
-class Union(Composite):
+class CompositeUnion(Composite):
     """The occurrences of both. A variable of the other branch is unbound."""
 
     left: Composite
@@ -69,7 +69,7 @@ class Union(Composite):
 
 
 @dataclass(frozen=True)
-class Filter(Composite):
+class CompositeFilter(Composite):
     """The occurrences that satisfy the conditions; nothing came before."""
 
     pattern: Composite
@@ -80,7 +80,7 @@ class Filter(Composite):
 
 
 @dataclass(frozen=True)
-class Follow(Composite):
+class CompositeSequence(Composite):
     """A left occurrence joined with right ones that it is before. Of these, `pick` takes
 
     `each`   all for which `where` holds (Step's any next);
@@ -95,7 +95,7 @@ class Follow(Composite):
 
     left: Composite
     right: Composite
-    pick: FollowPick
+    pick: SequencePick
     where: Conditions = ()
     among: Conditions = ()
 
@@ -147,10 +147,10 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Repeat(Composite):
+class CompositeRepeat(Composite):
     """Runs: occurrences of the pattern, each before the next one. What came before a candidate is the run so far.
 
-    `next`     (EQL) A run is extended as by `Follow` with pick `next`; it starts at each occurrence that
+    `next`     (EQL) A run is extended as by `CompositeSequence` with pick `next`; it starts at each occurrence that
                satisfies `among` and `where`. Every run whose length is allowed is an occurrence made of all its
                members; runs of runs have any length, since they do not show what they were made of.
     `each`     (Step's any iteration) All sub-sequences whose consecutive members satisfy `where`.
@@ -174,7 +174,7 @@ class Repeat(Composite):
         require_known(mentioned_in((*self.where, *self.among)), self.variables)
         if self.among and self.pick != "next":
             raise ValueError(f"only pick 'next' passes over what does not satisfy `among`, not {self.pick!r}")
-        repeated = any(isinstance(node, Repeat) for node in self.pattern.walk())
+        repeated = any(isinstance(node, CompositeRepeat) for node in self.pattern.walk())
         if self.lengths != Lengths() and self.pick == "next" and repeated:
             raise ValueError("runs of runs have no bounds of length with pick 'next'")
         if self.lengths.excluded and self.pick == "next":
@@ -256,7 +256,9 @@ class CompositeQuery(Definition):
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The types of its sources, wanted or not."""
-        return tuple(dict.fromkeys(node.type for node in self.pattern.walk(Composite) if isinstance(node, Source)))
+        return tuple(
+            dict.fromkeys(node.type for node in self.pattern.walk(Composite) if isinstance(node, CompositeEvent))
+        )
 
     @property
     def field_kinds(self) -> Mapping[str, Kind | None]:

@@ -64,7 +64,7 @@ class Repeat(Pattern):
 
 
 @dataclass(frozen=True)
-class Either(Pattern):
+class Union(Pattern):
     """The valuations of both."""
 
     left: Pattern
@@ -79,7 +79,7 @@ class Maybe(Pattern):
 
 
 @dataclass(frozen=True)
-class Where(Pattern):
+class Filter(Pattern):
     """Unary filter: every event bound to `variable` satisfies the predicate (over the event at hand)."""
 
     pattern: Pattern
@@ -108,8 +108,8 @@ def may_be_nothing(pattern: Pattern) -> bool:
             return True
         case Sequence(left, right):
             return may_be_nothing(left) and may_be_nothing(right)
-        case Either(left, right):
+        case Union(left, right):
             return may_be_nothing(left) or may_be_nothing(right)
-        case Bind(inner) | Repeat(inner) | Where(inner) | Correlate(inner):
+        case Bind(inner) | Repeat(inner) | Filter(inner) | Correlate(inner):
             return may_be_nothing(inner)
     return False

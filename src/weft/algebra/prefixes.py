@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from weft.algebra import composites
 from weft.algebra.analysis.beginnings import first_slots
-from weft.algebra.composites import Composite, CompositeQuery, Follow, Without
-from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Repeat, Where
+from weft.algebra.composites import Composite, CompositeQuery, CompositeSequence, Without
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Pattern, Repeat
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.policies import Repeated
 from weft.algebra.predicates import variables_of
@@ -63,7 +63,7 @@ def funnels_of(steps: Steps, counts: Mapping[str, int]) -> dict[str, list[tuple[
 
 
 def _repeats(query: AnyQuery) -> bool:
-    return any(isinstance(node, Repeat | composites.Repeat) for node in query.walk())
+    return any(isinstance(node, Repeat | composites.CompositeRepeat) for node in query.walk())
 
 
 def _prefixes(query: AnyQuery) -> Iterator[Prefix]:
@@ -87,9 +87,9 @@ def _prefixes(query: AnyQuery) -> Iterator[Prefix]:
 
 
 def _of_query(query: Query) -> Iterator[Prefix]:
-    filters: list[Where | Correlate] = []
+    filters: list[Filter | Correlate] = []
     pattern = query.pattern
-    while isinstance(pattern, Where | Correlate):
+    while isinstance(pattern, Filter | Correlate):
         filters.insert(0, pattern)
         pattern = pattern.pattern
     plain = replace(
@@ -111,7 +111,7 @@ def _of_query(query: Query) -> Iterator[Prefix]:
             part = Sequencing(part, other, contiguous)
         names = _names(part)
         for one in filters:
-            wanted = {one.variable} if isinstance(one, Where) else variables_of(one.condition)
+            wanted = {one.variable} if isinstance(one, Filter) else variables_of(one.condition)
             if wanted <= names:
                 part = replace(one, pattern=part)
         yield _step(parts[count - 1]), replace(plain, pattern=part)
@@ -143,20 +143,20 @@ def _step(pattern: Pattern) -> str:
 def _composite_parts(pattern: Composite) -> list[Composite]:
     """The left operands of a sequence, from its first to its last but one."""
     match pattern:
-        case Without(inner) | composites.Filter(inner) | composites.After(inner):
+        case Without(inner) | composites.CompositeFilter(inner) | composites.After(inner):
             return _composite_parts(inner)
-        case Follow(left, right):
+        case CompositeSequence(left, right):
             earlier = _composite_parts(left)
-            if isinstance(right, Follow):  # nested to the right
+            if isinstance(right, CompositeSequence):  # nested to the right
                 return [*earlier, left, *(_joined(left, part, pattern) for part in _composite_parts(right))]
             return [*earlier, left]
     return []
 
 
-def _joined(left: Composite, part: Composite, follow: Follow) -> Follow:
+def _joined(left: Composite, part: Composite, follow: CompositeSequence) -> CompositeSequence:
     names = {*left.variables, *part.variables}
     where = tuple(condition for condition in (*follow.where, *follow.among) if mentioned(condition) <= names)
-    return Follow(left, part, "each", where)
+    return CompositeSequence(left, part, "each", where)
 
 
 def _of_situation(query: SituationQuery) -> Iterator[Prefix]:

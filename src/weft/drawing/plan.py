@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.situations import SituationQuery
 from weft.algebra.text.program import to_text
@@ -108,13 +108,15 @@ class Sketch:
         graph = operator.graph
         first = len(self.boxes)
         for number, node in enumerate(graph.nodes):
-            kind = "input" if isinstance(node.pattern, Source) else "operator"
+            kind = "input" if isinstance(node.pattern, CompositeEvent) else "operator"
             lines = [*_wrapped(node_text(graph, number)), *self._expected(node.pattern)]
             self.boxes.append(_box(lines, kind, is_shared=graph.uses[number] > 1))
             self.arrows += [Arrow(first + place, first + number) for place in node.inputs]
         for number, node in enumerate(graph.nodes):
-            found = [part for part in node.pattern.walk() if isinstance(part, Source)]
-            alone = isinstance(node.pattern, Source)  # a box for events of the input; a chain finds its events itself
+            found = [part for part in node.pattern.walk() if isinstance(part, CompositeEvent)]
+            alone = isinstance(
+                node.pattern, CompositeEvent
+            )  # a box for events of the input; a chain finds its events itself
             types = [part.type for part in found if node.chain is not None or (alone and part.type in self._defined)]
             self.arrows += [Arrow(self._type(type_), first + number) for type_ in dict.fromkeys(types)]
         for output in graph.outputs:
@@ -145,7 +147,9 @@ class Sketch:
         if self._told is None:
             return []
         return [
-            self._told.rate_text(pattern.type) if isinstance(pattern, Source) else self._told.operator_text(pattern)
+            self._told.rate_text(pattern.type)
+            if isinstance(pattern, CompositeEvent)
+            else self._told.operator_text(pattern)
         ]
 
     # -- what is read, and what comes out ---------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.chains import Fits
 from weft.algebra.composites import Composite, CompositeQuery
-from weft.algebra.patterns import Correlate, Event, Where
+from weft.algebra.patterns import Correlate, Event, Filter
 from weft.algebra.predicates import Always, Attribute, Comparison, ComparisonOperator, Predicate
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Events, Rule
@@ -75,7 +75,7 @@ def _of_regular(query: Query) -> Iterator[Atom | Tie]:
     types = types_in(query.pattern)
     for part in query.walk():
         match part:
-            case Where(Event(type=type_), _, test):
+            case Filter(Event(type=type_), _, test):
                 yield from _at_hand([type_], test)
             case Fits(names, test) if test != Always():
                 yield from _at_hand(names, test)

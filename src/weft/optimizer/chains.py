@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeGuard
 
 from weft.algebra.analysis.binding import always_bound
-from weft.algebra.composites import Composite, Follow, Source
+from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence
 from weft.algebra.predicates import Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.keys import key_name, tying_names
@@ -68,7 +68,7 @@ class Chain:
             inside = [test for test in left_over if mentioned(test) <= names]
             left_over = [test for test in left_over if not mentioned(test) <= names]
             below.append(self._built(part, inside, where, (*path, side)))
-        return Follow(below[0], below[1], "next", tuple(where.get(path, ())), tuple(left_over))
+        return CompositeSequence(below[0], below[1], "next", tuple(where.get(path, ())), tuple(left_over))
 
 
 def leaves_of(shape: Shape) -> Iterator[int]:
@@ -80,12 +80,12 @@ def leaves_of(shape: Shape) -> Iterator[int]:
         yield from leaves_of(shape[1])
 
 
-def is_next(node: object) -> TypeGuard[Follow]:
+def is_next(node: object) -> TypeGuard[CompositeSequence]:
     """Whether a pattern is EQL's next."""
-    return isinstance(node, Follow) and node.pick == "next"
+    return isinstance(node, CompositeSequence) and node.pick == "next"
 
 
-def chain_of(node: Follow) -> Chain:
+def chain_of(node: CompositeSequence) -> Chain:
     """The chain that ends with an operator; operands that must stay whole are operands of it."""
     keys = tying_names(node)
     opening = _Opening(keys)
@@ -154,7 +154,7 @@ class _Opening:
         among = [*left.among, *conjuncts(node.among), *right.among]
         return _Part([*left.operands, *right.operands], among, [], (left.shape, right.shape))
 
-    def _refusal(self, node: Follow, left: _Part, right: _Part) -> Refusal | None:
+    def _refusal(self, node: CompositeSequence, left: _Part, right: _Part) -> Refusal | None:
         """Why an operator cannot be taken apart into these operands; None if it can."""
         sure = always_bound(node.left) | always_bound(node.right)
         for test in (*conjuncts(node.among), *conjuncts(node.where)):
@@ -175,6 +175,6 @@ def _bounds_time(test: Predicate, first: Composite, others: Sequence[Composite])
     """Whether a condition is a bound of time from the first event on: once it is exceeded, it stays so."""
     match test:
         case Comparison("<" | "<=", Elapsed(str() as begin, str() as end), Literal()):
-            ends = [operand.variable for operand in others if isinstance(operand, Source)]
-            return isinstance(first, Source) and first.variable == begin and end in ends
+            ends = [operand.variable for operand in others if isinstance(operand, CompositeEvent)]
+            return isinstance(first, CompositeEvent) and first.variable == begin and end in ends
     return False

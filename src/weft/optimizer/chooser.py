@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, Follow, Overlap, Repeat, Union, Without
+from weft.algebra.composites import Composite, CompositeRepeat, CompositeSequence, CompositeUnion, Overlap, Without
 from weft.algebra.terms import mentioned
 from weft.optimizer.chains import Chain, Refusal, Shape, chain_of, is_next
 from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
@@ -60,13 +60,15 @@ class _Choosing:
         """The best form of a pattern, operands first."""
         if is_next(node):
             return self._next(node, ordered)
-        if isinstance(node, Union):
+        if isinstance(node, CompositeUnion):
             return self._union(node, ordered)
         if isinstance(node, Overlap):
             return self._overlap(node, ordered)
-        if isinstance(node, Follow) and node.pick == "each":
+        if isinstance(node, CompositeSequence) and node.pick == "each":
             return self._each(node, ordered)
-        if isinstance(node, Follow) and any(isinstance(side, Follow) for side in (node.left, node.right)):
+        if isinstance(node, CompositeSequence) and any(
+            isinstance(side, CompositeSequence) for side in (node.left, node.right)
+        ):
             reason = "Step's ; takes the first in processing order, which brackets would change"
             self.refusals.append(Refusal(reason, parts=(node,)))
         return self._operands(node, ordered)
@@ -82,7 +84,7 @@ class _Choosing:
 
     # ---------------------------------------------------------------- next
 
-    def _next(self, node: Follow, ordered: bool) -> Composite:
+    def _next(self, node: CompositeSequence, ordered: bool) -> Composite:
         chain = chain_of(node)
         if is_next(node.left) or is_next(node.right):
             self.refusals += chain.refusals
@@ -110,7 +112,7 @@ class _Choosing:
 
     # ---------------------------------------------------------------- unions and joins
 
-    def _union(self, node: Union, ordered: bool) -> Composite:
+    def _union(self, node: CompositeUnion, ordered: bool) -> Composite:
         branches = [self.best(branch, ordered) for branch in branches_of(node)]
         whole = with_branches(node, iter(branches))
         texts = [] if ordered else [repr(canonical(branch)[0]) for branch in branches]
@@ -134,7 +136,7 @@ class _Choosing:
             return whole
         return self._taken(whole, [("order_overlap", cast(Composite, order_overlap(whole)))])
 
-    def _each(self, node: Follow, ordered: bool) -> Composite:
+    def _each(self, node: CompositeSequence, ordered: bool) -> Composite:
         joins = joins_of(node)
         if len(joins.operands) < 3 or ordered:
             return self._operands(node, ordered)
@@ -179,7 +181,7 @@ def _best_next(chain: Chain, costs: Costs) -> Shape:
     ties = []  # how many values tie each operand to the next one
     for one, other in zip(chain.operands, chain.operands[1:], strict=False):
         both = {*one.variables, *other.variables}
-        pair = Follow(one, other, "next")
+        pair = CompositeSequence(one, other, "next")
         tests = [test for test in chain.among if key_name(test) in chain.keys and mentioned(test) <= both]
         ties.append(Selectivity(pair, costs.statistics).keys(tests))
     return best_brackets([costs.profile(operand) for operand in chain.operands], ties)
@@ -188,15 +190,15 @@ def _best_next(chain: Chain, costs: Costs) -> Shape:
 def depends_on_order(node: Composite) -> bool:
     """Whether an operator tells occurrences with equal times and events apart by their order."""
     match node:
-        case Follow(pick="first") | Repeat(pick="longest" | "each"):
+        case CompositeSequence(pick="first") | CompositeRepeat(pick="longest" | "each"):
             return True
-        case Repeat(pattern):
-            return any(isinstance(part, Repeat) for part in pattern.walk(Composite))
+        case CompositeRepeat(pattern):
+            return any(isinstance(part, CompositeRepeat) for part in pattern.walk(Composite))
     return False
 
 
 def with_branches(node: Composite, branches: Iterator[Composite]) -> Composite:
     """A union as it was written, of other branches."""
-    if not isinstance(node, Union):
+    if not isinstance(node, CompositeUnion):
         return next(branches)
-    return Union(with_branches(node.left, branches), with_branches(node.right, branches))
+    return CompositeUnion(with_branches(node.left, branches), with_branches(node.right, branches))

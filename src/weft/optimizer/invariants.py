@@ -9,7 +9,17 @@ from typing import get_args
 
 from weft.algebra.analysis.normal_form import equality_of
 from weft.algebra.chains import Chain, Link
-from weft.algebra.composites import After, Composite, CompositeQuery, Follow, Overlap, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Overlap,
+    Without,
+)
 from weft.algebra.patterns import Bind, Event, Pattern
 from weft.algebra.query import AnyQuery, Query
 from weft.algebra.rules import Rule
@@ -71,17 +81,17 @@ def bound_variables(pattern: Pattern) -> frozenset[str]:
 def _fixed(pattern: Composite) -> Iterator[Hashable]:
     for node in pattern.walk(Composite):
         match node:
-            case Source():
+            case CompositeEvent():
                 yield repr(node)
-            case Follow(pick=pick):
+            case CompositeSequence(pick=pick):
                 yield "follow", pick
-            case Repeat(_, pick, _, _, lengths):
+            case CompositeRepeat(_, pick, _, _, lengths):
                 yield "repeat", pick, lengths
             case Without(when=when):
                 yield "without", when
             case After(ticks=ticks):
                 yield "after", ticks
-            case Union() | Overlap():
+            case CompositeUnion() | Overlap():
                 yield type(node).__name__
         for name in ("where", "among"):
             for test in conjuncts(getattr(node, name, ())):

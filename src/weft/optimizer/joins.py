@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weft.algebra.composites import Composite, Follow
+from weft.algebra.composites import Composite, CompositeSequence
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.chains import Shape, leaves_of, numbered
@@ -43,13 +43,13 @@ class Joins:
         inside = [[test for test in where if mentioned(test) and mentioned(test) <= names] for names in bound]
         own = [test for test in where if test not in inside[0] and test not in inside[1]]
         below = [self._built(part, tests) for part, tests in zip(shape, inside, strict=True)]
-        return Follow(below[0], below[1], "each", (*own, *whole))
+        return CompositeSequence(below[0], below[1], "each", (*own, *whole))
 
     def _variables(self, shape: Shape) -> frozenset[str]:
         return frozenset(name for number in leaves_of(shape) for name in self.operands[number].variables)
 
 
-def joins_of(node: Follow) -> Joins:
+def joins_of(node: CompositeSequence) -> Joins:
     """The joins that end with an operator; operands whose duration is asked for stay whole."""
     whole = tuple(test for test in conjuncts(node.where) if _speaks_of_the_whole(test))
     if any(looks_back(test) for test in conjuncts(node.where)):
@@ -61,9 +61,9 @@ def joins_of(node: Follow) -> Joins:
 
 
 def _opened(node: Composite) -> tuple[list[Composite], list[Predicate], Shape]:
-    tests = conjuncts(node.where) if isinstance(node, Follow) else ()
+    tests = conjuncts(node.where) if isinstance(node, CompositeSequence) else ()
     if (
-        not isinstance(node, Follow)
+        not isinstance(node, CompositeSequence)
         or node.pick != "each"
         or any(looks_back(t) or _speaks_of_the_whole(t) for t in tests)
     ):

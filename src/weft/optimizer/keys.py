@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra.analysis.binding import always_bound
-from weft.algebra.composites import Composite, Follow
+from weft.algebra.composites import Composite, CompositeSequence
 from weft.algebra.predicates import Attribute, Comparison, Predicate
 from weft.algebra.terms import conjuncts
 
@@ -16,7 +16,7 @@ def key_name(test: Predicate) -> str | None:
     return None
 
 
-def tying_names(node: Follow) -> tuple[str, ...]:
+def tying_names(node: CompositeSequence) -> tuple[str, ...]:
     """The attributes that tie the left and the right operand of every operator of a chain, in order of their names.
 
     Where equalities only meet at the last operator, the ones before it do not pass events over: such an attribute is
@@ -28,7 +28,7 @@ def tying_names(node: Follow) -> tuple[str, ...]:
 
 def _tied(node: Composite, name: str) -> frozenset[str]:
     """The variables of a pattern that are known to agree in an attribute; none when an operator does not tie them."""
-    if not isinstance(node, Follow) or node.pick != "next":
+    if not isinstance(node, CompositeSequence) or node.pick != "next":
         return always_bound(node) if len(node.variables) == 1 else frozenset()
     left, right = _tied(node.left, name), _tied(node.right, name)
     for test in conjuncts(node.among):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.algebra.analysis.dependencies import dependencies
-from weft.algebra.composites import Composite, CompositeQuery, Source
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery
 from weft.algebra.query import Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import Situation
@@ -159,7 +159,7 @@ def _cost_lines(trace: Trace) -> Iterator[str]:
     for one in trace.queries:
         yield f"  {one.query.name}: {one.cost_before:,.6g} as written, {one.cost_after:,.6g} as it runs"
         for pattern, profile in _operators(one, trace.statistics):
-            if not isinstance(pattern, Source):
+            if not isinstance(pattern, CompositeEvent):
                 yield f"      {profile.work:>12,.6g}  {shown(pattern)}, {profile.rate:,.6g} per second"
     before, after = _together(trace)
     if len(trace.queries) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.algebra.composites import Brackets, Composite, Source
+from weft.algebra.composites import Brackets, Composite, CompositeEvent
 from weft.optimizer.chains import Shape, leaves_of
 
 Stretch = tuple[int, int]  # of the variables as they were written, the first and the last
@@ -12,7 +12,7 @@ Stretch = tuple[int, int]  # of the variables as they were written, the first an
 
 def brackets_of(pattern: Composite) -> Brackets:
     """The brackets of a pattern: the variable of a source, or those of the operands that it binds the variables of."""
-    if isinstance(pattern, Source):
+    if isinstance(pattern, CompositeEvent):
         return pattern.variable
     operands = [child for child in pattern.children() if isinstance(child, Composite)]
     bound = [brackets_of(operand) for operand in operands if set(operand.variables) <= set(pattern.variables)]

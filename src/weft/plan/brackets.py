@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 from weft.algebra.analysis.renaming import signature
-from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Union
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, CompositeSequence, CompositeUnion
 from weft.algebra.query import AnyQuery
 from weft.optimizer.chains import Shape, is_next, leaves_of
 from weft.optimizer.chains import chain_of as sequence_of
@@ -91,7 +91,7 @@ def amounts_of(patterns: Sequence[Composite], costs: Costs) -> dict[str, Amounts
 def _passing(patterns: Sequence[Composite], costs: Costs) -> float:
     """How many events pass in a second: those of all types whose rate is known, and the patterns' own."""
     parts = (part for pattern in patterns for part in pattern.walk(Composite))
-    own = {part.type for part in parts if isinstance(part, Source)}
+    own = {part.type for part in parts if isinstance(part, CompositeEvent)}
     return sum(map(costs.rate, own.union(costs.statistics.rates)))
 
 
@@ -109,11 +109,11 @@ class _Works:
         below = [self.collect(child, inside) for child in children]
         text = signature(node, below)
         if chain is not None:
-            sources = [part for part in node.walk(Composite) if isinstance(part, Source)]
+            sources = [part for part in node.walk(Composite) if isinstance(part, CompositeEvent)]
             found[text] = _chain([self._profile(signature(part, ())).rate for part in sources], self._passing)
-        elif isinstance(node, Source):
+        elif isinstance(node, CompositeEvent):
             found[CHOICE], found[text] = {"choice": self._passing}, {"source": self._profile(text).rate}
-        elif isinstance(node, Union):
+        elif isinstance(node, CompositeUnion):
             found[text] = {"union": self._profile(text).rate}
         elif is_next(node):
             left, right = map(self._profile, below)
@@ -125,7 +125,7 @@ class _Works:
 
 
 def _is_joined(operand: Composite) -> bool:
-    return any(isinstance(part, Follow) for part in operand.walk(Composite))
+    return any(isinstance(part, CompositeSequence) for part in operand.walk(Composite))
 
 
 def _join(left: Profile, right: Profile, is_joined: bool, is_keyed: bool = False) -> Amounts:
@@ -167,7 +167,7 @@ class _Choosing:
         """The form that runs fastest, operands first; as it was written, where another one does not gain enough."""
         if depends_on_order(node):
             return node
-        if isinstance(node, Union):
+        if isinstance(node, CompositeUnion):
             return self._union(node)
         if not is_next(node):
             return node.map_children(self._best_child)
@@ -187,7 +187,7 @@ class _Choosing:
     def _best_child(self, child: Node) -> Node:
         return self.best(child) if isinstance(child, Composite) else child
 
-    def _union(self, node: Union) -> Composite:
+    def _union(self, node: CompositeUnion) -> Composite:
         branches = [self.best(branch) for branch in branches_of(node)]
         whole = with_branches(node, iter(branches))
         written = self._written.shape(branches) if len(branches) <= MOST_SEARCHED else None
@@ -207,7 +207,10 @@ class _Choosing:
     def _quickest(self, node: Composite, operands: Sequence[Composite]) -> Shape:
         """The brackets of least work, if nothing but the operands counts."""
         events = _passing([node], self._costs)
-        is_source, is_joined = ([isinstance(operand, Source) for operand in operands], [*map(_is_joined, operands)])
+        is_source, is_joined = (
+            [isinstance(operand, CompositeEvent) for operand in operands],
+            [*map(_is_joined, operands)],
+        )
         best: dict[tuple[int, int], tuple[float, Shape, Profile]] = {}
         for place, operand in enumerate(operands):
             profile = self._costs.profile(operand)

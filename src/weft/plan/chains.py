@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from weft.algebra.analysis.spans import Span, least, span_of
-from weft.algebra.composites import Composite, Conditions, Follow, Source, Without
+from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence, Conditions, Without
 from weft.algebra.predicates import And, Attribute, Comparison, Predicate
 from weft.algebra.terms import conjuncts
 from weft.plan.graph import Graph
@@ -58,7 +58,7 @@ def with_chains(graph: Graph) -> Graph:
 
 def _sequences_in(graph: Graph, number: int) -> Iterator[int]:
     """The nodes of the sequences that a chain begins with."""
-    while isinstance(graph.nodes[left := graph.nodes[number].inputs[0]].pattern, Follow):
+    while isinstance(graph.nodes[left := graph.nodes[number].inputs[0]].pattern, CompositeSequence):
         yield left
         number = left
 
@@ -67,11 +67,11 @@ def chain_of(pattern: Composite) -> Chain | None:
     """The chain that a pattern is; None: it is none."""
     if isinstance(pattern, Without):
         return _without(pattern)
-    follows: list[Follow] = []
-    while isinstance(pattern, Follow):
+    follows: list[CompositeSequence] = []
+    while isinstance(pattern, CompositeSequence):
         follows.insert(0, pattern)
         pattern = pattern.left
-    if not follows or len(follows) >= MOST_STEPS or not isinstance(pattern, Source):
+    if not follows or len(follows) >= MOST_STEPS or not isinstance(pattern, CompositeEvent):
         return None
     takes, rest = source_predicates(pattern)
     keys = {_key_of(follow.among, follow.right) for follow in follows}
@@ -87,7 +87,7 @@ def _without(pattern: Without) -> Chain | None:
     chain, unwanted = chain_of(pattern.pattern), pattern.unwanted
     if chain is None or len(chain.steps) > 2 or chain.unwanted or pattern.when != "between":
         return None
-    if not isinstance(unwanted, Source) or _key_of(pattern.where, unwanted) != chain.key:
+    if not isinstance(unwanted, CompositeEvent) or _key_of(pattern.where, unwanted) != chain.key:
         return None
     takes, rest = source_predicates(unwanted)
     return None if rest else replace(chain, unwanted=takes)
@@ -107,9 +107,9 @@ def _key_of(conditions: Conditions, right: Composite) -> tuple[str, ...] | None:
     return tuple(sorted(names))
 
 
-def _step_of(follow: Follow) -> Step | None:
+def _step_of(follow: CompositeSequence) -> Step | None:
     """The step with which a sequence ends; None: it asks for more than a step can."""
-    if follow.pick != "next" or not isinstance(follow.right, Source):
+    if follow.pick != "next" or not isinstance(follow.right, CompositeEvent):
         return None
     takes, rest = source_predicates(follow.right)
     needed: list[Predicate] = []

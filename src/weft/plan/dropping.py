@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from weft.algebra.composites import After, CompositeQuery, Filter, Follow, Overlap, Repeat, Union, Without
+from weft.algebra.composites import (
+    After,
+    CompositeFilter,
+    CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Overlap,
+    Without,
+)
 from weft.algebra.query import AnyQuery, Consume, Query, Strategy
 from weft.algebra.rules import Absence, Rule, Summary
 from weft.plan.graph import Graph, GraphNode, build_graph, reports_some_runs
@@ -89,9 +98,9 @@ def _may_lack(node: GraphNode, side: int) -> bool:
     if node.since is not None or reports_some_runs(node.pattern):
         return True
     match node.pattern:
-        case Filter() | After() | Union() | Overlap():
+        case CompositeFilter() | After() | CompositeUnion() | Overlap():
             return True
-        case Follow(pick=pick):
+        case CompositeSequence(pick=pick):
             return side == 0 or pick == "each"
         case Without():
             return side == 0
@@ -103,6 +112,6 @@ def keeps_beginnings(node: GraphNode) -> bool:
     if node.since is not None or node.chain is not None:
         return node.chain is not None
     match node.pattern:
-        case Repeat(pick=pick):
+        case CompositeRepeat(pick=pick):
             return pick != "longest" and not reports_some_runs(node.pattern)
-    return isinstance(node.pattern, Follow | Overlap)
+    return isinstance(node.pattern, CompositeSequence | Overlap)

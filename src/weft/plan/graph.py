@@ -11,13 +11,13 @@ from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Lengths,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.predicates import Attribute, Comparison, Predicate
@@ -94,8 +94,8 @@ class Graph(Node):
         found = [True] * len(self.nodes)
         for place in reversed(range(len(self.nodes))):
             node = self.nodes[place]
-            both = isinstance(node.pattern, Union)
-            alone = isinstance(node.pattern, Filter | After | Without | Follow)
+            both = isinstance(node.pattern, CompositeUnion)
+            alone = isinstance(node.pattern, CompositeFilter | After | Without | CompositeSequence)
             for side, number in enumerate(node.inputs):
                 found[number] &= found[place] and (both or (alone and side == 0))
         return tuple(found)
@@ -141,19 +141,19 @@ def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
 
 def reports_some_runs(pattern: Composite) -> bool:
     """Whether a pattern is of runs that grow by what they were, of which the first are too short to be reported."""
-    return isinstance(pattern, Repeat) and pattern.pick == "next" and pattern.lengths.low > 1
+    return isinstance(pattern, CompositeRepeat) and pattern.pick == "next" and pattern.lengths.low > 1
 
 
 def _growing(pattern: Composite) -> Composite | None:
     """The runs as they grow, from which a node of its own takes those that are reported; None where all are."""
-    if not isinstance(pattern, Repeat) or not reports_some_runs(pattern):
+    if not isinstance(pattern, CompositeRepeat) or not reports_some_runs(pattern):
         return None
     return replace(pattern, lengths=Lengths(1, pattern.lengths.high))
 
 
 def source_types(pattern: Composite) -> frozenset[str]:
     """The types of the events a pattern is made of, also of unwanted ones."""
-    return frozenset(node.type for node in pattern.walk() if isinstance(node, Source))
+    return frozenset(node.type for node in pattern.walk() if isinstance(node, CompositeEvent))
 
 
 def links_members(test: Predicate, bound: frozenset[str]) -> tuple[Attribute, Attribute] | None:

@@ -13,13 +13,13 @@ from weft.algebra.analysis.ties import tied_attributes
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.contexts import Whole, Windows
@@ -148,11 +148,11 @@ def _tying(pattern: Composite) -> list[str]:
 def _needs_key(pattern: Composite) -> bool:
     """Whether no occurrence can do without two events that an equality ties: one event alone may lack the attribute."""
     match pattern:
-        case Follow() | Overlap():
+        case CompositeSequence() | Overlap():
             return True
-        case Filter(inner) | After(inner) | Without(inner):
+        case CompositeFilter(inner) | After(inner) | Without(inner):
             return _needs_key(inner)
-        case Union(left, right):
+        case CompositeUnion(left, right):
             return _needs_key(left) and _needs_key(right)
     return False
 
@@ -163,16 +163,16 @@ def _is_tied(pattern: Composite, name: str) -> bool:
     if not all(_is_tied(operand, name) for operand in operands):
         return False
     match pattern:
-        case Source() | Filter() | Union() | After():
+        case CompositeEvent() | CompositeFilter() | CompositeUnion() | After():
             return True
-        case Follow(left, right):
+        case CompositeSequence(left, right):
             tests = pattern.among if pattern.pick == "next" else pattern.where
             return _equates(tests, left.variables, right.variables, name)
         case Overlap(left, right):
             return _equates(pattern.where, left.variables, right.variables, name)
         case Without(inner, unwanted):
             return _equates(pattern.where, inner.variables, unwanted.variables, name)
-        case Repeat(inner):
+        case CompositeRepeat(inner):
             tests = pattern.among if pattern.pick == "next" else pattern.where
             links = [links_members(test, always_bound(inner)) for test in conjuncts(tests)]
             return pattern.pick != "longest" and any(

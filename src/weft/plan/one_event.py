@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.algebra.predicates import (
     Always,
     And,
@@ -41,7 +41,7 @@ _OF_ONE_EVENT = (
 )
 
 
-def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]:
+def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicate, ...]]:
     """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
     parts = conjuncts(source.where)
     easy = [part for part in parts if is_of_one_event(part)]
@@ -51,7 +51,7 @@ def source_predicates(source: Source) -> tuple[Predicate, tuple[Predicate, ...]]
 
 def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
     """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
-    if not isinstance(operand, Source) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
+    if not isinstance(operand, CompositeEvent) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
         return None
     return at_hand(test)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, CompositeQuery, Source
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery
 from weft.algebra.query import Program
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.cost import Costs
@@ -46,7 +46,7 @@ class Placement:
 
     def deploy(self, pattern: Composite, *, is_operand: bool = False) -> int | None:
         """Place the operators of a pattern, operands first; the number of the outermost. Sources sit outside."""
-        if isinstance(pattern, Source):
+        if isinstance(pattern, CompositeEvent):
             return None
         text = repr(canonical(pattern)[0]) if self.policy == "reuse" else ""
         running = self._known.get(text, [])

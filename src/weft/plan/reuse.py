@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.algebra.analysis.spans import Span, least
-from weft.algebra.composites import Composite, Filter, Repeat, Source, Union, Without
+from weft.algebra.composites import Composite, CompositeEvent, CompositeFilter, CompositeRepeat, CompositeUnion, Without
 from weft.plan.graph import Graph, GraphNode
 from weft.plan.spans import useful_spans
 
@@ -53,7 +53,8 @@ def looks_ahead_only(pattern: Composite) -> bool:
     What lies during an occurrence may have ended before its first event came, if that is long.
     """
     return not any(
-        (isinstance(node, Without) and node.when != "between") or (isinstance(node, Repeat) and node.pick == "longest")
+        (isinstance(node, Without) and node.when != "between")
+        or (isinstance(node, CompositeRepeat) and node.pick == "longest")
         for node in pattern.walk(Composite)
     )
 
@@ -63,7 +64,9 @@ def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
     known: dict[str, list[tuple[int, Span]]] = {}
     spans: list[Span] = []
     for number, (node, useful) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
-        keeps_nothing = node.chain is None and isinstance(node.pattern, Source | Filter | Union)
+        keeps_nothing = node.chain is None and isinstance(
+            node.pattern, CompositeEvent | CompositeFilter | CompositeUnion
+        )
         spans.append(least(*(spans[place] for place in node.inputs)) if keeps_nothing else useful)
         if looks_ahead_only(node.pattern):
             known.setdefault(repr(node.pattern), []).append((number, spans[-1]))

@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Follow, Overlap, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeFilter,
+    CompositeQuery,
+    CompositeSequence,
+    CompositeUnion,
+    Overlap,
+    Without,
+)
 from weft.algebra.contexts import FromFor, FromUntil
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Pattern, Repeat, Where, may_be_nothing
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Pattern, Repeat, Union, may_be_nothing
 from weft.algebra.patterns import Sequence as Then
 from weft.algebra.policies import Cardinality, Consumption, Repeated
 from weft.algebra.predicates import MIRRORED, Aggregate, Always, And, Attribute, Comparison, Literal, Predicate
@@ -112,7 +122,7 @@ def _is_plain(query: Query) -> bool:
     chooses = query.strategy is not Strategy.ALL or query.consume is not Consume.NONE or query.limit is not None
     waits = any(part is not None for part in (query.skip, query.unless, query.session, query.top))
     windowed = query.window is None or query.window.unit != "attribute"  # where being late depends on other events
-    known = (Event, Bind, Then, Repeat, Either, Maybe, Where, Correlate)
+    known = (Event, Bind, Then, Repeat, Union, Maybe, Filter, Correlate)
     nodes = list(query.pattern.walk(Pattern))
     plain = all(isinstance(node, known) and not getattr(node, "contiguous", False) for node in nodes)
     return plain and windowed and not chooses and not waits
@@ -179,21 +189,21 @@ class _Positions:
                 place += 1
             for child in node.children():
                 if isinstance(child, Pattern):
-                    walk(child, always=always and not isinstance(node, Either | Maybe))
+                    walk(child, always=always and not isinstance(node, Union | Maybe))
 
         walk(pattern, always=True)
         return found
 
-    def _walk(self, pattern: Pattern, filters: tuple[Where | Bind, ...]) -> tuple[set[int], set[int]]:
+    def _walk(self, pattern: Pattern, filters: tuple[Filter | Bind, ...]) -> tuple[set[int], set[int]]:
         """The places of its events that may come first, and those that may come last."""
         match pattern:
             case Event():
                 return self._add(pattern, filters)
-            case Bind(inner) | Where(inner):
+            case Bind(inner) | Filter(inner):
                 return self._walk(inner, (*filters, pattern))
             case Correlate(inner) | Maybe(inner):
                 return self._walk(inner, filters)
-            case Either(left, right):
+            case Union(left, right):
                 one, other = self._walk(left, filters), self._walk(right, filters)
                 return one[0] | other[0], one[1] | other[1]
             case Then(left, right):
@@ -215,7 +225,7 @@ class _Positions:
         for place in firsts:
             self._before[place].update(lasts)
 
-    def _add(self, event: Event, filters: tuple[Where | Bind, ...]) -> tuple[set[int], set[int]]:
+    def _add(self, event: Event, filters: tuple[Filter | Bind, ...]) -> tuple[set[int], set[int]]:
         names, tests = set(event.names), list[Predicate]()
         name = event.type
         for part in reversed(filters):  # from the inside
@@ -237,22 +247,22 @@ class _Positions:
 def _composite(pattern: Composite, *, safe: bool) -> Iterator[Leaf]:
     """The sources of a pattern; a pointwise one is safe (see `plan/partitioning/replicated.py`)."""
     match pattern:
-        case Source(type_, variable):
+        case CompositeEvent(type_, variable):
             yield Leaf(variable, type_, source_predicates(pattern)[0], safe)
-        case Filter(inner) | After(inner):
+        case CompositeFilter(inner) | After(inner):
             yield from _composite(inner, safe=safe)
         case Without(inner, unwanted):
             yield from _composite(inner, safe=safe)
             yield from _composite(unwanted, safe=False)
-        case Follow(left, right, pick):
+        case CompositeSequence(left, right, pick):
             yield from _composite(left, safe=safe)
             yield from _composite(right, safe=safe and pick == "each")
-        case Overlap(left, right) | Union(left, right):
+        case Overlap(left, right) | CompositeUnion(left, right):
             yield from _composite(left, safe=safe)
             yield from _composite(right, safe=safe)
         case _:
             for source in pattern.walk(Composite):
-                if isinstance(source, Source):
+                if isinstance(source, CompositeEvent):
                     yield Leaf(source.variable, source.type, source_predicates(source)[0], safe=False)
 
 

@@ -6,7 +6,7 @@ A span is the time from the start to the end of an occurrence, in ticks; None st
 from __future__ import annotations
 
 from weft.algebra.analysis.spans import Span, asked_of, greatest_span, greatest_tail, least, loosest, span_limit
-from weft.algebra.composites import Follow, Without
+from weft.algebra.composites import CompositeSequence, Without
 from weft.plan.graph import Graph
 
 
@@ -19,7 +19,7 @@ def greatest_spans(graph: Graph) -> list[Span]:
             case _ if node.since is not None:
                 spans.append(inputs[0])
             case Without(pattern) if node.chain is not None:
-                spans.append(span_limit(pattern.where, pattern) if isinstance(pattern, Follow) else None)
+                spans.append(span_limit(pattern.where, pattern) if isinstance(pattern, CompositeSequence) else None)
             case pattern:
                 spans.append(greatest_span(pattern, inputs))
     return spans

@@ -10,7 +10,7 @@ from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
 from tests.property.engines.test_engines_equal_meaning import meant, rows_of
 
-from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Without
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, CompositeSequence, Without
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.query import Program
 from weft.algebra.terms import Elapsed
@@ -38,17 +38,17 @@ def same(keys: tuple[str, ...], one: str, other: str) -> tuple[Predicate, ...]:
 def chains(draw: st.DrawFn) -> Composite:
     keys = draw(st.sampled_from([(), ("k",), ("k", "j")]))
     types = st.sampled_from("AB")
-    pattern: Composite = Source(draw(types), "v0", draw(own("v0")))
+    pattern: Composite = CompositeEvent(draw(types), "v0", draw(own("v0")))
     count = draw(st.integers(2, 4))
     for number in range(1, count):
         name = f"v{number}"
         within = Comparison(draw(st.sampled_from(["<", "<="])), Elapsed("v0", name), Literal(draw(st.integers(1, 6))))
         where = draw(own(name)) + draw(st.sampled_from([(), (within,)]))
         before = f"v{draw(st.integers(0, number - 1))}"
-        right = Source(draw(types), name, draw(own(name)))
-        pattern = Follow(pattern, right, "next", where, same(keys, before, name))
+        right = CompositeEvent(draw(types), name, draw(own(name)))
+        pattern = CompositeSequence(pattern, right, "next", where, same(keys, before, name))
     if count == 2 and draw(st.booleans()):
-        unwanted = Source(draw(st.sampled_from("ABC")), "u", draw(own("u")))
+        unwanted = CompositeEvent(draw(st.sampled_from("ABC")), "u", draw(own("u")))
         pattern = Without(pattern, unwanted, "between", same(keys, draw(st.sampled_from(["v0", "v1"])), "u"))
     return pattern
 

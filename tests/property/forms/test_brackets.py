@@ -14,7 +14,7 @@ from tests.driving import event_batches, run_with_restarts
 from tests.harness import some
 from tests.property.engines.test_engines_equal_meaning import meant, rows_of
 
-from weft.algebra.composites import Composite, CompositeQuery, Follow, Source, Union
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, CompositeSequence, CompositeUnion
 from weft.algebra.query import Program
 from weft.optimizer.pipeline import optimize
 from weft.plan import brackets
@@ -44,10 +44,14 @@ def trees(draw: st.DrawFn) -> Composite:
 
     def tree(operators: int) -> Composite:
         if not operators:
-            return Source(draw(st.sampled_from("AABC")), f"v{next(numbers)}")
+            return CompositeEvent(draw(st.sampled_from("AABC")), f"v{next(numbers)}")
         left = draw(st.integers(0, operators - 1))
         one, other = tree(left), tree(operators - 1 - left)
-        return Union(one, other) if draw(st.sampled_from([True, False, False, False])) else Follow(one, other, "next")
+        return (
+            CompositeUnion(one, other)
+            if draw(st.sampled_from([True, False, False, False]))
+            else CompositeSequence(one, other, "next")
+        )
 
     return tree(draw(st.integers(3, 5)))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tests.strategies import Example, examples
 
 from weft.algebra.meaning import matches
-from weft.algebra.patterns import Event, Where
+from weft.algebra.patterns import Event, Filter
 from weft.api import detect
 from weft.optimizer.pipeline import optimize
 
@@ -22,7 +22,7 @@ def test_rewrites_preserve_matches(example: Example) -> None:
 def test_filters_end_up_at_their_events(example: Example) -> None:
     for query in optimize(example.program).queries:
         for node in query.pattern.walk():
-            assert not isinstance(node, Where) or isinstance(node.pattern, Event)
+            assert not isinstance(node, Filter) or isinstance(node.pattern, Event)
 
 
 @settings(max_examples=40, deadline=None)

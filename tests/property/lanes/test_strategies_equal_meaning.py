@@ -25,7 +25,7 @@ from tests.strategies_composite import composite_streams
 from tests.strategies_mixed import mixed_examples
 
 from weft import api, engines
-from weft.algebra.composites import CompositeQuery, Filter
+from weft.algebra.composites import CompositeFilter, CompositeQuery
 from weft.algebra.contexts import FromUntil, Whole, Windows
 from weft.algebra.meaning import matches
 from weft.algebra.predicates import Comparison, Literal
@@ -125,7 +125,7 @@ def bounded(program: Program, ticks: int) -> Program:
     def change(query: Any) -> Any:
         match query:
             case CompositeQuery(pattern=pattern):
-                return replace(query, pattern=Filter(pattern, limit))
+                return replace(query, pattern=CompositeFilter(pattern, limit))
             case Query(window=None):
                 return replace(query, window=Window("time", ticks))
         return query

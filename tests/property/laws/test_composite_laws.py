@@ -17,7 +17,17 @@ from tests.strategies_composite import (
 )
 
 from weft.algebra.analysis.renaming import canonical, rename
-from weft.algebra.composites import After, CompositeQuery, Follow, Lengths, Overlap, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    CompositeEvent,
+    CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Lengths,
+    Overlap,
+    Without,
+)
 from weft.algebra.composites import Composite as Pattern
 from weft.algebra.meaning import Match, matches
 from weft.algebra.meaning.composites import occurrences
@@ -56,7 +66,7 @@ def found(pattern: Pattern, events: list[EventDict]) -> set[tuple[object, ...]]:
 
 def apart(left: Pattern, right: Pattern) -> tuple[Pattern, Pattern]:
     """The two with no variable in common."""
-    names = {node.variable: f"r_{node.variable}" for node in right.walk() if isinstance(node, Source)}
+    names = {node.variable: f"r_{node.variable}" for node in right.walk() if isinstance(node, CompositeEvent)}
     return left, rename(right, names)
 
 
@@ -115,8 +125,8 @@ def test_names_of_variables_do_not_matter(pattern: Pattern, events: list[EventDi
 @given(either_patterns, either_patterns, composite_streams())
 def test_union_and_overlap_commute(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
     left, right = apart(p, q)
-    assert found(Union(left, right), events) == found(Union(right, left), events)
-    assert found(Union(left, right), events) == found(left, events) | found(right, events)
+    assert found(CompositeUnion(left, right), events) == found(CompositeUnion(right, left), events)
+    assert found(CompositeUnion(left, right), events) == found(left, events) | found(right, events)
     assert found(Overlap(left, right), events) == found(Overlap(right, left), events)
 
 
@@ -124,9 +134,9 @@ def test_union_and_overlap_commute(p: Pattern, q: Pattern, events: list[EventDic
 @given(either_patterns, either_patterns, composite_streams())
 def test_every_pick_takes_some_of_each(p: Pattern, q: Pattern, events: list[EventDict]) -> None:
     left, right = apart(p, q)
-    each = found(Follow(left, right, "each"), events)
-    first = found(Follow(left, right, "first"), events)
-    following = found(Follow(left, right, "next"), events)
+    each = found(CompositeSequence(left, right, "each"), events)
+    first = found(CompositeSequence(left, right, "first"), events)
+    following = found(CompositeSequence(left, right, "next"), events)
     assert first <= each
     assert following <= each
     lefts = set(left.variables)
@@ -138,11 +148,11 @@ def test_every_pick_takes_some_of_each(p: Pattern, q: Pattern, events: list[Even
 @given(either_patterns, composite_streams())
 def test_runs_of_length_one_are_the_members(p: Pattern, events: list[EventDict]) -> None:
     members = found(p, events)
-    assert found(Repeat(p, "each", lengths=Lengths(1, 1)), events) == members
-    assert found(Repeat(p, "longest", lengths=Lengths(1, 1)), events) == members
-    assert members <= found(Repeat(p, "each"), events)
-    assert members <= found(Repeat(p, "next"), events)
-    assert found(Repeat(p, "longest"), events) <= found(Repeat(p, "each"), events)
+    assert found(CompositeRepeat(p, "each", lengths=Lengths(1, 1)), events) == members
+    assert found(CompositeRepeat(p, "longest", lengths=Lengths(1, 1)), events) == members
+    assert members <= found(CompositeRepeat(p, "each"), events)
+    assert members <= found(CompositeRepeat(p, "next"), events)
+    assert found(CompositeRepeat(p, "longest"), events) <= found(CompositeRepeat(p, "each"), events)
 
 
 @SOME
@@ -169,9 +179,9 @@ types = st.sampled_from(["A", "B", "C"])
 @settings(max_examples=150, deadline=None)
 @given(types, types, types, composite_streams())
 def test_next_without_conditions_is_associative(a: str, b: str, c: str, events: list[EventDict]) -> None:
-    first, second, third = Source(a, "a"), Source(b, "b"), Source(c, "c")
-    left = Follow(Follow(first, second, "next"), third, "next")
-    right = Follow(first, Follow(second, third, "next"), "next")
+    first, second, third = CompositeEvent(a, "a"), CompositeEvent(b, "b"), CompositeEvent(c, "c")
+    left = CompositeSequence(CompositeSequence(first, second, "next"), third, "next")
+    right = CompositeSequence(first, CompositeSequence(second, third, "next"), "next")
     assert found(left, events) == found(right, events)
 
 
@@ -217,4 +227,4 @@ def test_next_takes_the_immediate_successors(p: Pattern, q: Pattern, events: lis
 
     successors = [joined(one, other) for one, other in product(lefts, rights) if succeeds(one, other)]
     expected = {frozenset(bindings_of(dict(one.bound)).items()) for one in successors}
-    assert {frozenset(m.bindings.items()) for m in run(Follow(left, right, "next"), events)} == expected
+    assert {frozenset(m.bindings.items()) for m in run(CompositeSequence(left, right, "next"), events)} == expected

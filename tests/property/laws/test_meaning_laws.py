@@ -19,7 +19,7 @@ from tests.strategies import (
 )
 
 from weft.algebra.meaning import Match, matches
-from weft.algebra.patterns import Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Event, Filter, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import Always, And, Predicate
 from weft.algebra.query import Consume, Program, Query, Strategy, Window
 
@@ -54,9 +54,9 @@ def plain(query: Query) -> Query:
 @SOME
 @given(small, small, small, streams())
 def test_or_is_a_union(p: Pattern, q: Pattern, r: Pattern, events: list[EventDict]) -> None:
-    assert of(Either(p, q), events) == of(Either(q, p), events) == of(p, events) | of(q, events)
-    assert of(Either(p, p), events) == of(p, events)
-    assert of(Either(Either(p, q), r), events) == of(Either(p, Either(q, r)), events)
+    assert of(Union(p, q), events) == of(Union(q, p), events) == of(p, events) | of(q, events)
+    assert of(Union(p, p), events) == of(p, events)
+    assert of(Union(Union(p, q), r), events) == of(Union(p, Union(q, r)), events)
 
 
 @SOME
@@ -74,22 +74,22 @@ def test_sequence_is_associative(
 def test_sequence_distributes_over_or(
     p: Pattern, q: Pattern, r: Pattern, contiguous: bool, events: list[EventDict]
 ) -> None:
-    apart = Either(Sequence(p, q, contiguous), Sequence(p, r, contiguous))
-    assert of(Sequence(p, Either(q, r), contiguous), events) == of(apart, events)
+    apart = Union(Sequence(p, q, contiguous), Sequence(p, r, contiguous))
+    assert of(Sequence(p, Union(q, r), contiguous), events) == of(apart, events)
 
 
 @SOME
 @given(medium, st.booleans(), streams(max_size=6))
 def test_repeat_is_once_or_once_and_repeat(p: Pattern, contiguous: bool, events: list[EventDict]) -> None:
     repeat = Repeat(p, contiguous)
-    assert of(repeat, events) == of(Either(p, Sequence(p, repeat, contiguous)), events)
-    assert of(repeat, events) == of(Either(p, Sequence(repeat, p, contiguous)), events)
+    assert of(repeat, events) == of(Union(p, Sequence(p, repeat, contiguous)), events)
+    assert of(repeat, events) == of(Union(p, Sequence(repeat, p, contiguous)), events)
 
 
 @SOME
 @given(streams())
 def test_each_event_is_such_an_event_or_another(events: list[EventDict]) -> None:
-    assert len(run(Query("q", Either(Event("A"), Other("A"))), events)) == len(events)
+    assert len(run(Query("q", Union(Event("A"), Other("A"))), events)) == len(events)
     assert not of(Event("A"), events) & of(Other("A"), events)
 
 
@@ -97,19 +97,21 @@ def test_each_event_is_such_an_event_or_another(events: list[EventDict]) -> None
 @given(medium, predicates(), predicates(), streams(), st.data())
 def test_filters(p: Pattern, one: Predicate, two: Predicate, events: list[EventDict], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(names_in(p) or ["u"]))
-    assert of(Where(p, name, Always()), events) == of(p, events)
-    both = of(Where(p, name, And((one, two))), events)
+    assert of(Filter(p, name, Always()), events) == of(p, events)
+    both = of(Filter(p, name, And((one, two))), events)
     assert (
-        both == of(Where(Where(p, name, one), name, two), events) == of(Where(Where(p, name, two), name, one), events)
+        both
+        == of(Filter(Filter(p, name, one), name, two), events)
+        == of(Filter(Filter(p, name, two), name, one), events)
     )
-    assert of(Where(p, name, one), events) <= of(p, events)
+    assert of(Filter(p, name, one), events) <= of(p, events)
 
 
 @SOME
 @given(small, small, predicates(), streams())
 def test_a_filter_goes_into_both_branches(p: Pattern, q: Pattern, where: Predicate, events: list[EventDict]) -> None:
-    apart = Either(Where(p, "u", where), Where(q, "u", where))
-    assert of(Where(Either(p, q), "u", where), events) == of(apart, events)
+    apart = Union(Filter(p, "u", where), Filter(q, "u", where))
+    assert of(Filter(Union(p, q), "u", where), events) == of(apart, events)
 
 
 # ---------------------------------------------------------------- queries

@@ -22,14 +22,14 @@ import weft
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Field,
-    Filter,
-    Follow,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.meaning import matches
@@ -193,26 +193,26 @@ def relatives(draw: st.DrawFn, pattern: Composite) -> Composite:
     symbol = draw(st.sampled_from(["=", "<=", ">=", "<>"]))
     test = Comparison(symbol, known, Attribute(draw(st.sampled_from(["x", "k", "s"])), "new"))
     where = draw(st.sampled_from([(), (test,), (Comparison("<=", Elapsed(), Literal(draw(st.integers(2, 9)))),)]))
-    other = Source(draw(st.sampled_from("ABC")), "new")
+    other = CompositeEvent(draw(st.sampled_from("ABC")), "new")
     try:
         return draw(
             st.sampled_from(
                 [
                     part,
-                    Follow(part, other, "next", where),
-                    Follow(part, other, "next", (), where),
-                    Follow(part, other, "first", where),
-                    Follow(other, part, "each", where),
+                    CompositeSequence(part, other, "next", where),
+                    CompositeSequence(part, other, "next", (), where),
+                    CompositeSequence(part, other, "first", where),
+                    CompositeSequence(other, part, "each", where),
                     Overlap(part, other, where),
-                    Union(part, other),
+                    CompositeUnion(part, other),
                     Without(part, other, "between", where[:1] if "new" in repr(where) else ()),
                     Without(part, other, "during"),
                     Without(part, other, "before"),
-                    Repeat(part, "next"),
-                    Repeat(part, "each"),
-                    Repeat(part, "longest"),
+                    CompositeRepeat(part, "next"),
+                    CompositeRepeat(part, "each"),
+                    CompositeRepeat(part, "longest"),
                     After(part, 2),
-                    Filter(part, (Comparison(symbol, known, Literal(1)),)),
+                    CompositeFilter(part, (Comparison(symbol, known, Literal(1)),)),
                 ]
             )
         )
@@ -274,7 +274,7 @@ def definers() -> list[Program]:
     """A query whose matches are told with their last event, and one that tells them when later events have come."""
     regular, _ = compile_text(CEQL_DEFINER, language="ceql")
     fields = tuple(Field(name, Attribute(name, "b")) for name in NAMES)
-    pairs = CompositeQuery(MADE, Follow(Source("A", "a"), Source("B", "b"), "each"), fields)
+    pairs = CompositeQuery(MADE, CompositeSequence(CompositeEvent("A", "a"), CompositeEvent("B", "b"), "each"), fields)
     return [
         replace(regular, queries=(replace(regular.queries[0], name=MADE),), catalog=Catalog()),
         Program("eql", (pairs,)),
@@ -288,7 +288,7 @@ def derived_stories(draw: st.DrawFn) -> Story:
     swapped = draw(st.sampled_from(["A", "B", "C"]))
 
     def derived(node: Node) -> Node:
-        return replace(node, type=MADE) if isinstance(node, Source) and node.type == swapped else node
+        return replace(node, type=MADE) if isinstance(node, CompositeEvent) and node.type == swapped else node
 
     lives = [
         replace(life, program=replace(life.program, queries=(life.program.queries[0].transform(derived),)))
@@ -311,7 +311,7 @@ def seen_since(life: Life, definer: Life, events: list[EventDict]) -> CompositeQ
     waits = isinstance(definer.program.queries[0], CompositeQuery)
 
     def later(node: Node) -> Node:
-        if not isinstance(node, Source):
+        if not isinstance(node, CompositeEvent):
             return node
         known, least = "n", life.since
         if node.type == MADE and waits:

@@ -7,45 +7,47 @@ import pytest
 from weft.algebra.analysis.renaming import canonical, rename
 from weft.algebra.composites import (
     After,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Field,
-    Filter,
-    Follow,
     Lengths,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.predicates import And, Attribute, Comparison, Literal
 from weft.algebra.terms import Contains, Elapsed, Every, Previous, conjuncts, looks_back, mentioned
 from weft.algebra.text.program import to_text
 
-A, B, C = Source("A", "a"), Source("B", "b"), Source("C", "c")
+A, B, C = CompositeEvent("A", "a"), CompositeEvent("B", "b"), CompositeEvent("C", "c")
 A_X, B_X, C_X = Attribute("x", "a"), Attribute("x", "b"), Attribute("x", "c")
 SAME = Comparison("=", A_X, B_X)
 
 
 def test_variables_are_those_of_the_matches() -> None:
-    pattern = Union(Without(Follow(A, B, "next"), C, "between"), Repeat(Source("D", "d"), "each"))
+    pattern = CompositeUnion(
+        Without(CompositeSequence(A, B, "next"), C, "between"), CompositeRepeat(CompositeEvent("D", "d"), "each")
+    )
     assert pattern.variables == ("a", "b", "d")
 
 
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Follow(A, A, "next"),
-        lambda: Union(A, A),
+        lambda: CompositeSequence(A, A, "next"),
+        lambda: CompositeUnion(A, A),
         lambda: Overlap(A, A),
         lambda: Without(A, A, "during"),
-        lambda: Follow(A, B, "next", (Comparison("=", A_X, C_X),)),
-        lambda: Follow(A, B, "first", among=(SAME,)),
-        lambda: Repeat(A, "each", among=(Comparison("=", A_X, Literal(1)),)),
-        lambda: Repeat(Repeat(A, "next"), "next", lengths=Lengths(2)),
-        lambda: Repeat(A, "next", lengths=Lengths(2, 5, frozenset({3}))),
-        lambda: Source("A", "a", (SAME,)),
-        lambda: Filter(A, (SAME,)),
+        lambda: CompositeSequence(A, B, "next", (Comparison("=", A_X, C_X),)),
+        lambda: CompositeSequence(A, B, "first", among=(SAME,)),
+        lambda: CompositeRepeat(A, "each", among=(Comparison("=", A_X, Literal(1)),)),
+        lambda: CompositeRepeat(CompositeRepeat(A, "next"), "next", lengths=Lengths(2)),
+        lambda: CompositeRepeat(A, "next", lengths=Lengths(2, 5, frozenset({3}))),
+        lambda: CompositeEvent("A", "a", (SAME,)),
+        lambda: CompositeFilter(A, (SAME,)),
         lambda: After(A, -1),
         lambda: Lengths(0),
         lambda: CompositeQuery("q", Without(A, B, "during"), (Field("b.x", B_X),)),
@@ -85,13 +87,13 @@ def test_conjunctions_are_taken_apart() -> None:
 
 def test_canonical_forms_are_equal_up_to_names_and_the_order_of_conditions() -> None:
     short = Comparison("<=", Elapsed("a", "b"), Literal(5))
-    one = Follow(A, B, "next", (SAME, short))
+    one = CompositeSequence(A, B, "next", (SAME, short))
     renamed = rename(one, {"a": "first", "b": "second"})
-    turned = Follow(A, B, "next", (And((short, SAME)),))
+    turned = CompositeSequence(A, B, "next", (And((short, SAME)),))
     assert canonical(one)[0] == canonical(renamed)[0] == canonical(turned)[0]
     assert canonical(renamed)[1] == ("first", "second")
-    assert canonical(one)[0] != canonical(Follow(A, B, "each", (SAME, short)))[0]
-    assert canonical(one)[0] != canonical(Follow(A, Source("A", "b"), "next", (SAME, short)))[0]
+    assert canonical(one)[0] != canonical(CompositeSequence(A, B, "each", (SAME, short)))[0]
+    assert canonical(one)[0] != canonical(CompositeSequence(A, CompositeEvent("A", "b"), "next", (SAME, short)))[0]
 
 
 def test_canonical_form_covers_what_is_unwanted() -> None:
@@ -103,7 +105,7 @@ def test_canonical_form_covers_what_is_unwanted() -> None:
 
 def test_text() -> None:
     pattern = Without(
-        Repeat(A, "longest", (Comparison("<", Previous(A_X), A_X),), lengths=Lengths(2, 4, frozenset({3}))),
+        CompositeRepeat(A, "longest", (Comparison("<", Previous(A_X), A_X),), lengths=Lengths(2, 4, frozenset({3}))),
         After(B, 5),
         "between",
         (Comparison(">", Elapsed(), Literal(3)),),

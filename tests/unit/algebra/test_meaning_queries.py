@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.harness import event, interval, stream
 
 from weft.algebra.meaning import Match, matches
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import Aggregate, Attribute, Comparison, Literal
 from weft.algebra.query import Consume, Program, Query, Selected, Strategy, Window
 from weft.schema import Catalog, EventType, Kind, Stream
@@ -51,7 +51,7 @@ def test_the_start_may_be_unmarked() -> None:
 
 def test_order_is_by_end_then_start_then_arrival() -> None:
     events = [interval("B", 3, 9), interval("A", 1, 9), event("C", 4), event("D", 4)]
-    pattern = Repeat(Either(Either(A, B), Either(C, Event("D"))))
+    pattern = Repeat(Union(Union(A, B), Union(C, Event("D"))))
     longest = matches(program(Query("q", pattern, strategy=Strategy.MAX)), events)[-1]
     assert longest.bindings == {"C": (0,), "D": (1,), "A": (2,), "B": (3,)}
 
@@ -120,7 +120,7 @@ def test_filters_hold_where_they_stand() -> None:
 
 
 def test_a_condition_over_nothing() -> None:
-    either = Either(Bind(A, "a"), Bind(B, "b"))
+    either = Union(Bind(A, "a"), Bind(B, "b"))
     events = stream("A1", "B1")
 
     def kept(function: str) -> list[tuple[int, ...]]:
@@ -138,7 +138,7 @@ def test_a_condition_over_nothing() -> None:
 
 
 def test_where_holds_for_every_event_bound() -> None:
-    above = Where(Sequence(Repeat(A), B), "A", Comparison(">", Attribute("x"), Literal(1)))
+    above = Filter(Sequence(Repeat(A), B), "A", Comparison(">", Attribute("x"), Literal(1)))
     assert positions(above, stream("A1", "A2", "A3", "B")) == [(1, 2, 3), (1, 3), (2, 3)]
 
 
@@ -163,7 +163,7 @@ def test_ties_go_to_the_earliest_start_then_to_the_least_names() -> None:
     unmarked_first = Sequence(Other("B"), B)
     [match] = matches(program(Query("q", unmarked_first, strategy=Strategy.LAST)), stream("A", "A", "B"))
     assert (match.first, match.positions) == (0, (2,))
-    labels = Either(Bind(A, "y"), Bind(A, "x"))
+    labels = Union(Bind(A, "y"), Bind(A, "x"))
     [match] = matches(program(Query("q", labels, strategy=Strategy.NEXT)), stream("A"))
     assert match.bindings == {"x": (0,)}
 
@@ -190,12 +190,12 @@ def test_a_field_is_a_list_only_if_there_can_be_several_values() -> None:
         query = Query("q", pattern, selected=(Selected("u", ("x",)),))
         return matches(program(query), stream("A1", "B2"))[-1].event["x"]
 
-    assert field(Either(Bind(A, "u"), Bind(B, "u"))) == 2
+    assert field(Union(Bind(A, "u"), Bind(B, "u"))) == 2
     assert field(Sequence(Bind(A, "u"), Bind(B, "u"))) == [1, 2]
     assert field(Bind(Sequence(A, B), "u")) == [1, 2]
     assert field(Repeat(Bind(B, "u"))) == [2]
-    assert field(Sequence(Either(Bind(A, "u"), C), B)) == 1
-    assert field(Either(Bind(A, "u"), B)) is None
+    assert field(Sequence(Union(Bind(A, "u"), C), B)) == 1
+    assert field(Union(Bind(A, "u"), B)) is None
 
 
 def test_queries_of_a_program_come_out_together_in_match_order() -> None:

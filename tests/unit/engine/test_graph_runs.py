@@ -11,14 +11,14 @@ from tests.harness import interval, run_program
 
 import weft
 from weft.algebra.composites import (
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Field,
-    Filter,
-    Follow,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.predicates import And, Attribute, Comparison, Like, Literal, Matches, Not
@@ -99,21 +99,21 @@ def program(pattern: Any, *fields: Field) -> Program:
     return Program("step", (CompositeQuery("q", pattern, fields),))
 
 
-A, B, C = Source("A", "a"), Source("B", "b"), Source("C", "c")
+A, B, C = CompositeEvent("A", "a"), CompositeEvent("B", "b"), CompositeEvent("C", "c")
 A_S, B_S = Attribute("s", "a"), Attribute("s", "b")
 
 
 @pytest.mark.parametrize(
     "pattern",
     [
-        Follow(A, B, "each", (Not(And((Like(A_S, "a%"), Matches(B_S, "^b")))),)),
-        Follow(A, B, "next", (Like(B_S, "_b"),), (Matches(A_S, "a|c"),)),
+        CompositeSequence(A, B, "each", (Not(And((Like(A_S, "a%"), Matches(B_S, "^b")))),)),
+        CompositeSequence(A, B, "next", (Like(B_S, "_b"),), (Matches(A_S, "a|c"),)),
         Overlap(A, B, (Comparison("<", A_S, B_S), Like(A_S, "%"))),
-        Without(Follow(A, B, "first"), C, "during", (Like(Attribute("s", "c"), "%b%"),)),
-        Repeat(A, "each", (Like(Previous(A_S), "a%"), Matches(A_S, "b"))),
-        Repeat(A, "longest", (Matches(A_S, "b"),)),
-        Filter(Union(A, B), (Not(Like(A_S, "a")),)),
-        Source("A", "a", (Like(A_S, "a%"),)),
+        Without(CompositeSequence(A, B, "first"), C, "during", (Like(Attribute("s", "c"), "%b%"),)),
+        CompositeRepeat(A, "each", (Like(Previous(A_S), "a%"), Matches(A_S, "b"))),
+        CompositeRepeat(A, "longest", (Matches(A_S, "b"),)),
+        CompositeFilter(CompositeUnion(A, B), (Not(Like(A_S, "a")),)),
+        CompositeEvent("A", "a", (Like(A_S, "a%"),)),
     ],
 )
 def test_texts_can_be_tested_over_several_events(pattern: Any) -> None:
@@ -127,7 +127,7 @@ def test_texts_can_be_tested_over_several_events(pattern: Any) -> None:
 def test_times_between_variables_can_be_fields() -> None:
     terms = (Elapsed(), Elapsed("a", "b"), Elapsed("b", "b"), Elapsed("c", "b"), Elapsed(None, "a"), Elapsed("b"))
     fields = [Field(f"f{number}", term) for number, term in enumerate(terms)]
-    pattern = Union(Follow(Repeat(A, "next"), B, "each"), C)
+    pattern = CompositeUnion(CompositeSequence(CompositeRepeat(A, "next"), B, "each"), C)
     events = [interval("A", 0, 2), interval("A", 3, 3), interval("B", 5, 9), interval("C", 10, 11)]
     found = run_program("local", program(pattern, *fields), events)
     assert found == run_program("meaning", program(pattern, *fields), events)
@@ -152,17 +152,17 @@ def test_only_what_is_all_its_own_is_exempt_from_an_exception() -> None:
 
 def test_spans_reach_into_operands() -> None:
     short = Comparison("<=", Elapsed(), Literal(9))
-    runs = Repeat(A, "each")
-    graph = build_graph([CompositeQuery("q", Follow(runs, B, "first", (short,)))])
+    runs = CompositeRepeat(A, "each")
+    graph = build_graph([CompositeQuery("q", CompositeSequence(runs, B, "first", (short,)))])
     kinds = {type(node.pattern).__name__: number for number, node in enumerate(graph.nodes)}
-    assert greatest_spans(graph)[kinds["Follow"]] == 9
-    assert greatest_spans(graph)[kinds["Repeat"]] is None
-    assert useful_spans(graph)[kinds["Repeat"]] == 9
-    both = build_graph([CompositeQuery("q", Follow(runs, B, "first", (short,))), CompositeQuery("r", runs)])
+    assert greatest_spans(graph)[kinds["CompositeSequence"]] == 9
+    assert greatest_spans(graph)[kinds["CompositeRepeat"]] is None
+    assert useful_spans(graph)[kinds["CompositeRepeat"]] == 9
+    both = build_graph([CompositeQuery("q", CompositeSequence(runs, B, "first", (short,))), CompositeQuery("r", runs)])
     assert set(useful_spans(both)) == {9, None}
     assert useful_spans(both)[both.outputs[1].node] is None
     named = (Comparison("<", Elapsed("a", "b"), Literal(9)),)
-    graph = build_graph([CompositeQuery("q", Follow(A, B, "next", named))])
+    graph = build_graph([CompositeQuery("q", CompositeSequence(A, B, "next", named))])
     assert useful_spans(graph) == [8, 8, 8]
 
 

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Follow, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeFilter,
+    CompositeQuery,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Without,
+)
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.errors import InputError, UsageError
 from weft.optimizer.cost import Costs, cost_of, known_of, profile_of
@@ -16,15 +26,15 @@ from weft.spelling import written
 from weft.statistics import Statistics
 
 RATES = Statistics(rates={f"R{rate}": rate for rate in (1, 4, 8, 10, 16, 64)})
-A, B = Source("A", "a"), Source("B", "b")
+A, B = CompositeEvent("A", "a"), CompositeEvent("B", "b")
 
 
-def leaf(rate: int, variable: str = "") -> Source:
-    return Source(f"R{rate}", variable or f"r{rate}")
+def leaf(rate: int, variable: str = "") -> CompositeEvent:
+    return CompositeEvent(f"R{rate}", variable or f"r{rate}")
 
 
-def next_(left: Composite, right: Composite, **conditions: object) -> Follow:
-    return Follow(left, right, "next", **conditions)  # type: ignore[arg-type]
+def next_(left: Composite, right: Composite, **conditions: object) -> CompositeSequence:
+    return CompositeSequence(left, right, "next", **conditions)  # type: ignore[arg-type]
 
 
 KEY = Comparison("=", Attribute("k", "a"), Attribute("k", "b"))
@@ -39,7 +49,7 @@ class TestVectors:
             (next_(leaf(64), next_(leaf(8), leaf(1))), 656.0),
             (next_(next_(leaf(1), leaf(8)), leaf(64)), 73.8889),
             (next_(leaf(1), next_(leaf(8), leaf(64))), 81.125),
-            (Union(leaf(10), next_(leaf(64), leaf(8))), 202.0),
+            (CompositeUnion(leaf(10), next_(leaf(64), leaf(8))), 202.0),
             (next_(leaf(10), leaf(1)), 20.0),
             (next_(leaf(1), leaf(10)), 11.0),
             (next_(next_(leaf(16), next_(leaf(4), leaf(4, "s"))), leaf(1)), 86.2222),
@@ -56,21 +66,23 @@ class TestVectors:
         assert found[2:4] == pytest.approx((72, 0.888889), abs=1e-6)
 
     def test_profile_of_a_union(self) -> None:
-        found = profile_of(Union(leaf(10), next_(leaf(64), leaf(8))), RATES)
+        found = profile_of(CompositeUnion(leaf(10), next_(leaf(64), leaf(8))), RATES)
         assert found == pytest.approx((74, 1 / 18, 74 / 18, 18, 74))
 
 
 class TestOperators:
     def test_each_has_its_own_work(self) -> None:
-        assert profile_of(Filter(leaf(10), ()), RATES).work == 10
+        assert profile_of(CompositeFilter(leaf(10), ()), RATES).work == 10
         assert profile_of(Without(leaf(10), leaf(4), "between"), RATES).work == 14
         assert profile_of(After(leaf(10), 500), RATES) == pytest.approx((10, 0.6, 1, 10, 10))
 
     def test_a_type_without_events_costs_next_to_nothing(self) -> None:
-        assert cost_of(next_(Source("Z", "z"), leaf(4)), Statistics({"Z": 0, "R4": 4})) == pytest.approx(4, abs=1e-6)
+        assert cost_of(next_(CompositeEvent("Z", "z"), leaf(4)), Statistics({"Z": 0, "R4": 4})) == pytest.approx(
+            4, abs=1e-6
+        )
 
     def test_runs_are_as_long_as_their_condition_lets_them(self) -> None:
-        run = Repeat(A, "next", (ABOVE,))
+        run = CompositeRepeat(A, "next", (ABOVE,))
         assert profile_of(run, Statistics({"A": 2}, {"a.x > 3": 0.75})).rate == 8
         costs = Costs(Statistics({"A": 2}))
         assert costs.profile(run).rate == 128
@@ -78,13 +90,13 @@ class TestOperators:
 
     def test_selectivity_of_leaves_conditions_and_keys(self) -> None:
         known = Statistics({"A": 10, "B": 1}, {"A.x > 3": 0.5, "b.k = a.k": 0.1})
-        assert profile_of(Source("A", "a", (ABOVE,)), known).rate == 5
+        assert profile_of(CompositeEvent("A", "a", (ABOVE,)), known).rate == 5
         assert profile_of(next_(A, B, where=(ABOVE,)), known).rate == 5
         assert profile_of(next_(A, B, among=(KEY,)), known).work == pytest.approx(10 + 10 / 10)
 
     def test_an_operator_that_queries_share_counts_once(self) -> None:
         shared = next_(A, B)
-        renamed = next_(Source("A", "x"), Source("B", "y"))
+        renamed = next_(CompositeEvent("A", "x"), CompositeEvent("B", "y"))
         alone = cost_of(shared)
         assert cost_of([shared, renamed]) == alone
         program = weft.Program("eql", (CompositeQuery("p", shared), CompositeQuery("q", renamed)))
@@ -176,7 +188,7 @@ class TestWhatIsKnownOfAProgram:
         assert known_of(weft.compile(EQL, "eql")).seconds(60) == 0.06
 
     def test_what_a_query_defines_comes_as_often_as_its_matches(self) -> None:
-        reader = CompositeQuery("r", next_(Source("q", "q"), Source("B", "b")))
+        reader = CompositeQuery("r", next_(CompositeEvent("q", "q"), CompositeEvent("B", "b")))
         program = weft.compile(EQL, "eql")
         both = weft.Program("eql", (reader, *program.queries), inputs=program.inputs)
         assert known_of(both).rate("q") == (64, "derived")

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from weft.algebra.composites import Composite, CompositeQuery, Overlap, Source
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, Overlap
 from weft.algebra.meaning import matches
 from weft.algebra.predicates import Attribute, Comparison
 from weft.algebra.query import Program
@@ -130,7 +130,7 @@ def test_conjunctions_are_not_associative() -> None:
     def overlap(left: Composite, right: Composite) -> Program:
         return Program("step", (CompositeQuery("q", Overlap(left, right)),))
 
-    a, b, c = Source("A", "a"), Source("B", "b"), Source("C", "c")
+    a, b, c = CompositeEvent("A", "a"), CompositeEvent("B", "b"), CompositeEvent("C", "c")
     times = {"A": (1, 10), "B": (2, 3), "C": (5, 6)}
     events = [{"type": name, "start": start, "end": end} for name, (start, end) in times.items()]
     events.sort(key=lambda event: int(str(event["end"])))
@@ -144,7 +144,7 @@ def test_conjunctions_are_not_associative() -> None:
 
 def test_operands_at_one_time_stay_where_a_condition_speaks_of_what_came_before() -> None:
     before = Comparison("<", Previous(Attribute("x", "b")), Attribute("x", "b"))
-    turned = Overlap(Source("B", "b"), Source("A", "a"), (before,))
+    turned = Overlap(CompositeEvent("B", "b"), CompositeEvent("A", "a"), (before,))
     assert order_overlap(turned) is turned
     program = Program("step", (CompositeQuery("q", turned),))
     assert trace(program, Statistics({"A": 1, "B": 9})).program == program

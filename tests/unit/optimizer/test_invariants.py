@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import weft
-from weft.algebra.composites import Composite, CompositeQuery, Follow
+from weft.algebra.composites import Composite, CompositeQuery, CompositeSequence
 from weft.optimizer.invariants import check_unchanged
 
 HEAD = 'topology "T" external A(x: int) < "A" [1.0] external B(x: int) < "B" [1.0] external C(x: int) < "C" [9.0] '
@@ -21,7 +21,7 @@ def pattern_of(text: str, language: str = "step") -> Composite:
 
 def test_a_condition_that_is_lost_is_noticed() -> None:
     pattern = pattern_of(HEAD + "Q(*): A/a ;?[b.x <= 1] (B/b ;? C/c)")
-    assert isinstance(pattern, Follow)
+    assert isinstance(pattern, CompositeSequence)
     check_unchanged(pattern, pattern, "nothing")
     with pytest.raises(AssertionError, match="a rule changed conditions"):
         check_unchanged(pattern, replace(pattern, where=()), "a rule")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate
 from weft.algebra.query import Program, Query
 from weft.optimizer.pipeline import optimize, trace
@@ -26,40 +26,40 @@ def program(pattern: Pattern) -> Program:
 
 class TestPushWhereIntoEvents:
     def test_reaches_the_bound_event_and_no_other(self) -> None:
-        before = Where(Sequence(Bind(A, "x"), B), "x", above(1))
-        after = Sequence(Bind(Where(A, "A", above(1)), "x"), B)
+        before = Filter(Sequence(Bind(A, "x"), B), "x", above(1))
+        after = Sequence(Bind(Filter(A, "A", above(1)), "x"), B)
         assert push_where_into_events(before) == after
 
     def test_covers_every_event_below_a_binding(self) -> None:
-        before = Where(Bind(Sequence(Repeat(A), B, contiguous=True), "x"), "x", above(1))
-        one, other = Where(A, "A", above(1)), Where(B, "B", above(1))
+        before = Filter(Bind(Sequence(Repeat(A), B, contiguous=True), "x"), "x", above(1))
+        one, other = Filter(A, "A", above(1)), Filter(B, "B", above(1))
         assert push_where_into_events(before) == Bind(Sequence(Repeat(one), other, contiguous=True), "x")
 
     def test_goes_into_both_branches_and_through_other_filters(self) -> None:
         related = Comparison("=", Attribute("id", "x"), Attribute("id", "y"))
-        before = Where(Correlate(Either(Bind(A, "x"), Where(Bind(B, "x"), "y", above(2))), related), "x", above(1))
-        left = Bind(Where(A, "A", above(1)), "x")
-        right = Where(Bind(Where(B, "B", above(1)), "x"), "y", above(2))
-        assert push_where_into_events(before) == Correlate(Either(left, right), related)
+        before = Filter(Correlate(Union(Bind(A, "x"), Filter(Bind(B, "x"), "y", above(2))), related), "x", above(1))
+        left = Bind(Filter(A, "A", above(1)), "x")
+        right = Filter(Bind(Filter(B, "B", above(1)), "x"), "y", above(2))
+        assert push_where_into_events(before) == Correlate(Union(left, right), related)
 
     def test_vanishes_where_the_variable_is_bound_to_nothing(self) -> None:
-        assert push_where_into_events(Where(Sequence(A, Other("B")), "x", above(1))) == Sequence(A, Other("B"))
+        assert push_where_into_events(Filter(Sequence(A, Other("B")), "x", above(1))) == Sequence(A, Other("B"))
 
     def test_noop_a_filter_on_the_event_itself_stays(self) -> None:
-        assert push_where_into_events(Where(A, "A", above(1))) == Where(A, "A", above(1))
+        assert push_where_into_events(Filter(A, "A", above(1))) == Filter(A, "A", above(1))
 
     def test_names_the_event_by_its_type(self) -> None:
         event = Event("A", "S")
-        assert push_where_into_events(Where(event, "S>A", above(1))) == Where(event, "A", above(1))
+        assert push_where_into_events(Filter(event, "S>A", above(1))) == Filter(event, "A", above(1))
 
 
 class TestMergeWhere:
     def test_joins_filters_of_one_variable(self) -> None:
-        before = Where(Where(A, "x", above(1)), "x", above(2))
-        assert merge_where(before) == Where(A, "x", And((above(1), above(2))))
+        before = Filter(Filter(A, "x", above(1)), "x", above(2))
+        assert merge_where(before) == Filter(A, "x", And((above(1), above(2))))
 
     def test_noop_different_variables_stay_apart(self) -> None:
-        before = Where(Where(A, "x", above(1)), "y", above(2))
+        before = Filter(Filter(A, "x", above(1)), "y", above(2))
         assert merge_where(before) == before
 
 
@@ -103,20 +103,20 @@ class TestOrderConditions:
 
 
 def test_drop_always_where() -> None:
-    assert drop_always_where(Where(A, "x", Always())) == A
-    assert drop_always_where(Where(A, "x", above(1))) == Where(A, "x", above(1))
+    assert drop_always_where(Filter(A, "x", Always())) == A
+    assert drop_always_where(Filter(A, "x", above(1))) == Filter(A, "x", above(1))
 
 
 def test_rules_work_together_and_leave_a_trace() -> None:
-    before = Where(Where(Bind(A, "x"), "x", above(1)), "A", And((above(2), Always())))
+    before = Filter(Filter(Bind(A, "x"), "x", above(1)), "A", And((above(2), Always())))
     found = trace(program(before))
     after, steps = found.program, list(found.rewrites)
-    assert after.queries[0].pattern == Bind(Where(A, "A", And((above(1), above(2)))), "x")
+    assert after.queries[0].pattern == Bind(Filter(A, "A", And((above(1), above(2)))), "x")
     assert [step.rule for step in steps] == ["push_where_into_events", "merge_where", "flatten_predicate"]
     assert steps[0].before == before
     assert steps[-1].after == after.queries[0].pattern
 
 
 def test_optimizing_twice_changes_nothing_more() -> None:
-    once = optimize(program(Where(Repeat(Bind(Either(A, B), "x")), "x", above(1))))
+    once = optimize(program(Filter(Repeat(Bind(Union(A, B), "x")), "x", above(1))))
     assert optimize(once) == once

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from weft.algebra.composites import Composite, Source, Union, Without
+from weft.algebra.composites import Composite, CompositeEvent, CompositeUnion, Without
 
 
 def always_bound(pattern: Composite) -> frozenset[str]:
     """The variables that every occurrence binds."""
     match pattern:
-        case Union():
+        case CompositeUnion():
             return frozenset()
-        case Source(_, variable):
+        case CompositeEvent(_, variable):
             return frozenset((variable,))
         case Without(inner):
             return always_bound(inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algebra.chains import Chain, Link
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Sequence, Union
 
 MANY = 2  # more than one
 
@@ -21,9 +21,9 @@ def most(pattern: Pattern, variable: str | None) -> int:
             return min(MANY, most(left, variable) + most(right, variable))
         case Repeat(inner):
             return MANY if most(inner, variable) else 0
-        case Either(left, right):
+        case Union(left, right):
             return max(most(left, variable), most(right, variable))
-        case Where(inner) | Correlate(inner) | Maybe(inner):
+        case Filter(inner) | Correlate(inner) | Maybe(inner):
             return most(inner, variable)
         case Chain(links):
             return min(MANY, sum(_most_of_link(link, variable) for link in links))

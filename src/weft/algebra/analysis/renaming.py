@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar, cast
 
-from weft.algebra.composites import Composite, Source, Without
+from weft.algebra.composites import Composite, CompositeEvent, Without
 from weft.algebra.predicates import MIRRORED, Attribute, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 from weft.tree import Node
@@ -22,8 +22,8 @@ def rename(node: AnyNode, names: Mapping[str, str]) -> AnyNode:
 
     renamed: Node
     match node:
-        case Source(type_, variable, where):
-            renamed = Source(type_, names.get(variable, variable), tuple(rename(part, names) for part in where))
+        case CompositeEvent(type_, variable, where):
+            renamed = CompositeEvent(type_, names.get(variable, variable), tuple(rename(part, names) for part in where))
         case Attribute(name, variable):
             renamed = Attribute(name, new(variable))
         case Elapsed(first, last):
@@ -39,7 +39,7 @@ def canonical(pattern: Composite) -> tuple[Composite, tuple[str, ...]]:
     Two patterns have equal canonical forms iff they are the same up to the names of variables, the order of conditions
     and the sides of comparisons; the occurrences of one are then those of the other, renamed.
     """
-    names = tuple(node.variable for node in pattern.walk(Composite) if isinstance(node, Source))
+    names = tuple(node.variable for node in pattern.walk(Composite) if isinstance(node, CompositeEvent))
     numbers = {name: str(number) for number, name in enumerate(names)}
     numbered = pattern if all(name == number for name, number in numbers.items()) else rename(pattern, numbers)
     return cast(Composite, numbered.transform(_sort_conditions)), names

@@ -8,7 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeFilter,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Overlap,
+    Without,
+)
 from weft.algebra.predicates import MIRRORED, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
 
@@ -62,11 +72,11 @@ def at_most(test: Predicate) -> tuple[Elapsed | None, Span]:
 def first_variable(pattern: Composite) -> str | None:
     """The variable whose first event starts when each occurrence does."""
     match pattern:
-        case Source(variable=variable):
+        case CompositeEvent(variable=variable):
             return variable
-        case Follow(left):
+        case CompositeSequence(left):
             return first_variable(left)
-        case Filter(inner) | Without(inner) | Repeat(inner) | After(inner):
+        case CompositeFilter(inner) | Without(inner) | CompositeRepeat(inner) | After(inner):
             return first_variable(inner)
     return None
 
@@ -74,16 +84,18 @@ def first_variable(pattern: Composite) -> str | None:
 def last_variable(pattern: Composite) -> str | None:
     """The variable whose last event ends when each occurrence does."""
     match pattern:
-        case Source(variable=variable):
+        case CompositeEvent(variable=variable):
             return variable
-        case Follow(_, right):
+        case CompositeSequence(_, right):
             return last_variable(right)
-        case Filter(inner) | Without(inner) | Repeat(inner):
+        case CompositeFilter(inner) | Without(inner) | CompositeRepeat(inner):
             return last_variable(inner)
     return None
 
 
-def waiting_limit(pattern: Follow | Repeat, operands: Sequence[Composite], span: Span) -> tuple[Span, str | None]:
+def waiting_limit(
+    pattern: CompositeSequence | CompositeRepeat, operands: Sequence[Composite], span: Span
+) -> tuple[Span, str | None]:
     """How long a left occurrence can wait for a right one: ticks since its start, or since that of a variable's events.
 
     `span` is the greatest that a joined one can have.
@@ -95,7 +107,7 @@ def waiting_limit(pattern: Follow | Repeat, operands: Sequence[Composite], span:
         term, most = at_most(test)
         if term is None or term.first is None or term.last is None or term.last != last:
             continue
-        if isinstance(pattern, Repeat) or term.first in operands[0].variables:
+        if isinstance(pattern, CompositeRepeat) or term.first in operands[0].variables:
             return most, term.first
     return None, None
 
@@ -108,17 +120,17 @@ def kept_for_ever(pattern: Composite, asked: Span = None) -> Iterator[Composite]
     """
     span = least(asked, _greatest(pattern))
     match pattern:
-        case Source():
+        case CompositeEvent():
             return
-        case Follow(left, right, pick, where, among):
+        case CompositeSequence(left, right, pick, where, among):
             decided = not (among if pick == "next" else where) and pick != "each"
             if not decided and waiting_limit(pattern, (left, right), span)[0] is None:
                 yield pattern
-        case Repeat(inner, "next", where, among, lengths):
+        case CompositeRepeat(inner, "next", where, among, lengths):
             ends = not among and (where or lengths.high is not None)
             if not ends and waiting_limit(pattern, (inner,), span)[0] is None:
                 yield pattern
-        case Repeat(pick="each") | Overlap() if span is None:
+        case CompositeRepeat(pick="each") | Overlap() if span is None:
             yield pattern
         case Without(when="before", where=where) if where:
             yield pattern
@@ -136,7 +148,7 @@ def asked_of(pattern: Composite, side: int, span: Span) -> Span:
     A right operand that is too long may end a search; but what the search would find without it ends later still.
     """
     match pattern:
-        case Repeat(pick="longest"):
+        case CompositeRepeat(pick="longest"):
             return None
         case Without(when="before"):
             return None if side == 1 else span
@@ -152,17 +164,17 @@ def _operands(pattern: Composite) -> Iterator[Composite]:
 def greatest_span(pattern: Composite, operands: Sequence[Span]) -> Span:
     """The greatest span that occurrences of a pattern can have, by those of its operands."""
     match pattern:
-        case Source(where=where) | Overlap(where=where):
+        case CompositeEvent(where=where) | Overlap(where=where):
             return span_limit(where, pattern)
-        case Follow(where=where, among=among):
+        case CompositeSequence(where=where, among=among):
             return span_limit((*where, *among), pattern)
-        case Filter(where=where):
+        case CompositeFilter(where=where):
             return least(span_limit(where, pattern), operands[0])
         case Without():
             return operands[0]
         case After(ticks=ticks):
             return None if operands[0] is None else operands[0] + ticks
-        case Union():
+        case CompositeUnion():
             return loosest(operands)
     return None
 
@@ -177,13 +189,13 @@ def greatest_tail(pattern: Composite, operands: Sequence[Span], span: Span) -> S
     `span` is the greatest that it can have. An event by itself may be of any length, but nothing comes after it.
     """
     match pattern:
-        case Source():
+        case CompositeEvent():
             return 0
-        case Filter() | Without():
+        case CompositeFilter() | Without():
             return least(operands[0], span)
         case After(ticks=ticks):
             return None if operands[0] is None else operands[0] + ticks
-        case Union():
+        case CompositeUnion():
             return loosest(operands)
     return span
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from weft.algebra.patterns import (
     Bind,
     Correlate,
-    Either,
     Event,
+    Filter,
     Maybe,
     Pattern,
     Repeat,
     Sequence,
-    Where,
+    Union,
     may_be_nothing,
 )
 from weft.algebra.predicates import Attribute, Comparison
@@ -37,7 +37,7 @@ def _skips_others(node: Node) -> bool:
     """Return whether events that the node does not bind have no influence on its matches."""
     if isinstance(node, Sequence | Repeat):
         return not node.contiguous
-    return isinstance(node, Event | Bind | Either | Maybe | Where | Correlate)
+    return isinstance(node, Event | Bind | Union | Maybe | Filter | Correlate)
 
 
 def _equalities(pattern: Pattern) -> Iterator[tuple[Attribute, Attribute]]:
@@ -47,7 +47,7 @@ def _equalities(pattern: Pattern) -> Iterator[tuple[Attribute, Attribute]]:
     count.
     """
     bound = _always_bound(pattern)
-    while isinstance(pattern, Where | Correlate):
+    while isinstance(pattern, Filter | Correlate):
         if isinstance(pattern, Correlate):
             match pattern.condition:
                 case Comparison("=", Attribute() as one, Attribute() as other) if one.name == other.name:
@@ -88,8 +88,8 @@ def _always_bound(pattern: Pattern) -> frozenset[str]:
             return _always_bound(inner) | (frozenset() if may_be_nothing(inner) else {name})
         case Sequence(left, right):
             return _always_bound(left) | _always_bound(right)
-        case Either(left, right):
+        case Union(left, right):
             return _always_bound(left) & _always_bound(right)
-        case Repeat(inner) | Where(inner) | Correlate(inner):
+        case Repeat(inner) | Filter(inner) | Correlate(inner):
             return _always_bound(inner)
     return frozenset()

@@ -8,13 +8,13 @@ from itertools import groupby, product
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.meaning.conditions import NOTHING, View, all_hold, alone, value_of
@@ -56,15 +56,15 @@ def occurrences(pattern: Composite, stream: Stream) -> list[Occurrence]:
 
 def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
     match pattern:
-        case Source(type_, variable, where):
+        case CompositeEvent(type_, variable, where):
             found = [occurrence_of(event, variable) for event in stream if event.type == type_]
             yield from (one for one in found if all_hold(where, alone(one)))
-        case Union(left, right):
+        case CompositeUnion(left, right):
             yield from occurrences(left, stream)
             yield from occurrences(right, stream)
-        case Filter(inner, where):
+        case CompositeFilter(inner, where):
             yield from (one for one in occurrences(inner, stream) if all_hold(where, alone(one)))
-        case Follow(left, right):
+        case CompositeSequence(left, right):
             rights = occurrences(right, stream)
             for one in occurrences(left, stream):
                 yield from _followed(one, [right for right in rights if one.is_before(right)], pattern)
@@ -72,7 +72,7 @@ def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
             for pair in product(occurrences(left, stream), occurrences(right, stream)):
                 if overlap(*pair) and all_hold(pattern.where, after(*pair)):
                     yield joined(*pair)
-        case Repeat(inner):
+        case CompositeRepeat(inner):
             repeated = {"next": _runs, "each": sequences, "longest": longest}[pattern.pick]
             yield from repeated(occurrences(inner, stream), pattern)
         case Without(inner, unwanted):
@@ -98,7 +98,7 @@ def in_run(run: Occurrence, candidate: Occurrence) -> View:
 # ---------------------------------------------------------------- one after the other
 
 
-def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: Follow) -> list[Occurrence]:
+def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: CompositeSequence) -> list[Occurrence]:
     """The left occurrence joined with those that `pick` takes of the right ones it is before."""
     if follow.pick == "next":
         views = {right: after(left, right) for right in rights}
@@ -107,7 +107,7 @@ def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: Follow) ->
     return [joined(left, right) for right in (fitting[:1] if follow.pick == "first" else fitting)]
 
 
-def _successors(views: dict[Occurrence, View], pattern: Follow | Repeat) -> list[Occurrence]:
+def _successors(views: dict[Occurrence, View], pattern: CompositeSequence | CompositeRepeat) -> list[Occurrence]:
     """The immediate successors among candidates that come after; `views` says what conditions see of each."""
     for _, group in groupby(sorted(views, key=history_key), history_key):
         deciding = [one for one in group if all_hold(pattern.among, views[one])]
@@ -119,7 +119,7 @@ def _successors(views: dict[Occurrence, View], pattern: Follow | Repeat) -> list
 # ---------------------------------------------------------------- repetitions
 
 
-def _runs(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
+def _runs(members: Sequence[Occurrence], pattern: CompositeRepeat) -> Iterator[Occurrence]:
     """EQL: every run from every member, each as it grows."""
     wanted = (*pattern.among, *pattern.where)
     new = [one for one in members if all_hold(wanted, View(one, NOTHING, NOTHING, one))]
@@ -134,7 +134,7 @@ def _runs(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence
         new = grown
 
 
-def sequences(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
+def sequences(members: Sequence[Occurrence], pattern: CompositeRepeat) -> Iterator[Occurrence]:
     """Step's any iteration: the first and last member of every sub-sequence."""
     after = {
         one: [other for other in members if one.is_before(other) and all_hold(pattern.where, in_run(one, other))]
@@ -148,7 +148,7 @@ def sequences(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurr
             reached = list(dict.fromkeys(other for one in reached for other in after[one]))
 
 
-def longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurrence]:
+def longest(members: Sequence[Occurrence], pattern: CompositeRepeat) -> Iterator[Occurrence]:
     """Step's greedy iteration: one run at a time."""
     run: list[Occurrence] = []
     for one in [*members, None]:
@@ -160,7 +160,7 @@ def longest(members: Sequence[Occurrence], pattern: Repeat) -> Iterator[Occurren
         run = [one] if one is not None else []
 
 
-def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: Repeat) -> bool:
+def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: CompositeRepeat) -> bool:
     return (
         run[-1].is_before(one)
         and pattern.lengths.allow_above(len(run))

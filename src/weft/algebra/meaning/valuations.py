@@ -15,7 +15,7 @@ from weft.algebra.chains import Chain
 from weft.algebra.meaning.chains import chain_intervals
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.values import Scope, holds
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Where, may_be_nothing
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Union, may_be_nothing
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.predicates import Aggregate, Attribute, Monotone, Predicate, variables_of
 from weft.tree import Node
@@ -62,11 +62,11 @@ def valuations(
             return _joined(of(left), of(right), contiguous, may_fit).union(*map(of, alone))
         case Repeat(inner, contiguous):
             return _repeated(of(inner), contiguous, may_fit)
-        case Either(left, right):
+        case Union(left, right):
             return of(left) | of(right)
         case Maybe(inner):
             return of(inner)
-        case Where(inner, variable, predicate):
+        case Filter(inner, variable, predicate):
             return {v for v in of(inner) if all(satisfies(stream[i], predicate) for i in v.of(variable))}
         case Correlate(inner, condition):
             return {v for v in of(inner) if correlates(condition, v, stream)}

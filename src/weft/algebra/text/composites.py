@@ -31,17 +31,17 @@ def pattern_lines(pattern: composites.Composite, show: Show) -> Iterator[str]:
 
 def _head(pattern: composites.Composite, show: Show) -> str:
     match pattern:
-        case composites.Source(type_, variable, where):
+        case composites.CompositeEvent(type_, variable, where):
             return f"source {type_} {variable}{_conditions('where', where, show)}"
-        case composites.Union():
+        case composites.CompositeUnion():
             return "union"
-        case composites.Filter(_, where):
+        case composites.CompositeFilter(_, where):
             return f"filter{_conditions('where', where, show)}"
-        case composites.Follow(_, _, pick, where, among):
+        case composites.CompositeSequence(_, _, pick, where, among):
             return f"follow {pick}{_conditions('among', among, show)}{_conditions('where', where, show)}"
         case composites.Overlap(_, _, where):
             return f"overlap{_conditions('where', where, show)}"
-        case composites.Repeat(_, pick, where, among, lengths):
+        case composites.CompositeRepeat(_, pick, where, among, lengths):
             shown = _conditions("among", among, show) + _conditions("where", where, show)
             return f"repeat {pick}{_lengths(lengths)}{shown}"
         case composites.Without(_, _, when, where):
@@ -88,15 +88,15 @@ def in_one_line(pattern: composites.Composite, show: Show) -> str:
     """A pattern with all its brackets, as in `((A a ; B b)[FILTER(a[k] = b[k])] | C c)`."""
     below = [in_one_line(part, show) for part in pattern.children() if isinstance(part, composites.Composite)]
     match pattern:
-        case composites.Source(type_, variable):
+        case composites.CompositeEvent(type_, variable):
             text = type_ if type_ == variable else f"{type_} {variable}"
-        case composites.Union():
+        case composites.CompositeUnion():
             text = f"({' | '.join(below)})"
-        case composites.Follow(pick=pick):
+        case composites.CompositeSequence(pick=pick):
             text = f"({f' {_BETWEEN[pick]} '.join(below)})"
         case composites.Overlap():
             text = f"({', '.join(below)})"
-        case composites.Repeat(pick=pick, lengths=lengths):
+        case composites.CompositeRepeat(pick=pick, lengths=lengths):
             text = f"({below[0]})+{'?' * (pick == 'each')}{_lengths(lengths)}"
         case composites.Without(when=when):
             text = f"({below[0]} \\ {below[1]}{'' if when == 'between' else ' ' + when})"

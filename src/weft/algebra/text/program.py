@@ -115,11 +115,11 @@ def _pattern_head(pattern: patterns.Pattern) -> str:
             return "sequence, contiguous" if contiguous else "sequence"
         case patterns.Repeat(contiguous=contiguous):
             return "repeat, contiguous" if contiguous else "repeat"
-        case patterns.Either():
+        case patterns.Union():
             return "either"
         case patterns.Maybe():
             return "maybe"
-        case patterns.Where(_, variable, predicate):
+        case patterns.Filter(_, variable, predicate):
             return f"where {variable}[{expression_text(predicate)}]"
         case patterns.Correlate(_, condition):
             return f"correlate {expression_text(condition)}"

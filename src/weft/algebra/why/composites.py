@@ -13,14 +13,14 @@ from itertools import combinations, groupby, product
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Lengths,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.meaning import composites as meant
@@ -88,19 +88,19 @@ class CompositeReading:
 
     def _all_near(self, pattern: Composite, budget: Budget) -> Iterator[NearOne]:
         match pattern:
-            case Source():
+            case CompositeEvent():
                 yield from (_source(pattern, event) for event in self._chosen)
-            case Union(left, right):
+            case CompositeUnion(left, right):
                 yield from self._near(left, budget)
                 yield from self._near(right, budget)
-            case Filter(inner, where):
+            case CompositeFilter(inner, where):
                 for near in self._near(inner, budget):
                     yield _with(near, _failing(where, alone(near.found), near.absent))
-            case Follow(left, right) | Overlap(left, right):
+            case CompositeSequence(left, right) | Overlap(left, right):
                 yield from self._pairs(pattern, budget)
                 yield from self._alone(pattern, left, right, budget)
                 yield from self._alone(pattern, right, left, budget)
-            case Repeat(inner):
+            case CompositeRepeat(inner):
                 members = self._near(inner, budget)
                 yield from (
                     self._runs(pattern, members, budget) if pattern.pick == "next" else self._ends(pattern, members)
@@ -113,7 +113,9 @@ class CompositeReading:
 
     # ------------------------------------------------------------ two operands
 
-    def _alone(self, pattern: Follow | Overlap, part: Composite, other: Composite, budget: Budget) -> Iterator[NearOne]:
+    def _alone(
+        self, pattern: CompositeSequence | Overlap, part: Composite, other: Composite, budget: Budget
+    ) -> Iterator[NearOne]:
         """One operand without the other: what is asked of it alone can still fail."""
         gone = all_missing(_steps(other))
         if not budget.allows(*(failure.cost for failure in gone)):
@@ -124,14 +126,14 @@ class CompositeReading:
             failing = _failing(asked, alone(near.found), absent)
             yield replace(_with(near, [*gone, *failing]), absent=absent)
 
-    def _pairs(self, pattern: Follow | Overlap, budget: Budget) -> Iterator[NearOne]:
+    def _pairs(self, pattern: CompositeSequence | Overlap, budget: Budget) -> Iterator[NearOne]:
         for left, right in product(self._near(pattern.left, budget), self._near(pattern.right, budget)):
             if budget.allows(left.cost, right.cost) and not left.found.events & right.found.events:
                 absent = left.absent | right.absent
                 both = Near(joined(left.found, right.found), (*left.failures, *right.failures), absent)
                 yield _with(both, self._pair_failures(pattern, left, right))
 
-    def _pair_failures(self, pattern: Follow | Overlap, left: NearOne, right: NearOne) -> Iterator[Failure]:
+    def _pair_failures(self, pattern: CompositeSequence | Overlap, left: NearOne, right: NearOne) -> Iterator[Failure]:
         absent = left.absent | right.absent
         view = meant.after(left.found, right.found)
         yield from _failing(_conditions(pattern), view, absent)
@@ -148,7 +150,7 @@ class CompositeReading:
             rivals = self._rivals(supposed, left.found, right.found)
             yield from _choice(pattern.pick, left.found, right.found, rivals)
 
-    def _rivals(self, follow: Follow, left: Occurrence, right: Occurrence) -> list[Occurrence]:
+    def _rivals(self, follow: CompositeSequence, left: Occurrence, right: Occurrence) -> list[Occurrence]:
         """What is taken instead of the right occurrence, supposing that its conditions hold."""
         rights = [one for one in self._meant(follow.right) if left.is_before(one) and one != right]
         if follow.pick == "next":
@@ -158,7 +160,7 @@ class CompositeReading:
 
     # ------------------------------------------------------------ repetitions
 
-    def _runs(self, pattern: Repeat, members: Sequence[NearOne], budget: Budget) -> Iterator[NearOne]:
+    def _runs(self, pattern: CompositeRepeat, members: Sequence[NearOne], budget: Budget) -> Iterator[NearOne]:
         """EQL: runs of all their members."""
         ordered = sorted(members, key=lambda near: _order_of(near.found))
         wanted = (*pattern.among, *pattern.where)
@@ -176,7 +178,7 @@ class CompositeReading:
                 if budget.allows(run.cost, member.cost) and not run.found.events & member.found.events:
                     runs.append((self._grown(pattern, run, member), length + 1, at))
 
-    def _grown(self, pattern: Repeat, run: NearOne, member: NearOne) -> NearOne:
+    def _grown(self, pattern: CompositeRepeat, run: NearOne, member: NearOne) -> NearOne:
         absent = run.absent | member.absent
         view = meant.in_run(run.found, member.found)
         failures = list(_failing((*pattern.among, *pattern.where), view, absent))
@@ -189,7 +191,7 @@ class CompositeReading:
         both = Near(joined(run.found, member.found), (*run.failures, *member.failures), absent)
         return _with(both, failures)
 
-    def _ends(self, pattern: Repeat, members: Sequence[NearOne]) -> Iterator[NearOne]:
+    def _ends(self, pattern: CompositeRepeat, members: Sequence[NearOne]) -> Iterator[NearOne]:
         """Step: the first member of a run and its last."""
         for first, last in product(members, members):
             same = first.found == last.found
@@ -198,7 +200,7 @@ class CompositeReading:
                 near = Near(meant.ends(first.found, last.found), failures, first.absent | last.absent)
                 yield _with(near, [] if near.absent else self._run_failures(pattern, first.found, last.found))
 
-    def _run_failures(self, pattern: Repeat, first: Occurrence, last: Occurrence) -> Iterable[Failure]:
+    def _run_failures(self, pattern: CompositeRepeat, first: Occurrence, last: Occurrence) -> Iterable[Failure]:
         """The fewest of conditions, lengths and choice without which a run leads from the first to the last."""
         if first != last and not first.is_before(last):
             return [_order(first, last, "before")]
@@ -238,7 +240,7 @@ def _with(near: NearOne, failures: Iterable[Failure]) -> NearOne:
     return replace(near, failures=(*near.failures, *failures))
 
 
-def _source(source: Source, event: Happening) -> NearOne:
+def _source(source: CompositeEvent, event: Happening) -> NearOne:
     one = occurrence_of(event, source.variable)
     failures = list(_failing(source.where, alone(one), frozenset()))
     if event.type != source.type:
@@ -249,11 +251,11 @@ def _source(source: Source, event: Happening) -> NearOne:
 def _steps(pattern: Composite) -> Steps:
     """The events that a pattern cannot do without."""
     match pattern:
-        case Source(type_, variable):
+        case CompositeEvent(type_, variable):
             return [[(variable, type_)]]
-        case Union(left, right):
+        case CompositeUnion(left, right):
             return either(_steps(left), _steps(right))
-        case Follow(left, right) | Overlap(left, right):
+        case CompositeSequence(left, right) | Overlap(left, right):
             return [*_steps(left), *_steps(right)]
         case Without(inner, _):
             return _steps(inner)
@@ -261,8 +263,8 @@ def _steps(pattern: Composite) -> Steps:
     return _steps(inner)
 
 
-def _conditions(pattern: Follow | Overlap) -> tuple[Predicate, ...]:
-    return (*pattern.among, *pattern.where) if isinstance(pattern, Follow) else pattern.where
+def _conditions(pattern: CompositeSequence | Overlap) -> tuple[Predicate, ...]:
+    return (*pattern.among, *pattern.where) if isinstance(pattern, CompositeSequence) else pattern.where
 
 
 def _supposing(pattern: Composite, failures: Iterable[Failure]) -> Composite:
@@ -335,7 +337,7 @@ def _length(lengths: Lengths, length: int, run: Occurrence) -> Iterator[Failure]
         yield Failure("length", step, f"{lengths.low} to {most} events", f"these are {length}", run.positions)
 
 
-def _run_failure(pattern: Repeat, name: str, run: Occurrence) -> Failure:
+def _run_failure(pattern: CompositeRepeat, name: str, run: Occurrence) -> Failure:
     step = " ".join(pattern.variables)
     match name:
         case "condition":
@@ -349,7 +351,9 @@ def _run_failure(pattern: Repeat, name: str, run: Occurrence) -> Failure:
     return Failure("choice", step, "a run as long as it can be", "runs begin or end at other events", run.positions)
 
 
-def _deciding(one: Occurrence, others: dict[Occurrence, View], pattern: Follow | Repeat) -> list[Occurrence]:
+def _deciding(
+    one: Occurrence, others: dict[Occurrence, View], pattern: CompositeSequence | CompositeRepeat
+) -> list[Occurrence]:
     """The successors that come before one, in the order of complete histories, and decide."""
     earlier = [other for other in sorted(others, key=history_key) if history_key(other) < history_key(one)]
     for _, group in groupby(earlier, history_key):
@@ -372,5 +376,5 @@ def _order_of(one: Occurrence) -> tuple[object, ...]:
 
 
 def _named(pattern: Composite) -> str:
-    sources = [node for node in pattern.walk(Composite) if isinstance(node, Source)]
+    sources = [node for node in pattern.walk(Composite) if isinstance(node, CompositeEvent)]
     return " ".join(s.type if s.type == s.variable else f"{s.type} {s.variable}" for s in sources)

@@ -15,7 +15,7 @@ from weft.algebra.meaning.selection import project
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation, correlates, is_other, is_such, satisfies
 from weft.algebra.meaning.values import Scope, attribute_of, evaluate
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Where, may_be_nothing
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Union, may_be_nothing
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.predicates import Aggregate, Attribute, Monotone, Predicate, variables_of
 from weft.algebra.text.program import expression_text
@@ -83,12 +83,12 @@ class PatternReading:
                 yield from self._alone(right, left, of)
             case Repeat(inner, contiguous):
                 yield from self._runs(of(inner), contiguous, budget)
-            case Either(left, right):
+            case Union(left, right):
                 yield from of(left)
                 yield from of(right)
             case Maybe(inner):
                 yield from of(inner)
-            case Where(inner, variable, predicate):
+            case Filter(inner, variable, predicate):
                 yield from (_with(near, self._unfit(near.found, variable, predicate)) for near in of(inner))
             case Correlate(inner, condition):
                 yield from (_with(near, self._unrelated(near, condition)) for near in of(inner))
@@ -235,9 +235,9 @@ def _steps(pattern: Pattern, name: str = "") -> Steps:
             return _steps(inner, own)
         case Sequencing(left, right):
             return [*_steps(left, name), *_steps(right, name)]
-        case Either(left, right):
+        case Union(left, right):
             return either(_steps(left, name), _steps(right, name))
-        case Repeat(inner) | Where(inner) | Correlate(inner):
+        case Repeat(inner) | Filter(inner) | Correlate(inner):
             return _steps(inner, name)
         case Maybe() | Other():
             return []

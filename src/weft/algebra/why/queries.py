@@ -11,7 +11,7 @@ from weft.algebra.meaning.selection import Candidate, project
 from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Valuation
 from weft.algebra.meaning.values import attribute_of
-from weft.algebra.patterns import Correlate, Pattern, Where
+from weft.algebra.patterns import Correlate, Filter, Pattern
 from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNull, Literal, Or, variables_of
 from weft.algebra.query import Consume, Query, Strategy, Window
 from weft.algebra.text.program import expression_text
@@ -195,7 +195,7 @@ def _supposing(query: Query, supposed: Supposed) -> Query:
     """The query with conditions that hold as well when all events that they read are chosen ones."""
 
     def change(node: Node) -> Node:
-        if isinstance(node, Where):
+        if isinstance(node, Filter):
             texts = {text for step, text in supposed if step == node.variable}
             parts = [
                 Or((part, IsNull(Attribute(MARK)))) if expression_text(part) in texts else part

@@ -21,11 +21,11 @@ def bound_together(pattern: patterns.Pattern, asked: Variables) -> frozenset[Var
             for _ in asked:  # each round can add one variable at least, or nothing ever more
                 found |= _joined(found, found)
             return found
-        case patterns.Either(left, right):
+        case patterns.Union(left, right):
             return bound_together(left, asked) | bound_together(right, asked)
         case patterns.Maybe(inner):
             return bound_together(inner, asked) | {frozenset()}
-        case patterns.Where(inner) | patterns.Correlate(inner):
+        case patterns.Filter(inner) | patterns.Correlate(inner):
             return bound_together(inner, asked)
     return frozenset({frozenset()})
 

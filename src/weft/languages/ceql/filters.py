@@ -49,12 +49,12 @@ class Filters:
             case syntax.And(left, right):
                 return self._applied(self._applied(pattern, bound, left), bound, right)
             case syntax.Or(left, right):
-                filtered = patterns.Either(self._applied(pattern, bound, left), self._applied(pattern, bound, right))
+                filtered = patterns.Union(self._applied(pattern, bound, left), self._applied(pattern, bound, right))
                 self._warn_without_effect(filtered, pattern, condition)
                 return filtered
             case syntax.Of() | syntax.Comparison() | syntax.Like() | syntax.In() | syntax.InRange() | syntax.IsNull():
                 if (unary := self._unary(bound, condition)) is not None:
-                    return patterns.Where(pattern, *unary)
+                    return patterns.Filter(pattern, *unary)
                 for nary in self._nary(bound, condition):
                     pattern = patterns.Correlate(pattern, nary)
             case syntax.Call(function, variable, name) if function in MONOTONE:
@@ -193,10 +193,10 @@ class Filters:
 
     # ------------------------------------------------------------ complaints
 
-    def _warn_without_effect(self, filtered: patterns.Either, pattern: patterns.Pattern, node: syntax.Or) -> None:
+    def _warn_without_effect(self, filtered: patterns.Union, pattern: patterns.Pattern, node: syntax.Or) -> None:
         """A filter holds of a variable without events, so OR over two that never meet keeps every match."""
         match filtered:
-            case patterns.Either(patterns.Where(a, one), patterns.Where(b, two)) if a is b is pattern and one != two:
+            case patterns.Union(patterns.Filter(a, one), patterns.Filter(b, two)) if a is b is pattern and one != two:
                 if {one, two} not in bound_together(pattern, frozenset({one, two})):
                     message = f"no match binds both {one!r} and {two!r}, so this OR keeps every match"
                     hint = "a filter is true of a variable without events: join the two with AND"

@@ -135,7 +135,7 @@ class _QueryLowering:
                 return patterns.Sequence(first, second, contiguous), _merged(bound, bound_right)
             case syntax.Either(left, right):
                 (first, bound), (second, bound_right) = self._formula(left), self._formula(right)
-                return patterns.Either(first, second), _merged(bound, bound_right)
+                return patterns.Union(first, second), _merged(bound, bound_right)
             case syntax.Filtered(formula, condition):
                 pattern, bound = self._formula(formula)
                 return self._filters.apply(pattern, bound, condition), bound

@@ -115,14 +115,14 @@ class _QueryLowering:
         below = [self._pattern(operand) for operand in place.operands]
         match place.pattern:
             case syntax.Leaf(type_):
-                return composites.Source(type_.text, place.pattern.variable.text, where)
+                return composites.CompositeEvent(type_.text, place.pattern.variable.text, where)
             case syntax.Next():
-                return composites.Follow(below[0], below[1], "next", where, among)
+                return composites.CompositeSequence(below[0], below[1], "next", where, among)
             case syntax.Repeated(_, count):
-                return composites.Repeat(below[0], "next", where, among, self._lengths(below[0], count))
+                return composites.CompositeRepeat(below[0], "next", where, among, self._lengths(below[0], count))
             case syntax.Union():
-                union = composites.Union(below[0], below[1])
-                return composites.Filter(union, where) if where else union
+                union = composites.CompositeUnion(below[0], below[1])
+                return composites.CompositeFilter(union, where) if where else union
             case syntax.Without():
                 return composites.Without(below[0], below[1], "between", where)
             case syntax.Timed(_, duration):
@@ -134,7 +134,7 @@ class _QueryLowering:
         """What a count allows; runs do not show how many runs they are made of."""
         if count is None:
             return composites.Lengths()
-        if any(isinstance(part, composites.Repeat) for part in pattern.walk()):
+        if any(isinstance(part, composites.CompositeRepeat) for part in pattern.walk()):
             message = "runs of runs are not counted: what a run is made of does not show where one ends"
             self._findings.error("bad-count", message, count.span, "write + here, or count the events inside")
             return composites.Lengths()

@@ -20,7 +20,7 @@ from weft.source import SourceText, Span
 from weft.tree import Node
 
 LANGUAGE = "step"
-_NOTHING = Part(composites.Source("", ""), frozenset(), {})  # stands for what has been reported
+_NOTHING = Part(composites.CompositeEvent("", ""), frozenset(), {})  # stands for what has been reported
 
 
 def lower(
@@ -99,9 +99,9 @@ class _QueryLowering:
 
     def _leaf(self, node: syntax.Leaf, *conditions: expressions.Expression | None) -> Part:
         name = node.variable.text
-        alone = Part(composites.Source(node.type.text, name), frozenset({name}), {})
+        alone = Part(composites.CompositeEvent(node.type.text, name), frozenset({name}), {})
         where = self._conditions(alone, "event").all_of(*conditions)
-        source = composites.Source(node.type.text, name, where)
+        source = composites.CompositeEvent(node.type.text, name, where)
         self._spans.append((source, node.span))
         return alone.with_pattern(source)
 
@@ -109,7 +109,7 @@ class _QueryLowering:
         left, right = self._pattern(node.left), self._pattern(node.right)
         if _NOTHING in (left, right):
             return _NOTHING
-        union = composites.Union(left.pattern, right.pattern)
+        union = composites.CompositeUnion(left.pattern, right.pattern)
         return Part(union, frozenset(), {**left.hidden("union"), **right.hidden("union")})
 
     def _overlap(self, node: syntax.Overlap) -> Part:
@@ -127,7 +127,7 @@ class _QueryLowering:
         conditions = self._conditions(inner, "iteration")
         where, lengths = conditions.all_of(node.condition), conditions.lengths(node)
         pick: composites.RepeatPick = "each" if node.each else "longest"
-        return inner.with_pattern(composites.Repeat(inner.pattern, pick, where, lengths=lengths))
+        return inner.with_pattern(composites.CompositeRepeat(inner.pattern, pick, where, lengths=lengths))
 
     def _follow(self, negations: Negations) -> Part:
         """`left ; right` without what must not happen before or during it."""
@@ -155,12 +155,12 @@ class _QueryLowering:
         return Part(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
 
     def _joined(self, left: Part, right: Part, negations: Negations) -> Part:
-        pick: composites.FollowPick = "each" if negations.each else "first"
-        both = beside(composites.Follow(left.pattern, right.pattern, pick), left, right)
+        pick: composites.SequencePick = "each" if negations.each else "first"
+        both = beside(composites.CompositeSequence(left.pattern, right.pattern, pick), left, right)
         unreadable = dict(both.unreadable)
         for negated in negations.unwanted:
             names = [leaf.variable.text for leaf in negated.walk() if isinstance(leaf, syntax.Leaf)]
             unreadable |= dict.fromkeys(names, "negation")
         conditions = self._conditions(Part(both.pattern, both.readable, unreadable), "pair")
         where = conditions.all_of(*negations.conditions)
-        return both.with_pattern(composites.Follow(left.pattern, right.pattern, pick, where))
+        return both.with_pattern(composites.CompositeSequence(left.pattern, right.pattern, pick, where))

@@ -8,13 +8,13 @@ from weft.algebra.analysis.renaming import signature
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.query import Program
@@ -66,17 +66,17 @@ class Costs:
     def _profile(self, pattern: Composite, below: list[Profile]) -> Profile:
         known = Selectivity(pattern, self.statistics)
         match pattern:
-            case Source(type_, _, where):
+            case CompositeEvent(type_, _, where):
                 return profiles.leaf(max(self.rate(type_) * known.of(where), LEAST_RATE))
-            case Union():
+            case CompositeUnion():
                 return profiles.union(*below)
-            case Filter(_, where):
+            case CompositeFilter(_, where):
                 return profiles.filtered(below[0], known.of(where))
-            case Follow():
+            case CompositeSequence():
                 return self._follow(pattern, below[0], below[1], known)
             case Overlap(_, _, where):
                 return profiles.overlap(below[0], below[1], known.of(where))
-            case Repeat():
+            case CompositeRepeat():
                 return self._repeat(pattern, below[0], known)
             case Without():
                 return profiles.exception(*below)
@@ -88,7 +88,7 @@ class Costs:
         """How many events of a type come in a second."""
         return self.statistics.rate(type_).value
 
-    def _follow(self, pattern: Follow, left: Profile, right: Profile, known: Selectivity) -> Profile:
+    def _follow(self, pattern: CompositeSequence, left: Profile, right: Profile, known: Selectivity) -> Profile:
         if pattern.pick == "each":
             keys, fraction = known.keys(pattern.where), known.of(known.residual(pattern.where))
             span = known.longest(pattern.where)
@@ -98,7 +98,7 @@ class Costs:
         fraction = known.of(pattern.where) if pattern.pick == "next" else 1.0
         return profiles.follow(left, right, known.keys(among), fraction, tests)
 
-    def _repeat(self, pattern: Repeat, inner: Profile, known: Selectivity) -> Profile:
+    def _repeat(self, pattern: CompositeRepeat, inner: Profile, known: Selectivity) -> Profile:
         high, low = pattern.lengths.high, float(pattern.lengths.low)
         if pattern.pick == "longest":
             return profiles.longest_runs(inner, low)

@@ -8,7 +8,7 @@ from math import prod
 
 from weft.algebra.analysis.renaming import rename
 from weft.algebra.chains import Chain, Link
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.algebra.patterns import Bind, Event, Pattern
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.terms import Elapsed, conjuncts
@@ -68,7 +68,7 @@ class Selectivity:
 
 def types_of(pattern: Composite) -> dict[str, str]:
     """The types of the events that a pattern's variables are bound to."""
-    return {node.variable: node.type for node in pattern.walk(Composite) if isinstance(node, Source)}
+    return {node.variable: node.type for node in pattern.walk(Composite) if isinstance(node, CompositeEvent)}
 
 
 def types_in(pattern: Pattern) -> dict[str, str]:

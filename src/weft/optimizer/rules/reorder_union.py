@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.algebra.composites import Composite, Union
+from weft.algebra.composites import Composite, CompositeUnion
 from weft.optimizer.chains import Shape, leaves_of
 from weft.tree import Node
 
@@ -16,7 +16,7 @@ def reorder_union(node: Node, shape: Shape, keep_order: bool = False) -> Node:
     their order (below Step's greedy next and iterations, `keep_order`), the branches stay in theirs. Sound because
     union is associative and, but for that order, commutative.
     """
-    if not isinstance(node, Union):
+    if not isinstance(node, CompositeUnion):
         return node
     branches = branches_of(node)
     numbers = list(leaves_of(shape))
@@ -27,7 +27,7 @@ def reorder_union(node: Node, shape: Shape, keep_order: bool = False) -> Node:
 
 def branches_of(node: Composite) -> list[Composite]:
     """The branches of a union of unions, from left to right."""
-    if not isinstance(node, Union):
+    if not isinstance(node, CompositeUnion):
         return [node]
     return [*branches_of(node.left), *branches_of(node.right)]
 
@@ -35,4 +35,4 @@ def branches_of(node: Composite) -> list[Composite]:
 def _built(branches: list[Composite], shape: Shape) -> Composite:
     if isinstance(shape, int):
         return branches[shape]
-    return Union(_built(branches, shape[0]), _built(branches, shape[1]))
+    return CompositeUnion(_built(branches, shape[0]), _built(branches, shape[1]))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from weft.algebra.chains import Chain, Fits
-from weft.algebra.patterns import Bind, Correlate, Either, Event, Maybe, Other, Pattern, Repeat, Sequence, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Sequence, Union
 from weft.algebra.predicates import (
     Always,
     And,
@@ -147,7 +147,7 @@ def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
             part = _build(inner, builder, once=once)
             _change(builder, part, lambda a: replace(a, aliases=a.aliases | {name}) if a.own else a)
             return part
-        case Where(pattern=inner, variable=variable, predicate=predicate):
+        case Filter(pattern=inner, variable=variable, predicate=predicate):
             part = _build(inner, builder, once=once)
             _change(builder, part, lambda a: replace(a, guard=(*a.guard, predicate)) if variable in a.names else a)
             return part
@@ -162,7 +162,7 @@ def _build(pattern: Pattern, builder: _Builder, *, once: bool) -> _Part:
             part = _build(inner, builder, once=False)
             builder.follow(part.last, part.first, contiguous=contiguous)
             return part
-        case Either(left=left, right=right):
+        case Union(left=left, right=right):
             one = _build(left, builder, once=False)
             other = _build(right, builder, once=False)
             maybe = one.maybe or other.maybe

@@ -13,13 +13,13 @@ from weft.algebra.analysis.spans import span_of
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.predicates import Comparison
@@ -108,7 +108,7 @@ def _graph_components(graph: Graph, known: Statistics, places: dict[str, int], f
     numbers: list[int] = []  # of the component of each node
     rates: list[float] = []
     for node in graph.nodes:
-        if isinstance(node.pattern, Source):
+        if isinstance(node.pattern, CompositeEvent):
             type_ = node.pattern.type
             numbers.append(places.get(type_, -1))
             rates.append(known.rate(type_).value)
@@ -135,32 +135,32 @@ def _graph_components(graph: Graph, known: Statistics, places: dict[str, int], f
 def _rate_out(pattern: Composite, rates: Sequence[float], known: Statistics) -> tuple[Kind, float]:
     """What kind of component an operator is, and the rate of its output by those of its inputs."""
     match pattern:
-        case Union():
+        case CompositeUnion():
             return "union", sum(rates)
         case Overlap():
             return "conjunction", sum(rates)
         case Without():
             return "exception", rates[0]
-        case Follow(pick="each"):
+        case CompositeSequence(pick="each"):
             window = _window(pattern)
             return "any next", rates[0] * rates[1] * (1.0 if window is None else known.seconds(window))
-        case Follow():
+        case CompositeSequence():
             return "greedy next", rates[0]
-        case Repeat(pick="longest", lengths=lengths):
+        case CompositeRepeat(pick="longest", lengths=lengths):
             # The document divides by what is written after `len >`.
             return "greedy iteration", rates[0] / max(lengths.low - 1, 1)
-        case Repeat(lengths=lengths):
+        case CompositeRepeat(lengths=lengths):
             return "any iteration", rates[0] * (lengths.high or MOST_MEMBERS)
-        case Filter() | After():
+        case CompositeFilter() | After():
             return "filter", rates[0]
     raise TypeError(f"not an operator: {pattern!r}")
 
 
 def _window(pattern: Composite) -> int | None:
     """The greatest duration as it is written after `dur <` or `dur <=`."""
-    if not isinstance(pattern, Follow | Overlap):
+    if not isinstance(pattern, CompositeSequence | Overlap):
         return None
-    among = pattern.among if isinstance(pattern, Follow) else ()
+    among = pattern.among if isinstance(pattern, CompositeSequence) else ()
     tests = [test for test in conjuncts((*pattern.where, *among)) if isinstance(test, Comparison)]
     spans = [(span_of(test, pattern), test.operator in ("<", ">")) for test in tests]
     return min((most + is_below for most, is_below in spans if most is not None), default=None)

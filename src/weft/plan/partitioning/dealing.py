@@ -12,7 +12,7 @@ from math import sqrt
 from random import Random
 from typing import Literal
 
-from weft.algebra.patterns import Bind, Correlate, Event, Pattern, Repeat, Where
+from weft.algebra.patterns import Bind, Correlate, Event, Filter, Pattern, Repeat
 from weft.algebra.patterns import Sequence as Follows
 from weft.algebra.query import Query
 
@@ -82,7 +82,9 @@ def _parts(pattern: Pattern) -> Iterator[Pattern]:
         case Follows(left, right):
             yield from _parts(left)
             yield from _parts(right)
-        case Where(pattern=inner) | Correlate(pattern=inner):  # conditions over several events are tested on candidates
+        case (
+            Filter(pattern=inner) | Correlate(pattern=inner)
+        ):  # conditions over several events are tested on candidates
             yield from _parts(inner)
         case _:
             yield pattern
@@ -90,7 +92,7 @@ def _parts(pattern: Pattern) -> Iterator[Pattern]:
 
 def _inner(pattern: Pattern) -> Pattern:
     """What is repeated or named."""
-    while isinstance(pattern, Bind | Repeat | Where):
+    while isinstance(pattern, Bind | Repeat | Filter):
         pattern = pattern.pattern
     return pattern
 

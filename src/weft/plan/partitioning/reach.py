@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from weft.algebra.analysis.rule_reach import reach_of
 from weft.algebra.analysis.spans import Span, least, loosest, span_limit
-from weft.algebra.composites import After, Composite, CompositeQuery, Filter, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeFilter,
+    CompositeQuery,
+    CompositeRepeat,
+    CompositeUnion,
+    Without,
+)
 from weft.algebra.policies import Evaluation
 from weft.algebra.query import AnyQuery, Consume, Query
 from weft.algebra.rules import Rule
@@ -73,7 +82,7 @@ def _of_composite(pattern: Composite) -> Reach | Refused:
         match node:
             case Without(when="before"):
                 return Refused("a negation before a pattern (Without before) looks at all that came before it")
-            case Repeat(pick="longest"):
+            case CompositeRepeat(pick="longest"):
                 return Refused("a greedy iteration (Repeat longest) depends on where the run before it ended")
     back = _back(pattern)
     if back is None:
@@ -84,11 +93,11 @@ def _of_composite(pattern: Composite) -> Reach | Refused:
 def _back(pattern: Composite) -> Span:
     """How long before the end of an occurrence the events end that it is made of or that decide about it."""
     match pattern:
-        case Source():
+        case CompositeEvent():
             return 0
-        case Filter(inner, where):
+        case CompositeFilter(inner, where):
             return least(span_limit(where, pattern), _back(inner))
-        case Union(left, right):
+        case CompositeUnion(left, right):
             return loosest([_back(left), _back(right)])
         case After(inner, ticks):
             inside = _back(inner)

@@ -14,13 +14,13 @@ from typing import ClassVar, NamedTuple
 from weft.algebra.composites import (
     After,
     Composite,
+    CompositeEvent,
+    CompositeFilter,
     CompositeQuery,
-    Filter,
-    Follow,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
     Overlap,
-    Repeat,
-    Source,
-    Union,
     Without,
 )
 from weft.algebra.predicates import Attribute, Comparison, Literal
@@ -63,9 +63,9 @@ class Replicated(Split):
 
         def change(node: Node) -> Node:
             match node:
-                case Source(_, variable, where) if variable in self.leaves.own:
+                case CompositeEvent(_, variable, where) if variable in self.leaves.own:
                     return replace(node, where=(*where, _holds(OWN, variable)))
-                case Source(_, variable, where) if variable in self.leaves.first:
+                case CompositeEvent(_, variable, where) if variable in self.leaves.first:
                     return replace(node, where=(*where, _holds(FIRST, variable)))
             return node
 
@@ -85,9 +85,11 @@ def replicated(family: Family, rate: Callable[[str], float]) -> Replicated | Ref
     (query,) = family.queries
     if not isinstance(query, CompositeQuery):
         return Refused("it has no leaf to share out: that is for patterns of EQL and Step")
-    types = {node.variable: node.type for node in query.pattern.walk(Composite) if isinstance(node, Source)}
+    types = {node.variable: node.type for node in query.pattern.walk(Composite) if isinstance(node, CompositeEvent)}
     choices = _choices(query.pattern)
-    if not choices and any(isinstance(node, Repeat) and node.pick == "longest" for node in query.pattern.walk()):
+    if not choices and any(
+        isinstance(node, CompositeRepeat) and node.pick == "longest" for node in query.pattern.walk()
+    ):
         return Refused("a greedy iteration (Repeat longest) makes each run depend on the one before it")
     if not choices:
         nothing = Leaves(frozenset())
@@ -106,15 +108,15 @@ def _copied(leaves: Leaves, types: Mapping[str, str]) -> set[str]:
 def _choices(pattern: Composite) -> list[Leaves]:
     """The pointwise leaves of a pattern, from left to right; below a union they are leaves of both branches."""
     match pattern:
-        case Source(variable=variable):
+        case CompositeEvent(variable=variable):
             return [Leaves(frozenset((variable,)))]
-        case Filter(inner) | After(inner) | Without(inner):
+        case CompositeFilter(inner) | After(inner) | Without(inner):
             return _choices(inner)
-        case Follow(left, right, "each") | Overlap(left, right):
+        case CompositeSequence(left, right, "each") | Overlap(left, right):
             return [*_choices(left), *_choices(right)]
-        case Follow(left):
+        case CompositeSequence(left):
             return _choices(left)
-        case Union(left, right):
+        case CompositeUnion(left, right):
             return [Leaves(a.own | b.own, a.first | b.first) for a, b in _pairs(left, right)]
     return []  # every member of a run decides about the runs of others
 
@@ -128,5 +130,5 @@ def _pairs(left: Composite, right: Composite) -> Iterable[tuple[Leaves, Leaves]]
 
 
 def _only_first(branch: Composite) -> Leaves:
-    names = {node.variable for node in branch.walk(Composite) if isinstance(node, Source)}
+    names = {node.variable for node in branch.walk(Composite) if isinstance(node, CompositeEvent)}
     return Leaves(frozenset(), frozenset(names))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from weft.algebra.analysis.rule_shapes import shape_of
-from weft.algebra.composites import CompositeQuery, Source
+from weft.algebra.composites import CompositeEvent, CompositeQuery
 from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
@@ -62,7 +62,7 @@ def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
     """The operators of a query, by a text that equal ones share, with the work of each."""
     if isinstance(query, CompositeQuery):
         found = costs.operators([query.pattern]).items()
-        return {text: profile.work for text, (node, profile) in found if not isinstance(node, Source)}
+        return {text: profile.work for text, (node, profile) in found if not isinstance(node, CompositeEvent)}
     known = costs.statistics.rate
     rates = [known(type_).value for type_ in query.reads]
     match query:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from weft.algebra.composites import Source
+from weft.algebra.composites import CompositeEvent
 from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.situations import SituationQuery
 from weft.algebra.text.network import network_lines, quoted
@@ -58,7 +58,7 @@ def _predicates(plan: Plan) -> set[Node]:
                 found.update(Determinizer(operator.query, operator.automaton).predicates[1:])
             case GraphOp():
                 nodes = operator.graph.nodes
-                found.update(node.pattern for node in nodes if isinstance(node.pattern, Source))
+                found.update(node.pattern for node in nodes if isinstance(node.pattern, CompositeEvent))
                 found.update(part for node in nodes if node.chain is not None for part in node.chain.predicates)
             case SituationOp(way=KeyedSequence(guards=guards)):
                 found.update(guards)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.algebra.chains import Chain
-from weft.algebra.composites import Composite, Source
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.algebra.patterns import Other
 from weft.algebra.predicates import Always, And, Predicate
 from weft.plan.atoms import IsType
@@ -52,7 +52,7 @@ def _uses(operator: Operator) -> Uses:
                 source_predicates(node)[0]
                 for query in operator.queries.values()
                 for node in query.walk(Composite)
-                if isinstance(node, Source)
+                if isinstance(node, CompositeEvent)
             )
             return Uses(sources, sources)
     kinds = [relevant_types(query) for query in operator.queries.values()]

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from weft.algebra.composites import After, Composite, Filter, Follow, Overlap, Repeat, Source, Union, Without
+from weft.algebra.composites import (
+    After,
+    Composite,
+    CompositeEvent,
+    CompositeFilter,
+    CompositeRepeat,
+    CompositeSequence,
+    CompositeUnion,
+    Overlap,
+    Without,
+)
 from weft.plan.graph import GraphNode, reports_some_runs
 from weft.runtime.operators.joins.chains import ChainOperator
 from weft.runtime.operators.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
@@ -19,11 +29,11 @@ from weft.runtime.operators.joins.operators import (
 )
 
 _OPERATORS: dict[type[Composite], type[Operator]] = {
-    Source: SourceOperator,
-    Filter: FilterOperator,
+    CompositeEvent: SourceOperator,
+    CompositeFilter: FilterOperator,
     After: AfterOperator,
-    Union: UnionOperator,
-    Follow: FollowOperator,
+    CompositeUnion: UnionOperator,
+    CompositeSequence: FollowOperator,
     Overlap: OverlapOperator,
     Without: WithoutOperator,
 }
@@ -43,4 +53,4 @@ def _operator_of(node: GraphNode) -> type[Operator]:
         return ChainOperator
     if reports_some_runs(pattern):
         return LongEnoughOperator
-    return _REPEATS[pattern.pick] if isinstance(pattern, Repeat) else _OPERATORS[type(pattern)]
+    return _REPEATS[pattern.pick] if isinstance(pattern, CompositeRepeat) else _OPERATORS[type(pattern)]

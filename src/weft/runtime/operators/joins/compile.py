@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.algebra.analysis.binding import always_bound
-from weft.algebra.composites import After, Composite, Filter, Follow, Repeat, Without
+from weft.algebra.composites import After, Composite, CompositeFilter, CompositeRepeat, CompositeSequence, Without
 from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
 from weft.algebra.terms import Previous, conjuncts
 from weft.plan.graph import Graph, GraphNode, links_members
@@ -21,7 +21,7 @@ def view_of(number: int, node: GraphNode) -> View:
     """What the conditions of a node see of its operands (for a source: of itself)."""
     inputs = node.inputs or (number,)
     variables = tuple(operand.variables for operand in operands_of(node.pattern) or (node.pattern,))
-    kind = "run" if isinstance(node.pattern, Repeat) else "pair" if len(inputs) == 2 else "alone"
+    kind = "run" if isinstance(node.pattern, CompositeRepeat) else "pair" if len(inputs) == 2 else "alone"
     operands = operands_of(node.pattern)
     return View(kind, inputs, variables, always_bound(operands[0]) if operands else frozenset())  # type: ignore[arg-type]
 
@@ -39,16 +39,16 @@ def order_matters(graph: Graph) -> list[bool]:
     """
     matters = [False] * len(graph.nodes)
     for output in graph.outputs:
-        matters[output.node] |= any(isinstance(node, Repeat) for node in output.query.pattern.walk())
+        matters[output.node] |= any(isinstance(node, CompositeRepeat) for node in output.query.pattern.walk())
     for number in reversed(range(len(graph.nodes))):
         pattern, inputs = graph.nodes[number].pattern, graph.nodes[number].inputs
         if graph.nodes[number].since is not None:
             matters[inputs[0]] |= matters[number]
-        elif isinstance(pattern, Follow) and pattern.pick == "first":
+        elif isinstance(pattern, CompositeSequence) and pattern.pick == "first":
             matters[inputs[1]] = True
-        elif isinstance(pattern, Repeat):
+        elif isinstance(pattern, CompositeRepeat):
             matters[inputs[0]] |= pattern.pick == "longest" or matters[number]
-        elif inputs and isinstance(pattern, Filter | After | Without):
+        elif inputs and isinstance(pattern, CompositeFilter | After | Without):
             matters[inputs[0]] |= matters[number]
     return matters
 
@@ -63,7 +63,9 @@ def key_columns(
     key: list[int] = []
     for test in conjuncts(tests):
         pair = (
-            links_members(test, always_bound(operands[0])) if isinstance(pattern, Repeat) else _equated(test, operands)
+            links_members(test, always_bound(operands[0]))
+            if isinstance(pattern, CompositeRepeat)
+            else _equated(test, operands)
         )
         if pair is not None:
             left, right = pair

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.analysis.spans import Span, is_implied, least, waiting_limit
-from weft.algebra.composites import Composite, Follow, Lengths, Overlap, Repeat, Without
+from weft.algebra.composites import Composite, CompositeRepeat, CompositeSequence, Lengths, Overlap, Without
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
@@ -65,8 +65,8 @@ class FollowOperator(JoinOperator):
         super().__init__(build, number)
         compile_first(follow.follow)
         pattern, compiler, view = self.pattern, build.compiler, self.view
-        assert isinstance(pattern, Follow | Repeat)
-        runs = isinstance(pattern, Repeat)
+        assert isinstance(pattern, CompositeSequence | CompositeRepeat)
+        runs = isinstance(pattern, CompositeRepeat)
         limit, variable = waiting_limit(pattern, self.operands, self.span)
         _, node, place = view.find(variable) if variable else (0, 0, 0)
         slot = build.layouts.slot(node, "start", place) if variable else -1
@@ -80,7 +80,7 @@ class FollowOperator(JoinOperator):
         self.first = compiler.conditions((*pattern.among, *pattern.where), start_view(view)) if runs else NOTHING
         kind, shift = (occurrences.RUN, 0) if runs else (occurrences.PAIR, len(view.variables[0]))
         store = Store(0, -1 if limit is None else limit, pattern.pick == "next")
-        longest = (pattern.lengths.high or 0) if isinstance(pattern, Repeat) else 0
+        longest = (pattern.lengths.high or 0) if isinstance(pattern, CompositeRepeat) else 0
         self.parameters = np.array(
             [_PICKS[pattern.pick], kind, shift, store.limit, slot, runs, needed, longest], np.int64
         )
@@ -125,7 +125,7 @@ class FollowOperator(JoinOperator):
 
 def repeats_itself(pattern: Composite) -> bool:
     """Whether two runs of the pattern's occurrences can be the same occurrence: only runs of runs can."""
-    return any(isinstance(node, Repeat) for node in pattern.walk())
+    return any(isinstance(node, CompositeRepeat) for node in pattern.walk())
 
 
 class SequencesOperator(JoinOperator):
@@ -134,7 +134,7 @@ class SequencesOperator(JoinOperator):
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
         pattern = self.pattern
-        assert isinstance(pattern, Repeat)
+        assert isinstance(pattern, CompositeRepeat)
         self.where = self.compile(build, pattern.where)
         told_apart, self.allowed = length_bits(pattern.lengths)
         store = Store(0, -1 if self.span is None else self.span)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from weft.algebra.composites import After, Filter, Repeat, Source, Union, Without
+from weft.algebra.composites import After, CompositeEvent, CompositeFilter, CompositeRepeat, CompositeUnion, Without
 from weft.kernels.joins import occurrences as rows
 from weft.plan.graph import Graph
 from weft.runtime.data.events import Int64s
@@ -58,7 +58,7 @@ class Layouts:
         return np.array([part for slot in self._ordered(node) for part in self._fill(node, slot, branch)], np.int64)
 
     def _owner(self, node: int) -> int:
-        passing = Filter | Without | Repeat | After
+        passing = CompositeFilter | Without | CompositeRepeat | After
         nodes = self._graph.nodes
         while nodes[node].inputs and (nodes[node].since is not None or isinstance(nodes[node].pattern, passing)):
             node = nodes[node].inputs[0]
@@ -75,16 +75,16 @@ class Layouts:
     def _fill(self, node: int, slot: Slot, branch: int) -> tuple[int, int, int]:
         what, variable = slot
         pattern, inputs = self._graph.nodes[node].pattern, self._graph.nodes[node].inputs
-        if isinstance(pattern, Source):
+        if isinstance(pattern, CompositeEvent):
             return rows.THE_EVENT, 0, 0
         if self._graph.nodes[node].chain is not None:  # all but the last of its events are on the left, by number
             last = len(pattern.variables) - 1
             return (rows.FROM_RIGHT, 0, 0) if variable == last else (rows.FROM_LEFT, variable, 0)
-        if isinstance(pattern, Repeat | After):
+        if isinstance(pattern, CompositeRepeat | After):
             place = self.slot(inputs[0], what, variable)
             return (rows.FROM_LEFT if isinstance(pattern, After) else _MERGED[what]), place, place
         side, number = self._operand(node, variable)
-        if isinstance(pattern, Union) and side != branch:
+        if isinstance(pattern, CompositeUnion) and side != branch:
             return rows.NOTHING, 0, 0
         place = self.slot(inputs[side], what, number)
         return (rows.FROM_LEFT if side == 0 else rows.FROM_RIGHT), place, place

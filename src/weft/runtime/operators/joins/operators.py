@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.composites import After, Filter, Repeat, Source
+from weft.algebra.composites import After, CompositeEvent, CompositeFilter, CompositeRepeat
 from weft.algebra.predicates import Predicate
 from weft.kernels.joins import buckets, joining, occurrences
 from weft.plan.graph import Graph
@@ -204,7 +204,7 @@ class SourceOperator(Operator):
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
         pattern = build.graph.nodes[number].pattern
-        assert isinstance(pattern, Source)
+        assert isinstance(pattern, CompositeEvent)
         self.predicate, rest = source_predicates(pattern)
         self.where = build.compiler.conditions(rest, self.view)
         self.chosen: Int64s = NOTHING
@@ -223,7 +223,7 @@ class FilterOperator(Operator):
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
         pattern = build.graph.nodes[number].pattern
-        assert isinstance(pattern, Filter)
+        assert isinstance(pattern, CompositeFilter)
         self.where = build.compiler.conditions(pattern.where, self.view)
 
     def advance(self, run: Running) -> None:
@@ -255,7 +255,7 @@ class LongEnoughOperator(Operator):
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
         pattern = build.graph.nodes[number].pattern
-        assert isinstance(pattern, Repeat)
+        assert isinstance(pattern, CompositeRepeat)
         self.low = pattern.lengths.low
 
     def advance(self, run: Running) -> None:
@@ -314,7 +314,7 @@ class LongestOperator(Operator):
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
         pattern = build.graph.nodes[number].pattern
-        assert isinstance(pattern, Repeat)
+        assert isinstance(pattern, CompositeRepeat)
         self.where = build.compiler.conditions(pattern.where, self.view)
         self.lengths = lengths = pattern.lengths
         allowed = (length for length in range(lengths.high or 0, lengths.low - 1, -1) if lengths.allow(length))

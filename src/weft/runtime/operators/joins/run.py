@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.algebra.composites import After, Composite, CompositeQuery, Repeat
+from weft.algebra.composites import After, Composite, CompositeQuery, CompositeRepeat
 from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
 from weft.kernels.joins import joining, occurrences
@@ -73,9 +73,9 @@ class QueryOutput:
 
 def _binds_again(pattern: Composite) -> bool:
     """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
-    runs = [node for node in pattern.walk() if isinstance(node, Repeat)]
+    runs = [node for node in pattern.walk() if isinstance(node, CompositeRepeat)]
     return any(
-        any(isinstance(part, Repeat) for part in run.pattern.walk())
+        any(isinstance(part, CompositeRepeat) for part in run.pattern.walk())
         and any(isinstance(part, After) for part in run.pattern.walk())
         for run in runs
     )
