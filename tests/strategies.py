@@ -51,7 +51,7 @@ def often(usual: st.SearchStrategy[object], rare: st.SearchStrategy[object], tim
     return st.integers(0, times).flatmap(lambda n: rare if n == times else usual)
 
 
-# ---------------------------------------------------------------- predicates over the event at hand
+# ---------------------------------------------------------------- predicates over the current event
 
 
 def literals_for(name: str) -> st.SearchStrategy[Literal]:
@@ -79,7 +79,7 @@ def expressions(draw: st.DrawFn, variable: str | None = None) -> Expression:
 
 @st.composite
 def comparisons(draw: st.DrawFn) -> Predicate:
-    """A comparison, set membership or text test of the event at hand; true more often than not."""
+    """A comparison, set membership or text test of the current event; true more often than not."""
     shape = draw(st.integers(0, 9))
     if shape <= 3:
         return Comparison(draw(st.sampled_from(["<=", ">=", "<>", "<", ">", "="])), draw(expressions()), Literal(1))

@@ -49,7 +49,7 @@ class Draft:
 
 @st.composite
 def constraints(draw: st.DrawFn, draft: Draft, binds: bool) -> e.Expression:
-    """A condition on the event at hand; some bind a parameter, if they may."""
+    """A condition on the current event; some bind a parameter, if they may."""
     attribute = draw(st.sampled_from(["v", "k", "k", "s"]))
     own = e.Bare(name(attribute))
     known = draft.parameters_of(attribute)

@@ -1,9 +1,9 @@
-"""Chains: patterns link by link, each with its own contiguity, as FlinkCEP's Pattern API means them.
+"""Chains: patterns made of links, each with its own contiguity, with the semantics of FlinkCEP's Pattern API.
 
-Unlike the other regular patterns, a chain says for each step which events a partial match may pass over: none
-(`STRICT`), those that do not fit the step (`NEXT`, skip till next match), or any (`ANY`, skip till any match). Every
-partial match is on its own: that one goes on does not end another. `weft.algebra.analysis.chain_states` says exactly
-what a chain allows, as states with edges; its matches are all ways from the start to the end.
+Unlike the other regular patterns, a chain says for each step which events a partial match may skip: none
+(`STRICT`), those that do not fit the step (`NEXT`, skip till next match), or any (`ANY`, skip till any match). Partial
+matches are independent: advancing one does not end another. `weft.algebra.analysis.chain_states` defines exactly
+what a chain allows, as states with edges; its matches are all paths from the start to the end.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Fits(Predicate):
 
 @dataclass(frozen=True)
 class Link(Node):
-    """One step of a chain: events that fit, bound to `name`; or, with `group`, a chain of its own.
+    """One step of a chain: events that fit, bound to `name`; or, with `group`, a nested chain.
 
-    `least` to `most` (None: no bound) events are taken, or none if it is `optional`; `contiguity` holds before the
+    `least` to `most` (None: no bound) events are taken, or none if it is `optional`; `contiguity` applies before the
     first of them and `inner` between them. After an event that satisfies `until`, no more are taken. A `greedy` step
-    takes every event that fits before the chain goes on. A `negated` step takes nothing: no event that fits may come
-    at the next place (STRICT) or before the next step (NEXT).
+    takes every event that fits before the chain continues. A `negated` step takes nothing: no event that fits may come
+    at the next position (STRICT) or before the next step (NEXT).
     """
 
     name: str
@@ -57,13 +57,13 @@ class Link(Node):
 
 @dataclass(frozen=True)
 class Chain(Pattern):
-    """Links one after the other; the first takes the event at which the match starts."""
+    """A sequence of links; the first one takes the event at which the match starts."""
 
     links: tuple[Link, ...]
 
 
 class SkipTo(Enum):
-    """Where matching goes on after a match."""
+    """Where matching resumes after a match."""
 
     NEXT = "next"
     PAST_LAST = "past last"

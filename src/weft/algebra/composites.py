@@ -81,16 +81,16 @@ class CompositeFilter(Composite):
 
 @dataclass(frozen=True)
 class CompositeSequence(Composite):
-    """A left occurrence joined with right ones that it is before. Of these, `pick` takes
+    """A left occurrence joined with right occurrences that start after it ends. `pick` chooses among these:
 
     `each`   all for which `where` holds (Step's any next);
     `first`  the first in processing order for which `where` holds (Step's greedy next);
-    `next`   the immediate successors (EQL): those for which `among` does not hold are passed over; the first
-             for which it holds decides: it is joined if `where` holds, and if not the left one stays alone.
+    `next`   the immediate successors (EQL): those for which `among` does not hold are skipped; the first for
+             which it holds decides: it is joined if `where` holds; if not, the left one remains unmatched.
              First is the smallest in the order of complete histories: the lists of all times, compared from
-             their ends, a list that runs out being the larger. Successors with equal lists decide together.
+             their ends, where a list that is exhausted is the larger. Successors with equal lists decide together.
 
-    In conditions, what came before is the left occurrence.
+    In conditions, the preceding occurrence is the left one.
     """
 
     left: Composite
@@ -110,8 +110,8 @@ class CompositeSequence(Composite):
 class Overlap(Composite):
     """A left and a right occurrence whose intervals share a time, that share no event, and satisfy `where`.
 
-    The intervals [a, b] and [c, d] share a time iff `a <= d` and `c <= b`. In conditions, what came before is
-    the left occurrence.
+    The intervals [a, b] and [c, d] share a time iff `a <= d` and `c <= b`. In conditions, the preceding
+    occurrence is the left one.
     """
 
     left: Composite
@@ -148,20 +148,21 @@ class Lengths:
 
 @dataclass(frozen=True)
 class CompositeRepeat(Composite):
-    """Runs: occurrences of the pattern, each before the next one. What came before a candidate is the run so far.
+    """Runs of occurrences of the pattern, each before the next. In conditions, the preceding occurrence is the run so
+    far.
 
     `next`     (EQL) A run is extended as by `CompositeSequence` with pick `next`; it starts at each occurrence that
                satisfies `among` and `where`. Every run whose length is allowed is an occurrence made of all its
                members; runs of runs have any length, since they do not show what they were made of.
     `each`     (Step's any iteration) All sub-sequences whose consecutive members satisfy `where`.
     `longest`  (Step's greedy iteration) One run at a time, over the occurrences in processing order: one that
-               the last member is before, that satisfies `where`, and whose run has a greater length that is
-               allowed, extends the run; any other closes the run and starts the next. The end of the stream
+               starts after the last member, satisfies `where`, and whose run can still reach a greater allowed
+               length, extends the run; any other closes the run and starts the next. The end of the stream
                closes the last run.
 
     `each` and `longest` report the first member joined with the last (the first alone, if it is the only one),
-    once for each pair, when the length is allowed; they ask nothing of the first member, and in conditions
-    what came before is the member before.
+    once for each pair, when the length is allowed; they put no condition on the first member, and in conditions
+    the preceding occurrence is the previous member.
     """
 
     pattern: Composite
@@ -210,9 +211,9 @@ class Without(Composite):
 
 @dataclass(frozen=True)
 class After(Composite):
-    """The occurrence with one more constituent: a point in time, so many ticks after its end, which has no position.
+    """An occurrence extended by a point in time, `ticks` after its end, as a constituent without a position.
 
-    It exists when time has passed that point; at the end of a finite stream all time passes.
+    It exists once time has passed that point; at the end of a finite stream all time has passed.
     """
 
     pattern: Composite

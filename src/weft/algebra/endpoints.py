@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Input:
-    """A declared source: events of one type, from a URI, at so many per second.
+    """A declared source: events of one type, from a URI, at a rate of events per second.
 
     The order of a program's inputs is the order of sources in stream order (semantics.md 1): of events with
     equal times, those of the input declared first come first.

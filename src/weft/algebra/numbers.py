@@ -1,6 +1,6 @@
-"""What numbers are worth, and the value that digits stand for: exact, whatever floats can hold.
+"""Exact numeric values: of numbers, and of the digits that denote them, beyond what floats can represent.
 
-A float stands for the shortest decimal that names it (one of 2**53 or more for its exact value).
+A float is taken as the shortest decimal that denotes it (one of 2**53 or more as its exact value).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def worth(number: Number) -> int | Decimal:
 
 
 def real(digits: str) -> float | Decimal:
-    """A number that is no integer: the float that stands for it, or a decimal when there is none."""
+    """Return the value of a non-integer number: a float that represents it exactly, else a decimal."""
     near = float(digits)
     if len(digits) <= NAMED_DIGITS + 1 or repr(near) == digits:
         return near

@@ -31,7 +31,7 @@ class Event(Pattern):
 
 @dataclass(frozen=True)
 class Other(Pattern):
-    """One event that is NOT such an event: bound to nothing. `where` speaks of the event at hand."""
+    """One event that does NOT match; it is bound to no variable. `where` reads the current event."""
 
     type: str
     stream: str | None = None
@@ -57,7 +57,7 @@ class Sequence(Pattern):
 
 @dataclass(frozen=True)
 class Repeat(Pattern):
-    """One or more of the pattern, one after the other, with gaps or `contiguous`."""
+    """One or more occurrences of the pattern in sequence, with gaps or `contiguous`."""
 
     pattern: Pattern
     contiguous: bool = False
@@ -80,7 +80,7 @@ class Maybe(Pattern):
 
 @dataclass(frozen=True)
 class Filter(Pattern):
-    """Unary filter: every event bound to `variable` satisfies the predicate (over the event at hand)."""
+    """Unary filter: every event bound to `variable` satisfies the predicate (over the current event)."""
 
     pattern: Pattern
     variable: str

@@ -14,8 +14,8 @@ class Evaluation(Enum):
     """When matching sets are selected.
 
     `IMMEDIATE`: at each arriving event, among the candidates that it is a member of.
-    `DEFERRED`: when the partition closes, among all candidates; while what was selected last consumed something and
-    the cardinality is unrestricted, again among those that are left.
+    `DEFERRED`: when the partition closes, among all candidates; as long as the last selection consumed events and
+    the cardinality is unrestricted, selection is repeated among the remaining candidates.
     """
 
     IMMEDIATE = "immediate"
@@ -32,10 +32,10 @@ class Cardinality(Enum):
 class Repeated(Enum):
     """Which of several events of its type fill a slot. Selection walks the slots in declared order.
 
-    `FIRST` (`LAST`): of the candidates still in question, those with the earliest (latest) event in this slot go on.
-    `EVERY`: the walk goes on separately for each event in this slot.
+    `FIRST` (`LAST`): keep the remaining candidates with the earliest (latest) event in this slot.
+    `EVERY`: continue separately for each event in this slot.
     `OVERRIDE`: the slot sees only the newest event of its type in the partition, whether or not it satisfies the
-    assertion. When that is consumed the slot is empty until a newer one arrives.
+    assertion. When that event is consumed the slot is empty until a newer one arrives.
     """
 
     FIRST = "first"

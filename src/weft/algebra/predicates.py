@@ -50,7 +50,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True)
 class Attribute(Expression):
-    """An attribute of the event at hand (`variable` is None) or of the events bound to a variable."""
+    """An attribute of the current event (`variable` is None) or of the events bound to a variable."""
 
     name: str
     variable: str | None = None

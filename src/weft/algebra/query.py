@@ -90,14 +90,14 @@ class Window(Node):
 class Query(Definition):
     """One CEQL query. `selected` None is `*`; the empty tuple is NONE.
 
-    `universe` lists the (stream, type) pairs that exist for the query; None: all events do. An event
-    without a `stream` attribute exists if its type is listed for any stream. The stream `*` is any stream
-    (for a program that declares types but no streams).
-    `partition` is a tuple of key parts, each the tuple of attributes of which the first present counts.
-    `unless`: no event that fits comes after the match inside the window that began with it. Only what that leaves is
-    considered by `skip`, in each partition on its own. Both need a window of time or events, or (`skip`) none.
-    `session`: each partition is divided where an event ends more than so many ticks after the one before, and a match
-    is one of a whole session: it starts at its first event and ends at its last. `top` comes last, over all partitions.
+    `universe` lists the (stream, type) pairs that exist for the query; None: all events do. An event without a `stream`
+    attribute exists if its type is listed for any stream. The stream `*` is any stream (for a program that declares
+    types but no streams). `partition` is a tuple of key parts, each the tuple of attributes of which the first present
+    counts. `unless`: no event that fits comes after the match inside the window that began with it. Only the remaining
+    matches are considered by `skip`, in each partition separately. Both need a window of time or events, or (`skip`)
+    none. `session`: each partition is divided where an event ends more than that many ticks after the previous one, and
+    a match is one of a whole session: it starts at its first event and ends at its last. `top` comes last, over all
+    partitions.
     """
 
     pattern: Pattern
@@ -173,10 +173,10 @@ class Program:
         return tuple(dict.fromkeys(query.name for query in (*self.queries, *self.row_patterns)))
 
     def extended(self, other: Program) -> Program:
-        """This program with the queries of another after its own; raises UsageError when they do not go together.
+        """Return this program followed by the queries of another one; raise UsageError if they conflict.
 
-        Queries of both see what the others define, whichever comes first. Rules of both may define events of one
-        type; other queries need names of their own.
+        Queries of both see what the other program defines, regardless of order. Rules of both may define events of one
+        type; other queries need distinct names.
         """
         if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")

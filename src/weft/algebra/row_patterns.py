@@ -78,7 +78,7 @@ class Permutation(RowRegex):
 
 @dataclass(frozen=True)
 class Quantifier(RowRegex):
-    """The pattern again and again; a greedy one prefers one more iteration, others one less. `most` None: no bound."""
+    """Repetition of a pattern: greedy prefers one more iteration, reluctant one less. `most` None means unbounded."""
 
     pattern: RowRegex
     least: int
@@ -115,14 +115,14 @@ class Constant(RowExpression):
 
 @dataclass(frozen=True)
 class RowField(RowExpression):
-    """A column of the row at hand."""
+    """A column of the current row."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class RowLabel(RowExpression):
-    """The variable that the row at hand is mapped to; null outside the match, in conditions also for later rows."""
+    """The variable that the current row is mapped to; null outside the match, in conditions also for later rows."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Extent(Node):
 
 @dataclass(frozen=True)
 class Within(Extent):
-    """Before the anchor, by at most so many ticks: `0 < anchor.time - x.time <= ticks`."""
+    """The window before the anchor: `0 < anchor.time - x.time <= ticks`."""
 
     anchor: str
     ticks: int
@@ -56,7 +56,7 @@ class Between(Extent):
 class Events(Node):
     """The events of a type, given or defined by rules, that satisfy all conditions.
 
-    `static` conditions read the event at hand only: whether they hold is known when the event comes. `related`
+    `static` conditions read the current event only: whether they hold is known when the event comes. `related`
     ones read bound events too.
     """
 
@@ -71,7 +71,9 @@ class Events(Node):
 
     @property
     def equalities(self) -> tuple[tuple[str, Attribute], ...]:
-        """The related conditions that join by a key: an attribute at hand, and the bound attribute it must equal."""
+        """The related conditions that join by a key: an attribute of the current event, and the bound attribute it must
+        equal.
+        """
         return tuple(
             (condition.left.name, condition.right)
             for condition in self.related
@@ -85,7 +87,7 @@ class Events(Node):
 
 @dataclass(frozen=True)
 class Absence(Node):
-    """There is no such event in the extent. Events that were consumed, or that are bound, count like all others."""
+    """There is no such event in the extent. Events that were consumed, or that are bound, count as well."""
 
     events: Events
     extent: Extent
@@ -93,11 +95,11 @@ class Absence(Node):
 
 @dataclass(frozen=True)
 class Summary(Expression):
-    """A function over the events in the extent, consumed ones included.
+    """A function over the events in the extent, consumed events included.
 
     COUNT without an attribute counts the events, with one those that have it. The others take the attribute's
-    numbers and skip events without one; of no number at all there is no value. SUM is the exact sum, rounded
-    once, so that it does not depend on how it is added up; AVG is that sum divided by the number of numbers.
+    numbers and skip events without one; over no numbers there is no value. SUM is the exact sum, rounded
+    once, so that it does not depend on the order of addition; AVG is that sum divided by the count.
     """
 
     function: SummaryFunction
@@ -120,13 +122,13 @@ class Terminator(Node):
 
 @dataclass(frozen=True)
 class LookBack(Node):
-    """Takes some of the earlier events, given those bound before it.
+    """Select some of the earlier events, given those bound before.
 
     Its candidates are the events within the window that satisfy the conditions, for which every absence holds
-    (the candidate being bound to the variable), and that this rule has not consumed from this variable. They
-    stand in the order in which they came. `each` takes all of them, `first` the earliest `count`, `last` the
-    latest `count`. Each one taken goes on as a combination of its own; without any, the combination is dropped,
-    and no other choice is tried for the variables before.
+    (the candidate being bound to the variable), and that this rule has not consumed from this variable, in
+    order of arrival. `each` takes all of them, `first` the earliest `count`, `last` the latest `count`. Each
+    event taken extends the combination separately; without any, the combination is dropped, and no other
+    choice is tried for the variables before.
     """
 
     variable: str
@@ -256,7 +258,7 @@ def _needed_before(step: Terminator | LookBack) -> frozenset[str]:
 
 
 def reads_at_hand(node: Node) -> bool:
-    """Whether it reads the event at hand; a summary has events of its own."""
+    """Return whether a node reads the current event; the events of a summary do not count."""
     if isinstance(node, Summary):
         return False
     if isinstance(node, Attribute) and node.variable is None:

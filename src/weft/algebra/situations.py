@@ -47,7 +47,8 @@ class Participant(Node):
 
 @dataclass(frozen=True)
 class Situation(Node):
-    """What is looked for in each partition of the context. A candidate is
+    """The candidates to look for in each partition of the context, and the policies that select among them. A candidate
+    is
 
     `sequence`  an event for each slot, each before (`end < start`) that of the next slot;
     `all`       an event for each slot, all different; two slots of one type may exchange theirs;
@@ -57,9 +58,9 @@ class Situation(Node):
     `LAST` takes the earliest or latest of all candidates in slots that have it. A set selected in several partitions
     is one match. `absence` matches a partition that closes without a candidate of `any`, whatever the policies.
 
-    `split` says how it is worked out, not what is found: of so many blocks of a sequence, from the first on, candidates
-    are looked for when an event ends one, and of the others when a set may be complete. So does `shared`: of its first
-    so many slots it is found out once, for all situations that begin with them, which events end a candidate.
+    `split` and `shared` affect how it is evaluated, not what is found. For the first `split` blocks of a sequence,
+    candidates are computed eagerly, when an event ends one; for the others, when a set may be complete. The events that
+    end a candidate of the first `shared` slots are computed once for all situations that begin with these slots.
     """
 
     kind: Kind

@@ -1,7 +1,7 @@
-"""Values and conditions that need more than the event at hand: what came before, all that came, how long it took.
+"""Values and conditions that read more than the current event: the preceding occurrence, all earlier events, durations.
 
-They stand inside the operators of `weft.algebra.composites`, whose docstrings say what "before" and "at hand"
-are at each place.
+They occur inside the operators of `weft.algebra.composites`, whose docstrings define the preceding occurrence and the
+current event for each of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from weft.tree import Node
 
 @dataclass(frozen=True)
 class Previous(Expression):
-    """The attribute of the last event bound to the variable in what came before.
+    """The attribute of the last event bound to the variable in the preceding occurrence.
 
-    When nothing came before that binds the variable, the comparison it stands in is true.
+    When the preceding occurrence does not bind the variable, the enclosing comparison is true.
     """
 
     attribute: Attribute
@@ -29,7 +29,7 @@ class Every(Expression):
     """The attribute of each event bound to the variable: the comparison must hold for all of them.
 
     It is true when there is none. Inside a repetition the events are those of the run so far, without the
-    candidate; elsewhere they are all that are bound.
+    candidate; elsewhere they are all bound events.
     """
 
     attribute: Attribute
@@ -39,7 +39,7 @@ class Every(Expression):
 class Elapsed(Expression):
     """The ticks from the start of the first event bound to `first` to the end of the last bound to `last`.
 
-    None stands for the whole composite (in a repetition: for the candidate). Missing when a variable is unbound.
+    None means the whole composite (in a repetition: for the candidate). Missing when a variable is unbound.
     """
 
     first: str | None = None

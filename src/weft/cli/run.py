@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from weft.runtime.spark.runs.run import ContinuousRun
 
 GLANCE = 0.2  # seconds after which a wait looks whether it should go on
-SOON, IN_TIME = 0.5, 30.0  # seconds for the trigger at work, after Ctrl-C and when told to stop otherwise
+SOON, IN_TIME = 0.5, 30.0  # seconds for the trigger in progress, after Ctrl-C and when told to stop otherwise
 EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 
 

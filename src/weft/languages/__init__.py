@@ -62,7 +62,7 @@ class Language:
         return to_source
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is told by a clause that only this language has."""
+        """Return whether a text contains a clause that only this language has."""
         return bool(self.clause) and self.clause in text.upper() and self._module("clauses").has_clause(text)
 
     def _module(self, name: str) -> ModuleType:
@@ -160,7 +160,7 @@ def _require_unicode(source: SourceText) -> None:
 
 
 def _lowered(lower: Lower, known: Defined, source: SourceText) -> tuple[Program, tuple[Diagnostic, ...]]:
-    """A text whose queries may read what others in it define: lowered twice if they do, first to know their fields."""
+    """Lower a text whose queries may read each other's output: twice if they do, first to learn their fields."""
     first = Defined(known.types, is_open=True)
     try:
         program, warnings = lower(defined=first)

@@ -53,7 +53,7 @@ class Conditions:
     # ------------------------------------------------------------ conditions
 
     def condition(self, node: syntax.Expression) -> algebra.Predicate:
-        """The predicate a condition stands for."""
+        """Return the predicate of a condition."""
         match node:
             case syntax.And():
                 return algebra.And(tuple(self.condition(part) for part in syntax.parts_of(node, syntax.And)))

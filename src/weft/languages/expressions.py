@@ -126,7 +126,7 @@ class Computed(Expression):
 
 
 def chain(node: And | Or) -> list[Expression]:
-    """The operands of connectives that are written one after the other, without brackets, left to right."""
+    """Return the operands of a chain of equal connectives without brackets, left to right."""
     found = []
     left: Expression = node
     while type(left) is type(node):

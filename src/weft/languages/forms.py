@@ -1,7 +1,7 @@
-"""Parsing texts of many parts of few forms: parts that differ in names and constants only are parsed once.
+"""Parse texts with many parts of few forms: parts that differ only in names and constants are parsed once.
 
-A part's *form* is its sequence of tokens, with only the kind of those that stand for themselves (names, constants).
-The parser meets a form once; its tree, with numbers instead of tokens, then serves every part of that form.
+A part's *form* is its sequence of tokens, in which names and constants (free tokens) are represented by their kind.
+The parser sees a form once; its tree, with numbers instead of tokens, is reused for every part of that form.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Forms:
     """The forms of a language that were met so far."""
 
     def __init__(self, parser: Lark, nodes: ExpressionRules, free: Collection[str]) -> None:
-        """`nodes` has a method for every rule of the grammar; `free` are the terminals that stand for themselves.
+        """`nodes` has a method for every rule of the grammar; `free` are the terminals represented by their kind.
 
-        Capitals make no difference in keywords.
+        Keywords are case-insensitive.
         """
         self._parser = parser
         self._nodes = nodes
@@ -70,7 +70,7 @@ class Forms:
         self._known: dict[tuple[str, ...], Form] = {}
 
     def tokens(self, text: str) -> Iterator[tuple[str, Placed]]:
-        """The tokens of a text, each with its share in a form: its kind if it stands for itself, else its text."""
+        """Yield the tokens of a text with their part of the form: the kind of a free token, the text of any other."""
         kinds, keywords = self._kinds, self._keywords
         for found in self._scan(text):
             place = found.lastindex

@@ -104,12 +104,12 @@ def _last(node: SyntaxNode) -> Span:
 
 
 def require_alternatives(condition: Expression) -> None:
-    """Refuse a CEQL filter that stands for too many patterns: OR adds up its operands' patterns, AND multiplies."""
+    """Refuse a CEQL filter that expands to too many patterns: OR adds up its operands' patterns, AND multiplies."""
     _filters_of(condition)
 
 
 def _filters_of(condition: Expression) -> tuple[int, int]:
-    """How many patterns a filter stands for, and how many conditions the longest has."""
+    """Return how many patterns a filter expands to, and how many conditions the longest has."""
     if not isinstance(condition, And | Or):
         return 1, 1
     total, longest = (1, 0) if isinstance(condition, And) else (0, 0)

@@ -1,4 +1,4 @@
-"""Syntax errors in the user's words: the place where parsing stopped, and what was probably meant there.
+"""Syntax errors in terms of the language: the place where parsing stopped, and what was probably meant there.
 
 A language describes itself by a `Dialect`; mistakes that all languages share are recognised here.
 """
@@ -68,12 +68,12 @@ class Stop:
         return self.found.span if self.found is not None else Span(end, end)
 
     def word(self, distance: int) -> Word | None:
-        """The word so many places from the unexpected one."""
+        """Return the word at a distance from the unexpected one, or None."""
         index = self.index + distance
         return self.words[index] if 0 <= index < len(self.words) else None
 
     def said(self, distance: int) -> str:
-        """The text of the word so many places away, as keywords are compared; empty when there is none."""
+        """Return the text of the word at a distance, normalised for comparison with keywords, or an empty text."""
         word = self.word(distance)
         return self.dialect.fold(word.text) if word is not None else ""
 

@@ -34,14 +34,14 @@ def from_to(first: Child, last: Child) -> Span:
 
 
 def number_of(token: Token) -> int | float:
-    """The number a token stands for; whole unless it has a fraction or an exponent."""
+    """Return the value of a number token: an integer unless it has a fraction or an exponent."""
     text: str = token.value
     require_digits(text, place(token))
     return int(text) if text.isdigit() else float(text)
 
 
 def constant_of(token: Token) -> int | float | Decimal:
-    """The number a token stands for, with all its digits: they are compared exactly. An exponent asks for a float."""
+    """Return the exact value of a number token, with all its digits; with an exponent, a float."""
     number = number_of(token)
     return number if isinstance(number, int) or "e" in token.value.lower() else real(token.value)
 

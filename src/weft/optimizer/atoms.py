@@ -67,7 +67,7 @@ def _conditions(query: AnyQuery) -> Iterator[Atom | Tie]:
             for node in query.walk():
                 if isinstance(node, Events):
                     for test in conjuncts((*node.static, *node.related)):
-                        # The event at hand is called as its type: no variable of the rule has a name with a space.
+                        # The current event is called as its type: no variable of the rule has a name with a space.
                         yield from _condition(_of_variable(test, " "), {**types, " ": node.type})
 
 
@@ -84,7 +84,7 @@ def _of_regular(query: Query) -> Iterator[Atom | Tie]:
 
 
 def _at_hand(types: Iterable[str], predicate: Predicate) -> Iterator[Atom | Tie]:
-    """The conditions on the event at hand, for each type that it may be of."""
+    """The conditions on the current event, for each type that it may be of."""
     for type_ in types:
         for test in conjuncts([predicate]):
             yield from _condition(_of_variable(test, type_), {type_: type_})
@@ -104,7 +104,7 @@ def _condition(test: Predicate, types: Types) -> Iterator[Atom | Tie]:
 
 
 def _of_variable(test: Predicate, name: str) -> Predicate:
-    """A condition on the event at hand as one on a variable."""
+    """A condition on the current event as one on a variable."""
 
     def named(node: Node) -> Node:
         return Attribute(node.name, name) if isinstance(node, Attribute) and node.variable is None else node

@@ -16,7 +16,7 @@ MOST_SEARCHED = 12  # operands: the search takes time that grows by the fourth p
 
 @dataclass(frozen=True)
 class Joins:
-    """Operands in order, and conditions: those of `whole` speak of the duration of all, the others of variables."""
+    """Operands in order, and conditions: those in `whole` bound the total duration, the others read variables."""
 
     operands: tuple[Composite, ...]
     where: tuple[Predicate, ...]

@@ -95,7 +95,7 @@ def as_written(program: Program, statistics: Statistics | None = None) -> Trace:
 
 
 def _optimized(query: AnyQuery, costs: Costs, free: bool) -> QueryTrace:
-    """The query on its way; `free`: nobody reads what it defines."""
+    """Optimise one query and return its trace; `free` means that no other query reads its output."""
     match query:
         case CompositeQuery():
             return _composite(query, costs)
@@ -108,7 +108,7 @@ def _optimized(query: AnyQuery, costs: Costs, free: bool) -> QueryTrace:
 
 
 def _rate_read(query: AnyQuery, costs: Costs) -> float:
-    """How many events a second a query reads: all that its automaton, its search or its index does grows with it."""
+    """Return how many events per second a query reads, to which the work of its operator is proportional."""
     return sum(costs.rate(type_) for type_ in query.reads)
 
 
@@ -189,7 +189,7 @@ def _least_looks(written: Rule, chosen: Rule, free: bool) -> tuple[Inequality, .
 
 
 def _saves(query: Rule, order: Sequence[str], cost: float, costs: Costs) -> bool:
-    """Whether an order is worth it. Rules that differ in constants only should not differ in their order, too."""
+    """Return whether an order saves enough. Rules that differ in constants only should have the same order."""
     if all(name == step.variable for name, step in zip(order, query.lookbacks, strict=True)):
         return False
     after = order_lookbacks(query, order)

@@ -59,7 +59,7 @@ _BEGINS = "it begins as"
 
 
 def prefix_costs(situation: Situation, count: int, users: int, statistics: Statistics) -> Costs:
-    """What its first slots cost one of so many sequences that begin with them."""
+    """Return the cost of the first slots for one of the sequences that share them as a prefix."""
     rates = [statistics.rate(slot.type).value for slot in situation.participants[:count]]
     blocks = [block for block in dependencies(situation).blocks if block[-1] < count]
     alone = rates[-1] * looks_in(situation, blocks, statistics)

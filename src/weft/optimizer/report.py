@@ -1,4 +1,4 @@
-"""What the optimiser did, for people and as JSON: rewrites with costs, what was left alone, and the numbers used."""
+"""Reports of the optimiser, as text and as JSON: rewrites with costs, refused rewrites, and the statistics used."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def trace_text(trace: Trace) -> str:
 
 
 def statistics_json(trace: Trace) -> Json:
-    """The numbers that were used, and those that were assumed for what nobody knows."""
+    """Return the statistics that were used, and the defaults assumed for unknown ones."""
     used = trace.statistics.to_json()
     rates = dict(used["rates"])  # type: ignore[call-overload]
     for type_ in _types(trace):

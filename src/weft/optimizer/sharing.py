@@ -1,4 +1,6 @@
-"""Queries that share operators: a rewrite that is cheaper for one query alone may lose what it shared with others."""
+"""Queries that share operators: a rewrite that is cheaper for one query alone may lose operators shared with other
+queries.
+"""
 
 from __future__ import annotations
 
@@ -50,5 +52,5 @@ def _works(query: AnyQuery, costs: Costs) -> Works:
 
 
 def _alone(works: Works, uses: Counter[str]) -> float:
-    """What the operators do that nobody else uses."""
+    """Return the work of the operators that no other query uses."""
     return sum(work for text, work in works.items() if not uses[text])

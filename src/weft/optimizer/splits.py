@@ -51,7 +51,9 @@ def quick_split(situation: Situation, statistics: Statistics, share: float = SHA
 
 
 def split_inequalities(situation: Situation, early: int, share: float = SHARE) -> tuple[Inequality, ...]:
-    """What a choice of the quick way rests on: so many blocks can be worked out early, and not one more."""
+    """Return the comparisons that the choice rests on: `early` blocks pay off when evaluated eagerly, one more does
+    not.
+    """
 
     def work(blocks: int) -> Work:
         return lambda costs: early_work(situation, blocks, costs.statistics)
@@ -65,7 +67,7 @@ def split_inequalities(situation: Situation, early: int, share: float = SHARE) -
 
 
 def early_work(situation: Situation, early: int, statistics: Statistics) -> float:
-    """How many events a second are looked at to work so many blocks out early."""
+    """Return how many events per second are examined to evaluate `early` blocks eagerly."""
     blocks = dependencies(situation).blocks[:early]
     return sum(statistics.rate(situation.participants[block[-1]].type).value * len(block) for block in blocks)
 

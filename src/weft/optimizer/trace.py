@@ -18,7 +18,9 @@ Work = Callable[[Costs], float]  # what something costs under statistics
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One change: the rule, the part of the query before and after it, and what both cost; None: nobody counts that."""
+    """One rewrite: the rule, the part of the query before and after it, and the cost of both, or None where it is not
+    estimated.
+    """
 
     rule: str
     before: Node
@@ -39,7 +41,7 @@ class Inequality:
     more: Work
 
     def gain(self, costs: Costs) -> float:
-        """How many times as much costs what was thought to cost less; above 1 the comparison does not hold."""
+        """Return the cost ratio of the form assumed cheaper to the other; above 1 the comparison no longer holds."""
         return self.less(costs) / max(self.more(costs), LEAST_RATE)
 
 

@@ -43,7 +43,7 @@ class Condition:
 
 
 class Value:
-    """A value of the event at hand: an attribute, a constant, or what is calculated from them."""
+    """A value of the current event: an attribute, a constant, or what is calculated from them."""
 
     def __init__(self, expression: algebra.Expression) -> None:
         self.expression = expression
@@ -157,7 +157,7 @@ class Value:
 
 
 class _Event:
-    """The event at hand: its attributes are values, `e.amount` or `e["odd name"]`."""
+    """The current event: its attributes are values, `e.amount` or `e["odd name"]`."""
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("__"):

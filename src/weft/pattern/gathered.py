@@ -71,7 +71,7 @@ def step(name: str) -> _Step:
 
 
 def variables_of(node: Node) -> set[str | None]:
-    """The steps that a condition speaks of; None: the event at hand."""
+    """The steps that a condition speaks of; None: the current event."""
     return {found.variable for found in node.walk() if isinstance(found, Attribute)}
 
 

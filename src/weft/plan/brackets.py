@@ -96,13 +96,15 @@ def _passing(patterns: Sequence[Composite], costs: Costs) -> float:
 
 
 class _Works:
-    """What the operators of a pattern do, by what is known of them, while so many events pass."""
+    """The work of a pattern's operators for a number of passing events, from known statistics."""
 
     def __init__(self, operators: Operators, passing: float) -> None:
         self._operators, self._passing = operators, passing
 
     def collect(self, node: Composite, found: dict[str, Amounts]) -> str:
-        """Put what operators do, by signature, to what was found; a chain is one operator. The node's signature."""
+        """Add the work of the operators below a node, by signature; a chain is one operator. Return the node's
+        signature.
+        """
         chain = chain_of(node)
         inside = found if chain is None else {}
         children = [child for child in node.children() if isinstance(child, Composite)]
@@ -135,7 +137,9 @@ def _join(left: Profile, right: Profile, is_joined: bool, is_keyed: bool = False
 
 
 def _chain(rates: Sequence[float], passing: float) -> Amounts:
-    """What a chain does, of so many events for each of its steps, of which nothing is taken while nothing waits."""
+    """Return the work of a chain from the number of events of each step; none is taken while no partial match is
+    pending.
+    """
     taken = sum(min(rates[: place + 1]) for place in range(1, len(rates)))
     return {"chain": passing, "begun": rates[0], "taken": taken, "made": (2 * len(rates) - 1) * rates[0]}
 
@@ -150,7 +154,7 @@ def _priced(found: Mapping[str, Amounts], shared: Collection[str]) -> dict[str, 
 
 
 def left_deep(count: int, first: int = 0) -> Shape:
-    """Operands one after the other."""
+    """Return the left-deep shape over operands in order."""
     shape: Shape = first
     for number in range(first + 1, first + count):
         shape = shape, number

@@ -1,7 +1,7 @@
-"""Chains by key: single events with one key, each the next of its kind after the one before, as one operator.
+"""Keyed chains as one operator: single events with equal keys, each the next of its kind after the previous one.
 
-That is EQL's sequence where nothing but equal keys ties events: what waits for a key is then decided by the next event
-with that key, so no two occurrences have to be compared.
+This is EQL's sequence where only key equalities connect the events: a partial match of a key is then decided by the
+next event with that key, so no two occurrences have to be compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_STEPS = 30  # an event has two bits for each, and one more
 
 @dataclass(frozen=True)
 class Step(Node):
-    """One event of a chain: the next one that it `takes` decides; the chain goes on if it has what is `needed`."""
+    """One event of a chain: the next event that it `takes` decides; the chain continues if it satisfies `needed`."""
 
     takes: Predicate
     needed: Predicate
@@ -45,7 +45,7 @@ class Chain(Node):
 
 
 def with_chains(graph: Graph) -> Graph:
-    """The graph with a chain in place of every sequence that is one, where nobody else needs a part of it."""
+    """Replace every sequence that is a keyed chain, and of which no part is used elsewhere, by a chain operator."""
     nodes, inside = list(graph.nodes), set[int]()
     for number in reversed(range(len(nodes))):
         chain = None if number in inside else chain_of(nodes[number].pattern)
@@ -94,7 +94,7 @@ def _without(pattern: Without) -> Chain | None:
 
 
 def _key_of(conditions: Conditions, right: Composite) -> tuple[str, ...] | None:
-    """The attributes that an event has in common with those before; None: that is not all that is asked of it."""
+    """Return the attributes in which an event equals those before it, or None if it has further conditions."""
     names: set[str] = set()
     for test in conjuncts(conditions):
         match test:

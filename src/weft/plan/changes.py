@@ -1,7 +1,7 @@
-"""A program and the one that takes its place: which queries stay, with their state, and which begin anew.
+"""Comparison of a program with its replacement: which queries keep their state, and which start anew.
 
-A query stays if it is the same, and all that define the events it reads stay, too. Rules see each other's events
-whenever they came, so a rule stays though rules that feed it come or go.
+A query is kept if it is unchanged and all queries that define its input are kept, too. Rules see each other's events
+regardless of when they were deployed, so a rule is kept even though rules that feed it are added or removed.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _bare(query: AnyQuery) -> AnyQuery:
 
 
 def _renamed(old: Sequence[AnyQuery], new: Sequence[AnyQuery], same: dict[int, int]) -> dict[int, int]:
-    """The same for queries that have another name now. What others read is known by its name: it is none of these."""
+    """Match queries that were renamed. Queries whose output is read by others are identified by name and excluded."""
     read = {type_ for query in (*old, *new) for type_ in query.reads}
     names = {query.name for query in old}
     left = [at for at in range(len(old)) if at not in same.values()]

@@ -1,8 +1,9 @@
-"""What may be given up when there is no room: the oldest of what waits, where its loss loses matches and invents none.
+"""State that may be evicted when memory is exhausted: the oldest partial matches, where that loses matches and adds
+none.
 
-To shed an event anywhere is safe only if nothing depends on it (`shedding`). To give up the oldest is safe in more
-places. What waits in an automaton, or on a side of a join, is a beginning of matches: without it these are not found,
-and all others are. Of the events that a rule looks back at, each and the last stay right: whatever is left came later.
+Shedding an arbitrary event is safe only if nothing depends on it (`shedding`). Evicting the oldest is safe in more
+cases. A partial match in an automaton, or on one side of a join, is a prefix of matches: without it only these are
+missed. Rules that look back at each or the last event stay correct, since all remaining events are newer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FED = "an absence or a choice of another query looks at what it finds"
 
 
 def kept_whole(queries: Sequence[AnyQuery]) -> dict[str, str]:
-    """The queries of which nothing may be given up, and why."""
+    """Return the queries whose state must not be evicted, with the reason."""
     leaves = shed_plan(queries)
     reasons = _looked_at(queries, leaves)
     lossy = {query.name for query in queries}.difference(reasons)
@@ -41,7 +42,7 @@ def kept_whole(queries: Sequence[AnyQuery]) -> dict[str, str]:
 
 
 def _looked_at(queries: Sequence[AnyQuery], leaves: Sequence[QueryLeaves]) -> dict[str, str]:
-    """The queries whose matches must all be found, since others look at them where a loss could invent a match."""
+    """Return the queries whose matches must be complete, since a missing match could add a match of another query."""
     risky = {leaf.type for own in leaves for leaf in own.leaves if not leaf.safe}
     read = {type_ for query in queries for type_ in query.reads}
     return {

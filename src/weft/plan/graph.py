@@ -87,9 +87,9 @@ class Graph(Node):
 
     @cached_property
     def leading(self) -> tuple[bool, ...]:
-        """For each node, whether all that is made of an occurrence is a match that begins with it, and with no other.
+        """Return for each node whether every match that contains one of its occurrences begins with it.
 
-        Then a lane that tells the matches which begin at some events needs no other occurrences of the node.
+        Then a lane that emits the matches which begin at certain events needs only the occurrences that begin at these.
         """
         found = [True] * len(self.nodes)
         for place in reversed(range(len(self.nodes))):
@@ -145,7 +145,7 @@ def reports_some_runs(pattern: Composite) -> bool:
 
 
 def _growing(pattern: Composite) -> Composite | None:
-    """The runs as they grow, from which a node of its own takes those that are reported; None where all are."""
+    """Return the pattern of growing runs, from which a separate node selects those to report, or None if all are."""
     if not isinstance(pattern, CompositeRepeat) or not reports_some_runs(pattern):
         return None
     return replace(pattern, lengths=Lengths(1, pattern.lengths.high))
@@ -157,9 +157,9 @@ def source_types(pattern: Composite) -> frozenset[str]:
 
 
 def links_members(test: Predicate, bound: frozenset[str]) -> tuple[Attribute, Attribute] | None:
-    """What a test `prev(x.a) = x.b` equates: an attribute of the member before and one of the member at hand.
+    """Return the attributes that a test `prev(x.a) = x.b` equates, of the previous member and the current one.
 
-    Both variables must be bound in every member: where there is nothing before, such a test is true.
+    Both variables must be bound in every member: such a test is true where there is no previous member.
     """
     match test:
         case Comparison("=", Previous(before), Attribute() as now) | Comparison(

@@ -1,4 +1,4 @@
-"""Situations that are sequences of events with equal keys: what their kernel is told."""
+"""Situations that are sequences of events with equal keys: the parameters of their kernel."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _common_attributes(situation: Situation, shared: list[Predicate]) -> list[st
 
 
 def _of_the_event(clause: Predicate) -> Predicate:
-    """The clause about the event at hand instead of a variable."""
+    """The clause about the current event instead of a variable."""
     changed = clause.transform(lambda node: Attribute(node.name) if isinstance(node, Attribute) else node)
     assert isinstance(changed, Predicate)
     return changed

@@ -24,7 +24,7 @@ BEGINNING, NOBODY = "beginning", -1  # what several situations begin with: its n
 
 
 class Unit(NamedTuple):
-    """Queries that see the same events, by place: those that tell what they find, and those that only help them."""
+    """Queries that see the same events, by number: those that emit matches, and those that only feed them."""
 
     told: tuple[int, ...]
     silent: tuple[int, ...]
@@ -72,10 +72,11 @@ class Layering:
                 yield Unit((place,), (), self._fed_by[place])
 
     def _rules(self) -> Iterator[Unit]:
-        """Rules by what they see of other languages, directly or not. Those that see nothing of them are one unit.
+        """Yield units of rules by the other queries they read, directly or not. Rules that read none form one unit.
 
-        The rules that feed those of a unit run in it, too, since rules see each other's events at once: silently, as
-        another unit tells what they find. What rules define that run already comes as that of other queries does.
+        The rules that feed those of a unit run in it, too, since rules see each other's events immediately: silently,
+        because another unit emits their matches. Events of rules that are already running arrive like those of other
+        queries.
         """
         groups: dict[frozenset[int], list[int]] = {}
         others = {place for place, query in enumerate(self._queries) if not query.is_rule}
@@ -101,7 +102,7 @@ class Layering:
         return reached
 
     def _in_order(self, units: list[Unit]) -> Iterator[Unit]:
-        """The units, each after those that feed it, in rounds: each round has all that the ones before feed."""
+        """Yield the units in topological order, in rounds: each round has all units fed by the previous ones only."""
         left = sorted(units)
         teller = {place: at for at, unit in enumerate(left) for place in unit.told}
         lacks = [{teller.get(maker, -1) for maker in unit.makers if maker >= self._new.start} for unit in left]

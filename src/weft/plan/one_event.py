@@ -1,4 +1,4 @@
-"""Conditions that read one event only: as predicates on the event at hand, which the classifier works out."""
+"""Conditions that read one event only: as predicates on the current event, which the classifier works out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_ONE_EVENT = (
 
 
 def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicate, ...]]:
-    """A predicate on the event at hand for the classifier, and the conditions that are left for code."""
+    """A predicate on the current event for the classifier, and the conditions that are left for code."""
     parts = conjuncts(source.where)
     easy = [part for part in parts if is_of_one_event(part)]
     rest = tuple(part for part in parts if not is_of_one_event(part))
@@ -50,7 +50,7 @@ def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicat
 
 
 def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
-    """A test that reads nothing but the event of an operand, as a predicate on the event at hand."""
+    """A test that reads nothing but the event of an operand, as a predicate on the current event."""
     if not isinstance(operand, CompositeEvent) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
         return None
     return at_hand(test)
@@ -75,7 +75,7 @@ def _is_text(expression: Expression) -> bool:
 
 
 def at_hand(predicate: Predicate) -> Predicate:
-    """A condition on a variable as one on the event at hand."""
+    """A condition on a variable as one on the current event."""
 
     def rewrite(node: object) -> object:
         match node:

@@ -39,9 +39,10 @@ class AutomatonOp(Node):
 
 @dataclass(frozen=True)
 class SituationOp(Node):
-    """A situation, and how its sets are found: by a search, or as sequences of events with equal keys.
+    """A situation and how its sets are found: by a search, or as sequences of events with equal keys.
 
-    With a `beginning`, which events end a set of its first slots is found out once, with others that begin alike.
+    With a `beginning`, the events that end a set of its first slots are computed once for all situations with this
+    prefix.
     """
 
     number: int
@@ -81,9 +82,9 @@ class GraphOp(Node):
 
 @dataclass(frozen=True)
 class RulesOp(Node):
-    """Rules that run from one set of tables and see what each other defines.
+    """Rules that run from one set of tables and see each other's events.
 
-    Some of them may be `silent`: they run in another layer too, which tells what they find.
+    Some of them may be `silent`: they run in another layer too, which emits their matches.
     """
 
     numbers: tuple[int, ...]
@@ -104,7 +105,7 @@ class RulesOp(Node):
 
 @dataclass(frozen=True)
 class Definer(Node):
-    """A query as others see it: the type of the events that it defines, and what puts them into order."""
+    """A query as its readers see it: the type of the events it defines, and the order of these events."""
 
     type: str
     number: int
@@ -131,7 +132,7 @@ class Layer(Node):
 
     @property
     def needed(self) -> frozenset[str] | None:
-        """The types that matter to the queries that are left of it; with feeders, it numbers all that it ever saw."""
+        """The event types its remaining queries read, or None for all; with feeders, it numbers all events seen."""
         if self.feeders or self.types is None:
             return self.types
         return seen_types(self.queries.values(), fed=False)
@@ -143,7 +144,7 @@ class Layer(Node):
 
     @property
     def silent(self) -> frozenset[int]:
-        """The numbers of the rules that run here only to help others."""
+        """The numbers of the rules that run here without emitting, because other rules read their events."""
         return frozenset().union(*(op.silent for op in self.operators if isinstance(op, RulesOp)))
 
     def only(self, numbers: Collection[int]) -> Layer | None:
@@ -173,7 +174,7 @@ class Plan:
         return tuple(operator for layer in self.layers for operator in layer.operators)
 
     def lanes_for(self, wanted: int) -> tuple[Lane, ...]:
-        """All lanes, when so many are wanted for queries that can be split."""
+        """Return all lanes, when `wanted` are requested for queries that can be split."""
         lanes: list[Lane] = []
         for group in self.lanes:
             dealt = group.split.dealt(group.queries, wanted)

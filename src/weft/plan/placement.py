@@ -1,8 +1,8 @@
-"""Where operators run (NEXT 4.2 and 4.4): patterns and nodes in, a node for every operator out. A pure function.
+"""Placement of operators on nodes (NEXT 4.2 and 4.4): patterns and nodes in, a node for every operator out.
 
-Operators go bottom-up to the node of least cost: what comes from other nodes, the operator's own work, and what the
-node has to do already. With reuse, an operator that runs somewhere is not placed again, unless its node would become
-the busiest of all by sending what it finds once more, and a second one elsewhere would not.
+Operators are placed bottom-up on the node of least cost: the input from other nodes, the operator's own work, and the
+current load of the node. With reuse, an operator that is already placed is not placed again, unless sending its output
+once more would make its node the busiest, and a second instance elsewhere would not.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 @dataclass
 class Placement:
-    """The nodes of operators so far, by number of the operator, and what each node has to do.
+    """The nodes of operators placed so far, by number of the operator, and the load of each node.
 
     The load of a node is the work of its operators and, for each operand that comes from another node, the rate of
-    what comes; it weighs on both nodes.
+    that input, which counts for both nodes.
     """
 
     nodes: int
@@ -90,7 +90,7 @@ class Placement:
 
 
 def place(patterns: Iterable[Composite], costs: Costs, nodes: int, policy: Policy = "reuse") -> Placement:
-    """The placement of some patterns on so many nodes."""
+    """Place patterns on a number of nodes."""
     placement = Placement(nodes, policy, costs)
     for pattern in patterns:
         placement.deploy(pattern)

@@ -1,4 +1,4 @@
-"""From the algebra to what runs: THE function that plans. Engines, Spark and live programs take what it gives."""
+"""The planner: from the algebra to physical operators, for all engines, Spark and live programs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def plan(
     lanes: int = 1,
     statistics: Statistics | None = None,
 ) -> Plan:
-    """Choose operators for every query of a program, and put them into layers.
+    """Choose operators for every query of a program, and arrange them in layers.
 
-    They may read what queries define that are `running` already, by number. The program's own are numbered from
-    `first` on. A `strategy` says how the work is to be shared out; `auto`: as suits so many `lanes` best, by
-    what is known of the events; none: by key or not at all.
+    Queries may read the output of `running` ones, given by number. The program's own are numbered from `first` on.
+    `strategy` says how the work is split: `auto` chooses the best for the number of `lanes` by the statistics; None
+    splits by key or not at all.
     """
     queries = program.queries
     fed_by = feeders(queries)

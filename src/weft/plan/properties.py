@@ -39,9 +39,9 @@ def relevant_types(query: AnyQuery) -> frozenset[str] | None:
 
 
 def seen_types(queries: Iterable[AnyQuery], *, fed: bool) -> frozenset[str] | None:
-    """The types of input events that some of the queries must be given; None: all.
+    """Return the types of input events that some of the queries must be given, or None for all.
 
-    A window of so many events counts all of the input, and derived events say nothing of how many there were.
+    A window of a number of events counts all of the input, which cannot be derived from derived events.
     """
     known: set[str] = set()
     for query in queries:
@@ -62,7 +62,7 @@ def counts_time(query: AnyQuery) -> bool:
 
 
 def counts_events(query: AnyQuery) -> bool:
-    """Whether it has a window of so many events."""
+    """Return whether a query has a window of a number of events."""
     return isinstance(query, Query) and query.window is not None and query.window.unit == "events"
 
 
@@ -79,12 +79,12 @@ class Family(Node):
 
     @property
     def fed(self) -> list[AnyQuery]:
-        """The queries that read what others define."""
+        """The queries that read the output of other queries."""
         return [query for query, makers in zip(self.queries, self.fed_by, strict=True) if makers]
 
     @property
     def read(self) -> frozenset[str]:
-        """The names of those whose events others read."""
+        """The names of the queries whose output is read by other queries."""
         read = {number for makers in self.fed_by for number in makers}
         return frozenset(query.name for number, query in zip(self.numbers, self.queries, strict=True) if number in read)
 

@@ -60,7 +60,7 @@ def looks_ahead_only(pattern: Composite) -> bool:
 
 
 def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
-    """The nodes that others can take from, by the text of their patterns, with the greatest span that they give."""
+    """Return the nodes whose output can be shared, by the text of their patterns, with their greatest span."""
     known: dict[str, list[tuple[int, Span]]] = {}
     spans: list[Span] = []
     for number, (node, useful) in enumerate(zip(running.nodes, useful_spans(running), strict=True)):
@@ -74,7 +74,7 @@ def _reusable(running: Graph) -> dict[str, list[tuple[int, Span]]]:
 
 
 def _fitting(known: dict[str, list[tuple[int, Span]]], node: GraphNode, asked: Span) -> int | None:
-    """A running node that gives all that is asked of one."""
+    """Return a running node that provides everything required of a new one, or None."""
     for number, span in known.get(repr(node.pattern), ()):
         if span is None or (asked is not None and asked <= span):
             return number

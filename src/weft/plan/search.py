@@ -1,12 +1,12 @@
-"""How the matching sets of a situation are searched: who may fill a slot, in which order slots are bound, and when.
+"""The search for the matching sets of a situation: who may fill a slot, and in which order and when slots are bound.
 
 A clause of the assertion is tested as soon as its variables are bound. Equalities with slots bound earlier are looked
-up. Slots are bound in declared order, for that is the order in which policies choose; where every set is selected the
-order is free, and those slots come first that conditions tie to what is bound.
+up. Slots are bound in declared order, because that is the order in which policies choose; where every set is selected
+the order is free, and slots with conditions on bound ones come first.
 
-Blocks of slots that no condition ties to others are searched apart (EPN §3.6). In `all` one is bound after the other:
-when there is nothing for one of them, there is no set. In a sequence it is found out beforehand, from the last block
-to the first, before which time a block must end so that those after it can be filled.
+Blocks of slots without conditions between them are searched separately (EPN §3.6). In `all` they are bound in order:
+when one of them has no candidate, there is no set. In a sequence, the time before which each block must end so that the
+following ones can be filled is computed in advance, from the last block to the first.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Step:
-    """Bind a slot: where its events are looked up, and what is tested then.
+    """Bind a slot: where its events are looked up, and which conditions are tested then.
 
-    When it `opens` a block and there is nothing for that, other choices in the steps before are of no use.
+    When a step `opens` a block for which there is no candidate, backtracking into earlier steps is pointless.
     """
 
     slot: int
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of slots in a sequence that no condition ties to others, and how it is bound from its last event back."""
+    """A range of slots in a sequence without conditions on other slots, bound backwards from its last event."""
 
     slots: Slots
     steps: tuple[Step, ...]
@@ -63,7 +63,7 @@ class Block:
 class Search:
     """The search for the sets of a situation.
 
-    `exists` and `fills` tell of each slot which events it sees, and which of these can be in a set. `ways` are the
+    `exists` and `fills` say for each slot which events it sees, and which of these can be in a set. `ways` are the
     steps by the slot that the new event takes: None when nothing is new, or it may take several. `blocks` are those
     of a sequence, if it has several.
     """
@@ -148,7 +148,7 @@ def _firsts(situation: Situation) -> list[int | None]:
 def _steps(
     situation: Situation, shared: list[Told], equal: list[set[Reads]], first: int | None, blocks: Sequence[Slots]
 ) -> tuple[Step, ...]:
-    """The steps of a way: the new event's slot, then the others, in `all` block by block."""
+    """Return the steps of a search: first the new event's slot, then the rest, in `all` block by block."""
     count = len(situation.participants)
     free = (
         count <= _MOST_ORDERED
@@ -236,14 +236,14 @@ def equal_attributes(shared: Iterable[Predicate], slots: dict[str, int]) -> list
 
 
 def _of_the_event(part: Predicate) -> Predicate:
-    """A clause about the event at hand instead of a variable."""
+    """A clause about the current event instead of a variable."""
     changed = part.transform(lambda node: Attribute(node.name) if isinstance(node, Attribute) else node)
     assert isinstance(changed, Predicate)
     return changed
 
 
 def _alone(part: Predicate, variable: str) -> Predicate:
-    """A clause about the event at hand in the slot of a variable, when all other slots are empty."""
+    """A clause about the current event in the slot of a variable, when all other slots are empty."""
     changed = part.transform(
         lambda node: (
             Attribute(node.name if node.variable == variable else MISSING) if isinstance(node, Attribute) else node

@@ -1,8 +1,8 @@
-"""Which events may be left out when there are too many: those whose loss loses matches and never invents one.
+"""Events that may be shed under overload: those whose loss loses matches and never adds one.
 
-A *leaf* is a place of a query where an event may be bound or looked at. It is *safe* if every match without the event
-is a match with it, too: no choice, no absence and no order of neighbours depends on it. An event may be shed if all the
-leaves that it fits are safe. Leaves know which others come before them, so that one can see how far a match has got.
+A *leaf* is a place of a query where an event may be bound or tested. It is *safe* if every match without the event
+is a match with it, too: no choice, no absence and no adjacency depends on it. An event may be shed if all leaves that
+it fits are safe. Leaves know their predecessors, which shows how far a match has progressed.
 """
 
 from __future__ import annotations

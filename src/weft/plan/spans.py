@@ -1,6 +1,6 @@
 """How long occurrences can matter to the operators around them.
 
-A span is the time from the start to the end of an occurrence, in ticks; None stands for no bound.
+A span is the time from the start to the end of an occurrence, in ticks; None means unbounded.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from weft.running import registry
 from weft.running.program_files import ProgramFiles
 from weft.running.registry import GLANCE, Entry
 
-PATIENCE = 45.0  # seconds: the trigger at work ends first
+PATIENCE = 45.0  # seconds: the trigger in progress ends first
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ def _add_changes_of_runs(router: APIRouter, bench: Workbench) -> None:
     @router.put("/runs/{name}", tags=["runs"])
     def change(name: str, given: ProgramText) -> RunInfo:
         """Let another program run in its place, on the events that come from now on; on Spark, if it was started here
-        or with `--watch`, after the trigger at work, with the state of queries that are the same."""
+        or with `--watch`, after the trigger in progress, with the state of queries that are the same."""
         return bench.change(name, given.source())
 
     @router.post("/runs/{name}/restart", tags=["runs"])

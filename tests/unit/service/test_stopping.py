@@ -1,4 +1,4 @@
-"""A run is stopped after the trigger at work, also when Spark's Java has ended first."""
+"""A run is stopped after the trigger in progress, also when Spark's Java has ended first."""
 
 from __future__ import annotations
 

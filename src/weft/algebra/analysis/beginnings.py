@@ -1,4 +1,4 @@
-"""What a sequence begins with, whatever its variables are called: patterns that begin alike are told by it."""
+"""Canonical prefixes of sequences, independent of variable names, by which patterns with a common prefix are found."""
 
 from __future__ import annotations
 

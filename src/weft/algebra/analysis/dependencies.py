@@ -1,7 +1,8 @@
-"""Which slots of a situation depend on each other: the graph of its assertion, and the blocks that it falls into.
+"""Dependencies between the slots of a situation: the graph of its assertion, and its connected blocks.
 
-Two slots are tied when a clause of the assertion in conjunctive normal form speaks of both (EPN §3.3). Slots that are
-not tied, directly or by others, are chosen independently: a search never has to try again what another block chose.
+Two slots are connected when a clause of the assertion in conjunctive normal form reads both (EPN §3.3). Slots that are
+not connected, directly or through other slots, are chosen independently: a search never has to revisit the choices
+made in another block.
 """
 
 from __future__ import annotations

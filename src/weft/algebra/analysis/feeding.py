@@ -1,4 +1,4 @@
-"""Who feeds whom in a program: a query is fed by all that define a type it reads, wherever they stand in it."""
+"""Data flow between the queries of a program: a query reads from every query that defines one of its types."""
 
 from __future__ import annotations
 

@@ -9,7 +9,10 @@ MANY = 2  # more than one
 
 
 def most(pattern: Pattern, variable: str | None) -> int:
-    """How many events the variable (None: any at all) can be bound to at most; `MANY` stands for more than one."""
+    """The largest number of events the variable can be bound to; `MANY` means more than one.
+
+    Without a variable, count the events of the whole pattern.
+    """
     match pattern:
         case Event():
             return int(variable is None or variable in pattern.names)

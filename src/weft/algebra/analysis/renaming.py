@@ -1,4 +1,4 @@
-"""Variables renamed: tells whether two patterns are the same but for names, so that both can be run once."""
+"""Renaming of variables: detect patterns that are equal up to variable names, so that they are evaluated once."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def signature(pattern: Composite, operands: Sequence[str]) -> str:
 
 
 def turned(condition: Predicate) -> Predicate:
-    """A comparison of attributes or with a constant in one of its two forms: `b.k = a.k` is `a.k = b.k`.
+    """Normalise a comparison between attributes, or with a constant: `b.k = a.k` becomes `a.k = b.k`.
 
-    What reads more than the event at hand (PREV, ALL) stays as it is.
+    Comparisons that read more than the current event (PREV, ALL) are returned unchanged.
     """
     match condition:
         case Comparison(operator, (Attribute() | Literal()) as left, (Attribute() | Literal()) as right):

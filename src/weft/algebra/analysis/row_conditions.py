@@ -27,7 +27,7 @@ Locality = Literal["a", "b"]
 
 @dataclass(frozen=True)
 class SplitCondition:
-    """A condition as a conjunction of row-local conjuncts (class a) and others, which depend on the match (class b)."""
+    """A condition split into row-local conjuncts (class a) and conjuncts that depend on the match (class b)."""
 
     local: tuple[RowExpression, ...]
     others: tuple[RowExpression, ...]
@@ -86,9 +86,9 @@ def conjuncts(condition: RowExpression) -> tuple[RowExpression, ...]:
 
 
 def is_row_local(expression: RowExpression, variable: str) -> bool:
-    """Return whether a condition of a variable reads nothing but the row at hand and rows at fixed distances from it.
+    """Return whether a variable's condition reads only the current row and rows at fixed offsets from it.
 
-    The row at hand is mapped to the variable, so it is the last row of the variable and of all variables.
+    The current row is mapped to the variable, so it is the last row of the variable and of all variables.
     """
     for node in expression.walk():
         match node:

@@ -12,16 +12,16 @@ Edges = Mapping[str, Iterable[str]]
 
 
 def instant_cycles(rules: Sequence[Rule]) -> list[tuple[str, ...]]:
-    """Cycles of distance zero: types that are defined, at one instant, by events of the type before them.
+    """Return the cycles of distance zero: types that are defined at one instant by events of the preceding type.
 
-    A rule's type depends on its terminator's type at distance zero and on all others at a positive distance.
-    A cycle is written from a type over those it depends on, without the first one repeated at the end.
+    A rule's type depends on its terminator's type at distance zero and on all other types at a positive distance.
+    A cycle lists its types in order of dependency, without repeating the first one at the end.
     """
     return _cycles({rule.name: [] for rule in rules}, ((rule.name, rule.terminator.events.type) for rule in rules))
 
 
 def histories_without_end(rules: Sequence[Rule]) -> list[tuple[str, ...]]:
-    """Cycles over any distance: an event of such a type may be made of one of its own type, and so on without end."""
+    """Return cycles of any distance: chains of types whose events may depend on earlier events of the same type."""
     bound = ((rule.name, step.events.type) for rule in rules for step in rule.steps)
     return _cycles({rule.name: [] for rule in rules}, bound)
 

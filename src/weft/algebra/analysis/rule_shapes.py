@@ -30,10 +30,10 @@ class Constants:
 
 
 def shape_of(rule: Rule) -> tuple[Rule, Constants]:
-    """The rule with placeholders, and what they stand for; equal shapes are equal rules.
+    """Return the rule with placeholders instead of constants, and the constants. Equal shapes are equal rules.
 
     Variables and types are numbered as they occur; windows become 0; a number becomes 0, a text the empty
-    text and a truth value true. Attributes that are read stay, and so does the order of conditions.
+    text and a truth value true. The attributes read and the order of conditions are kept.
     """
     taking = _Taking(rule)
     shape = taking.rule(rule, "", None, _numbers(rule.fields))

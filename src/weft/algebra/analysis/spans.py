@@ -1,6 +1,6 @@
-"""How long occurrences last: what conditions say about times, and for how long a pattern keeps what may yet go on.
+"""Bounds on the duration of occurrences, derived from conditions, and on how long partial matches are kept.
 
-A span is the time from the start to the end of an occurrence, in ticks; None stands for no bound.
+A span is the time from the start to the end of an occurrence, in ticks; None means unbounded.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def waiting_limit(
 
 
 def kept_for_ever(pattern: Composite, asked: Span = None) -> Iterator[Composite]:
-    """The operators that keep more and more occurrences, because no bound of time says when they are of no use.
+    """Yield the operators whose state grows without bound, because no time bound says when occurrences expire.
 
-    `asked` is the greatest span that operators above can use. What the next occurrence decides about is no such thing:
-    it waits for that one only.
+    `asked` is the greatest span that operators above can use. An operator whose pending occurrences are decided by the
+    next occurrence is not included: they wait for that one only.
     """
     span = least(asked, _greatest(pattern))
     match pattern:

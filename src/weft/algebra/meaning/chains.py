@@ -36,7 +36,7 @@ def chain_intervals(
 
 
 def _after(partial: _Partial, index: int, event: Happening, starts: bool) -> Iterator[_Partial]:
-    """Where a partial match goes on an event; nothing is passed over before its first event."""
+    """Yield the successors of a partial match for an event; no event is skipped before the first one is bound."""
     edges = list(_edges(partial.state, event))
     stopped = any(edge.target.stop for _, edge in edges)
     for source, edge in edges:
@@ -71,7 +71,7 @@ def _end_after(state: State, event: Happening) -> State | None:
 
 
 def satisfies(condition: Predicate, event: Happening) -> bool:
-    """Whether the event at hand satisfies a condition of a chain."""
+    """Return whether the current event satisfies a condition of a chain."""
     match condition:
         case Always():
             return True

@@ -169,7 +169,7 @@ def _extends(run: Sequence[Occurrence], one: Occurrence, pattern: CompositeRepea
 
 
 def ends(first: Occurrence, last: Occurrence) -> Occurrence:
-    """The occurrence that a run of Step's is told as."""
+    """Return the occurrence that represents a run of Step: its first member joined with its last."""
     return first if first == last else joined(first, last)
 
 

@@ -1,4 +1,4 @@
-"""Whether the conditions of composite patterns hold: over what is bound now, and over what came before."""
+"""Evaluation of the conditions of composite patterns, over the current bindings and the preceding occurrence."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NOTHING = Occurrence((), ())
 
 @dataclass(frozen=True)
 class View:
-    """What a condition sees at its place.
+    """What a condition can read where it is evaluated.
 
-    `now` is all that is bound, `before` what came before, `every` what `Every` ranges over, and `whole` that
-    whose length `Elapsed` without variables is.
+    `now` holds all current bindings, `before` the preceding occurrence, `every` the events `Every` ranges over, and
+    `whole` the occurrence whose duration `Elapsed` without variables measures.
     """
 
     now: Occurrence

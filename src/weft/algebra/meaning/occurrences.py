@@ -52,7 +52,7 @@ def occurrence_of(event: Happening, variable: str) -> Occurrence:
 
 
 def joined(*parts: Occurrence) -> Occurrence:
-    """One occurrence made of several: all their constituents, and their bindings one after the other."""
+    """Join several occurrences into one: all their constituents, and their bindings in order."""
     bound: dict[str, tuple[Happening, ...]] = {}
     for part in parts:
         for variable, events in part.bound:
@@ -62,7 +62,7 @@ def joined(*parts: Occurrence) -> Occurrence:
 
 
 def later(occurrence: Occurrence, ticks: int) -> Occurrence:
-    """The occurrence with a point in time, so many ticks after its end, as its last constituent."""
+    """Return the occurrence with a point in time, `ticks` after its end, as its last constituent."""
     point = occurrence.end + ticks
     return Occurrence((*occurrence.times, (point, point)), occurrence.bound)
 

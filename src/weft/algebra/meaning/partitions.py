@@ -116,7 +116,7 @@ def absent_windows(
 
 
 def _stretches(begin: int, stop: int, singly: int | None) -> Iterator[tuple[int, int]]:
-    """The first and last numbers of the partitions of a run of windows; None: all are told singly."""
+    """Yield the first and last numbers of ranges of windows; with `singly` None, each window is a range."""
     single = stop if singly is None else min(stop, begin + singly)
     yield from ((number, number) for number in range(begin, single))
     low, size = single, singly

@@ -43,9 +43,9 @@ def program_matches(queries: Sequence[AnyQuery], stream: Stream, key: Sequence[s
 
 
 class Evaluation:
-    """Queries over a stream, and what is found of each so far: first at depth 0, then at 1, and so on.
+    """Queries over a stream and their matches so far, evaluated by depth: depth 0 first, then 1, and so on.
 
-    `only` are the numbers of those that are wanted; then no others are evaluated than these and what feeds them.
+    `only` are the numbers of the wanted queries; then only these and the queries that feed them are evaluated.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Evaluation:
             self._find_rules(depth)
 
     def _behind(self, numbers: Iterable[int]) -> set[int]:
-        """Queries, and all that feed them."""
+        """Return the queries together with all queries that feed them, directly or indirectly."""
         found: set[int] = set()
         waiting = list(numbers)
         while waiting:

@@ -231,7 +231,7 @@ def _may_fit(window: Window | None, members: Sequence[Happening]) -> Fits:
 
 
 def match_of(query: Query, candidate: Candidate, members: Sequence[Happening]) -> Match:
-    """What a query tells of what it keeps."""
+    """Return the match that a query emits for a candidate that it keeps."""
     first, last = members[candidate.first], members[candidate.last]
     bound: defaultdict[str, list[Happening]] = defaultdict(list)
     for index, names in candidate.names:

@@ -26,7 +26,7 @@ def rule_matches(rules: Sequence[Rule], stream: Stream) -> list[tuple[int, Match
 
 
 def rule_history(rules: Sequence[Rule], stream: Stream) -> tuple[list[tuple[int, Match]], list[Happening]]:
-    """All firings of the rules, and all that happens, in the order in which rules see it."""
+    """Return all firings of the rules, and all events, in the order in which rules see them."""
     cycles = instant_cycles(rules)
     if cycles:
         raise ValueError(f"these rules fire for ever: {' <- '.join((*cycles[0], cycles[0][0]))}")

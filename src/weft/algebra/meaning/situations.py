@@ -104,7 +104,7 @@ def _full(views: Sequence[Sequence[Happening]], in_sequence: bool) -> list[Candi
 
 
 def _single(views: Sequence[Sequence[Happening]]) -> list[Candidate]:
-    """An event for one slot, the others empty."""
+    """Return candidates with an event in one slot, all other slots being empty."""
     return [
         tuple(event if number == other else None for other in range(len(views)))
         for number, view in enumerate(views)
@@ -139,7 +139,9 @@ def _chosen(situation: Situation, candidates: Sequence[Candidate]) -> list[Candi
 
 
 def _walk(slots: Sequence[Participant], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Slot by slot: `first` and `last` keep the candidates with that event, `every` goes on with each event apart."""
+    """Apply the policies slot by slot: `first` and `last` keep the candidates with that event, `every` branches by
+    event.
+    """
     groups = [list(candidates)] if candidates else []
     for number, slot in enumerate(slots):
         groups = [kept for group in groups for kept in _kept(group, number, slot.repeated)]
@@ -160,7 +162,7 @@ def _kept(group: Sequence[Candidate], number: int, repeated: Repeated) -> list[l
 
 
 def _choose_alternatives(slots: Sequence[Participant], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """In `any`: the earliest in slots under `first`, the latest in slots under `last`, and all others."""
+    """Choose in `any`: the earliest in slots under `first`, the latest in slots under `last`, and everything else."""
     by_policy: dict[Repeated, list[Candidate]] = {repeated: [] for repeated in Repeated}
     for candidate in sorted(candidates, key=_places):
         slot = next(slot for slot, event in zip(slots, candidate, strict=True) if event is not None)

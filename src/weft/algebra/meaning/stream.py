@@ -15,11 +15,11 @@ STREAM = "stream"
 
 @dataclass(frozen=True, eq=False)
 class Happening:
-    """An event of the input, or a derived one. Two happenings are never the same, whatever they are made of.
+    """An event of the input, or a derived event. Two happenings are never equal, whatever they are made of.
 
-    `positions` are those of the input events it is made of: of an input event its own. `position` is where it stands
-    in the input: a derived event at the last input event that ends when it ends or before. `place` is its place among
-    all that the query at hand sees.
+    `positions` are those of the input events it is made of: its own for an input event. `position` is its position in
+    the input: a derived event is at the last input event that ends when it ends or before. `place` is its place among
+    all events that the current query sees.
     """
 
     type: str | None
@@ -34,7 +34,7 @@ class Happening:
 
     @property
     def first(self) -> int:
-        """The first position it is made of; what is made of no events (an absence) is told apart by its times."""
+        """The first position it is made of; what is made of no events (an absence) is distinguished by its times."""
         return min(self.positions, default=self.start)
 
     @property

@@ -86,7 +86,7 @@ def is_other(event: Happening, unwanted: Other) -> bool:
 
 
 def satisfies(event: Happening, predicate: Predicate) -> bool:
-    """Whether the event at hand is as a predicate says."""
+    """Return whether the event satisfies the predicate."""
     return holds(predicate, Scope({None: event.attributes}))
 
 

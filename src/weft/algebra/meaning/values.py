@@ -1,6 +1,6 @@
-"""What expressions and predicates are worth, by structural recursion over plain dictionaries.
+"""Values of expressions and predicates, by structural recursion over plain dictionaries.
 
-`None` stands for "no value": a missing attribute, or arithmetic that is undefined. Every comparison
+`None` means "no value": a missing attribute, or arithmetic that is undefined. Every comparison
 with it is false; there is no third truth value, so `Not` turns that into true.
 
 Integers of 64 bits are exact; whatever is beyond them, and every quotient, is the nearest float.
@@ -56,9 +56,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """The events an expression speaks of.
+    """The events an expression can read.
 
-    `chosen[None]` is the event at hand; `chosen[x]` the one event picked of those bound to x;
+    `chosen[None]` is the current event; `chosen[x]` the one event chosen of those bound to x;
     `bound[x]` all events bound to x, in stream order.
     """
 
@@ -90,7 +90,7 @@ def shown_of(event: EventDict, name: str) -> Value | None:
 
 
 def _decimal(value: Decimal) -> int | float | Decimal | None:
-    """A decimal is the integer or the float that has its value, if there is one: only others stay decimals."""
+    """Convert a decimal to the integer or float of equal value if there is one, else return the decimal."""
     if value.is_nan():
         return None
     if value.is_finite() and value == int(value):
@@ -100,7 +100,9 @@ def _decimal(value: Decimal) -> int | float | Decimal | None:
 
 
 def worth(number: int | float | Decimal) -> int | Decimal:
-    """What a number compares by: a float stands for the shortest decimal that names it, a large one for itself."""
+    """Return the value a number is compared by: the shortest decimal that denotes a float, or the exact value of a
+    large one.
+    """
     if not isinstance(number, float):
         return number
     return Decimal(repr(number)) if abs(number) < LARGE else Decimal(number)

@@ -1,6 +1,7 @@
 """Hashes of values in plain arithmetic: XXH64, which Spark's `xxhash64` computes too, and the hash of keys.
 
-Values are hashed by kind and value: 1, 1.0 and the decimal 1.00 are the same, and a missing value is one of its own.
+Values are hashed by kind and value: 1, 1.0 and the decimal 1.00 are the same, and a missing value hashes differently
+from all others.
 """
 
 from __future__ import annotations

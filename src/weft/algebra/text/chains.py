@@ -34,6 +34,6 @@ def _until(link: Link, text: Callable[[Predicate], str]) -> str:
 
 
 def skip_text(skip: Skip) -> str:
-    """What a match leaves of others."""
+    """Format the after-match skip strategy."""
     where = "" if skip.variable is None else f" {skip.variable}"
     return f"after a match skip to {skip.to.value}{where}"

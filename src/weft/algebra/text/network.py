@@ -31,7 +31,7 @@ def links(queries: Sequence[SituationQuery]) -> tuple[Link, ...]:
 
 
 def network_lines(queries: Sequence[SituationQuery]) -> Iterator[str]:
-    """The network as nodes and edges for Graphviz: input types, situations, and what goes from one to another."""
+    """Yield the network as nodes and edges for Graphviz: input types, situations, and the types passed between them."""
     linked = links(queries)
     for type_ in sorted({link.type for link in linked if link.source is None}):
         yield f"  {quoted('input ' + type_)} [label={quoted(type_)}, shape=plaintext]"

@@ -70,7 +70,9 @@ def row_pattern_lines(query: RowPattern) -> Iterator[str]:
 
 
 def row_plan(query: RowPattern) -> dict[str, object]:
-    """How conditions are evaluated: row-local parts (class a) for all rows at once, others while matching (class b)."""
+    """Return how conditions are evaluated: row-local parts (class a) for all rows at once, others while matching (class
+    b).
+    """
     conditions = []
     for variable in query.variables:
         split = split_condition(query, variable)

@@ -68,7 +68,7 @@ def explanations(
 
 
 def _shown_match(query: AnyQuery, seen: Sequence[Happening], positions: Sequence[int]) -> Explanation | None:
-    """A match that shows these events; it may be made of others too, that its query does not select."""
+    """Return a match that shows these events; it may contain further events that its query does not select."""
     if isinstance(query, Query) and query.selected is not None:
         for match in query_matches(query, seen):
             if set(match.positions) == set(positions):

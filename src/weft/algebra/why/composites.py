@@ -52,7 +52,7 @@ NearOne = Near[Occurrence]
 
 
 class CompositeReading:
-    """How chosen events can be read as a match of a query, among all that it sees."""
+    """The ways in which the chosen events can be read as a match of a query, among all events it sees."""
 
     def __init__(self, query: CompositeQuery, seen: Sequence[Happening], chosen: Sequence[Happening]) -> None:
         self._query = query

@@ -34,10 +34,10 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that would have to be otherwise.
+    """One requirement that the chosen events do not meet.
 
-    `step` names the variables or the part of the query, `wanted` what it asks, `because` what is there instead.
-    `positions` are those of the chosen events concerned, `others` of events that stand in the way.
+    `step` names the variables or the part of the query, `wanted` the requirement, `because` the actual state.
+    `positions` are those of the chosen events concerned, `others` of further events that prevent the match.
     """
 
     kind: Kind

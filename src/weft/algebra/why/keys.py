@@ -1,7 +1,7 @@
-"""Worlds in which chosen events have the same key: where they differ in it, what else fails is told of one of these.
+"""Hypothetical streams in which the chosen events have the same key, to find what else fails if their keys differ.
 
-In one of them they have a key that no other event has; in the others that of some event, their own first. What the
-events say besides stays as it is, so that a condition on an attribute of the key is asked of the value that is there.
+In one of them they have a key that no other event has; in the others that of some event, their own first. All other
+attributes stay as they are, so that a condition on an attribute of the key is evaluated on its actual value.
 """
 
 from __future__ import annotations

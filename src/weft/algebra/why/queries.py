@@ -43,7 +43,7 @@ def query_readings(query: Query, seen: Sequence[Happening], chosen: Sequence[Hap
 
 
 class QueryReading:
-    """How chosen events can be read as a match of a query, among all that it sees."""
+    """The ways in which the chosen events can be read as a match of a query, among all events it sees."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ NearFiring = Near[Combination]
 
 
 class RuleReading:
-    """How chosen events can be read as a firing of a rule, among all that it sees."""
+    """The ways in which the chosen events can be read as a firing of a rule, among all events it sees."""
 
     def __init__(self, rule: Rule, seen: Sequence[Happening], chosen: Sequence[Happening]) -> None:
         self._rule = rule

@@ -39,7 +39,7 @@ OTHER = "\0other"  # an attribute of all events that are not chosen
 
 
 class SituationReading:
-    """How chosen events can be read as a matching set, among all that a situation sees."""
+    """The ways in which the chosen events can be read as a matching set, among all events a situation sees."""
 
     def __init__(self, query: SituationQuery, seen: Sequence[Happening], chosen: Sequence[Happening]) -> None:
         # Conditions are divided, so that each can fail on its own.

@@ -1,4 +1,4 @@
-"""The words of CEQL, and what they tell of the place where parsing stopped: its clause, and quotes never closed."""
+"""The keywords of CEQL, and how to locate a syntax error by them: its clause, and unclosed quotes."""
 
 from __future__ import annotations
 

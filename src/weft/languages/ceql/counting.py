@@ -9,7 +9,7 @@ from weft.languages.limits import MOST_EVENTS
 
 
 def counted(node: syntax.Counted, pattern: Pattern, findings: Findings) -> Pattern:
-    """The pattern so many times, with gaps or contiguous."""
+    """Return the pattern repeated the given number of times, with gaps or contiguous."""
     least, most = node.least, node.most
     if not isinstance(least, int) or not (most is None or isinstance(most, int)):
         findings.error("bad-count", "a count is a whole number", node.span, "write {3}, {2,4}, {2,} or ?")

@@ -29,7 +29,7 @@ FUNCTIONS = {"LOWER": (_TEXTS, _TEXTS), "UPPER": (_TEXTS, _TEXTS), "LENGTH": (_T
 class Owner:
     """The variable whose attributes are read: the one before the bracket.
 
-    `label` goes onto the attributes in the algebra; None where the predicate is about the event at hand.
+    `label` goes onto the attributes in the algebra; it is None where the predicate is about the current event.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Expressions:
     def range_bounds(
         self, node: syntax.InRange, operand: Typed, place: Place
     ) -> tuple[algebra.Comparison, algebra.Comparison]:
-        """The two comparisons that IN RANGE stands for."""
+        """Return the two comparisons that IN RANGE is short for."""
         low = self.comparison(">=", operand, self.value(node.low, place), node)
         high = self.comparison("<=", operand, self.value(node.high, place), node)
         return low, high

@@ -40,7 +40,7 @@ class Filters:
         self._expressions = Expressions(scope, time_unit, findings)
 
     def apply(self, pattern: patterns.Pattern, bound: Bindings, condition: syntax.Expression) -> patterns.Pattern:
-        """The pattern filtered: AND filters one after the other, OR is the union of the two filtered patterns."""
+        """Return the filtered pattern: AND applies filters in order, OR is the union of the two filtered patterns."""
         require_alternatives(condition)
         return self._applied(pattern, bound, condition)
 

@@ -1,7 +1,7 @@
-"""Syntax errors in the user's words: what is wrong, where, and what was probably meant.
+"""Syntax errors in terms of the language: what is wrong, where, and what was probably meant.
 
 `MISTAKES` is a table of typical mistakes, tried in order at the place where parsing stopped. Each entry
-looks at that place and either recognises its mistake or passes. The last resort says what could have come.
+looks at that place and either recognises its mistake or declines. The fallback lists what was expected.
 """
 
 from __future__ import annotations

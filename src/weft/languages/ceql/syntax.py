@@ -41,7 +41,7 @@ class Variable(SyntaxNode):
 
 @dataclass(frozen=True)
 class Attribute(Expression):
-    """A bare name inside brackets: an attribute of the event at hand."""
+    """A bare name inside brackets: an attribute of the current event."""
 
     name: Name
 
@@ -124,7 +124,7 @@ class Timestamp(Expression):
 
 
 class Formula(SyntaxNode):
-    """A pattern: what stands after WHERE."""
+    """A pattern: the content of the WHERE clause."""
 
 
 @dataclass(frozen=True)

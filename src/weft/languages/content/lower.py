@@ -23,9 +23,9 @@ Fields = Mapping[str, Kind | None]  # the kind of each field; None: not known
 
 
 def compile_filter(text: str, fields: Fields | None = None) -> algebra.Predicate:
-    """The predicate that a filter stands for; raises ProgramError when it is wrong.
+    """Return the predicate of a filter; raise ProgramError if the filter is wrong.
 
-    `fields` are those that the events have, by name; None: they are not known, so that any may be.
+    `fields` are the fields of the events by name, or None if they are not known, in which case any name is accepted.
     """
     source = SourceText(text, "<where>")
     findings = Findings(source)
@@ -37,7 +37,7 @@ def compile_filter(text: str, fields: Fields | None = None) -> algebra.Predicate
 
 
 class FieldConditions(Conditions):
-    """Lowers conditions in which a name is a field of the event at hand."""
+    """Lowers conditions in which a name is a field of the current event."""
 
     def __init__(self, fields: Fields | None, findings: Findings) -> None:
         super().__init__(findings)
@@ -56,7 +56,7 @@ class FieldConditions(Conditions):
         return UNKNOWN
 
     def condition(self, node: syntax.Expression) -> algebra.Predicate:
-        """The predicate a condition stands for."""
+        """Return the predicate of a condition."""
         if isinstance(node, syntax.Contains):
             if not (isinstance(node.part, syntax.Literal) and isinstance(node.part.value, str)):
                 self.findings.error("not-a-text", "what is contained is a text in quotes", node.part.span)

@@ -13,7 +13,7 @@ from weft.languages.findings import Findings
 
 
 class EpnConditions(Conditions):
-    """Lowers what stands in a `where` clause: it may speak of all participants."""
+    """Lower the conditions of a `where` clause, which may refer to all participants."""
 
     def __init__(self, scope: Scope, findings: Findings) -> None:
         super().__init__(findings)

@@ -28,7 +28,7 @@ def warn(node: syntax.Pattern, situation: Situation, findings: Findings) -> None
 
 
 def _keeps_events(situation: Situation) -> bool:
-    """Whether events wait for others in slots that have room for any number of them."""
+    """Return whether events are kept waiting for others in slots without a bound on their number."""
     waiting = [slot for slot in situation.participants if slot.repeated is not Repeated.OVERRIDE]
     return situation.kind in ("sequence", "all") and len(situation.participants) > 1 and bool(waiting)
 

@@ -124,7 +124,7 @@ class _PatternLowering:
         return found or "all"
 
     def _participants(self, settings: Settings) -> tuple[Participant, ...]:
-        """The participants, without those that cannot be together with others; these have been reported."""
+        """Return the participants, without those in conflict with others; conflicts have been reported."""
         found = []
         newest: dict[str, Name] = {}
         for variable, node in self._scope.participants.items():

@@ -21,7 +21,7 @@ _BEFORE_RELATION = frozenset({"FROM", "JOIN", "LATERAL"})
 
 @dataclass(frozen=True)
 class LocatedClause:
-    """One MATCH_RECOGNIZE of a text. `span` is all that its result stands for: the relation and the clause."""
+    """One MATCH_RECOGNIZE of a text. `span` is the text its result replaces: the relation and the clause."""
 
     span: Span
     relation: Span
@@ -50,7 +50,7 @@ def has_clause(text: str) -> bool:
 
 
 def whole_clause(source: SourceText) -> LocatedClause:
-    """A text that is what stands between the parentheses of one MATCH_RECOGNIZE, or the clause with its keyword."""
+    """Return the clause of a text that consists of one MATCH_RECOGNIZE, with or without keyword and parentheses."""
     words = words_of(source.text)
     _refuse_unclosed(words, source)
     body = Span(0, len(source.text))
@@ -61,7 +61,7 @@ def whole_clause(source: SourceText) -> LocatedClause:
 
 
 def input_query(source: SourceText, clause: LocatedClause, views: Mapping[LocatedClause, str]) -> str:
-    """The query that reads what stands before a clause; clauses inside it are replaced by the names of their views."""
+    """Return the query that is the input of a clause, with nested clauses replaced by the names of their views."""
     relation = _replaced(source.text, clause.relation, views)
     common = ", ".join(_replaced(source.text, span, views) for span in clause.queries)
     recursive = "RECURSIVE " if clause.recursive else ""
@@ -186,7 +186,7 @@ def _common_tables(words: tuple[SqlWord, ...], index: int) -> tuple[tuple[Span, 
 
 
 def _encloses(words: tuple[SqlWord, ...], position: int, index: int) -> bool:
-    """Whether the query that begins at a position goes on to an index."""
+    """Return whether the query that begins at a position extends to an index."""
     depth = 0
     for word in words[position:index]:
         if word.kind == "symbol":

@@ -368,7 +368,7 @@ class _ExpressionParser(WordReader):
         return syntax.CastExpression(value, type_, word.upper == "TRY_CAST", span=self._from(word.span))
 
     def _type(self) -> str:
-        """The name of a type, with what stands in its parentheses."""
+        """Parse the name of a type, with its arguments in parentheses."""
         first = self._take()
         if first.kind != "name":
             raise self._wrong(f"{first.text!r} is not a type", first.span, "write CAST(x AS double)")

@@ -38,7 +38,7 @@ class RowScope:
     findings: Findings
 
     def members(self, name: syntax.Identifier) -> tuple[str, ...] | None:
-        """The primary variables that a name stands for; an unknown one is reported."""
+        """Return the primary variables that a name refers to; report an unknown name."""
         found = self.variables.get(name.folded)
         if found is None:
             message = f"{name.text!r} is no variable of PATTERN, and no SUBSET"

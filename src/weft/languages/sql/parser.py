@@ -45,7 +45,7 @@ def parse(source: SourceText) -> syntax.SqlText:
 
 
 def _looks_bare(source: SourceText) -> bool:
-    """Whether a text is what stands between the parentheses of MATCH_RECOGNIZE."""
+    """Return whether a text is the content of MATCH_RECOGNIZE without the keyword and the parentheses."""
     first = next(iter(words_of(source.text)), None)
     return first is not None and first.says("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN")
 
@@ -112,7 +112,7 @@ def _begins_section(words: tuple[SqlWord, ...], index: int) -> bool:
 
 
 def _after(words: tuple[SqlWord, ...], index: int) -> int:
-    """The index after a word; after an opening bracket, that after all that it holds."""
+    """Return the index after a word or, for an opening bracket, after its closing one."""
     if words[index].kind != "symbol" or words[index].text not in OPENING:
         return index + 1
     depth = 0

@@ -25,7 +25,7 @@ _SUFFIXES = {"is null": "IS NULL", "is true": "IS TRUE", "is false": "IS FALSE"}
 
 
 def to_source(node: syntax.SqlText) -> str:
-    """The row patterns of a text, each as a query of its own."""
+    """Print each row pattern of a text as a separate query."""
     return ";\n\n".join(map(clause_text, node.clauses)) + "\n"
 
 

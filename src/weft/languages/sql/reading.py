@@ -1,4 +1,4 @@
-"""Reading the words of an SQL expression one after the other, and what to say where they are wrong."""
+"""A reader over the words of an SQL expression, with messages for unexpected ones."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class AnchorTerm(PatternTerm):
 
 @dataclass(frozen=True)
 class SequenceTerm(PatternTerm):
-    """Parts one after the other."""
+    """Parts in sequence."""
 
     parts: tuple[PatternTerm, ...]
 

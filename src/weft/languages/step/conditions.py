@@ -1,4 +1,4 @@
-"""Step's conditions: what stands in brackets behind an event or an operator."""
+"""Step's conditions: those in brackets behind an event or an operator."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def declared_catalog(program: syntax.Program, findings: Findings) -> Catalog:
 
 
 def inputs_of(program: syntax.Program, findings: Findings) -> tuple[Input, ...]:
-    """The sources of the externals, in order; each must have one of its own, and a rate."""
+    """Return the sources of the externals, in order; each external needs exactly one, with a rate."""
     users: dict[str, str] = {}
     for external in program.externals:
         name = external.type.text

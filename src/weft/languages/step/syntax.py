@@ -59,7 +59,7 @@ class Either(Pattern):
 
 @dataclass(frozen=True)
 class Follow(Pattern):
-    """`left ; right`, or `left ;? right` for all that follow."""
+    """`left ; right`, or `left ;? right` for every pair in sequence."""
 
     left: Pattern
     right: Pattern

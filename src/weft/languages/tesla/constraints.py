@@ -56,7 +56,7 @@ class RuleConditions(Conditions):
     # ------------------------------------------------------------ constraints
 
     def events(self, constraints: Iterable[Expression]) -> rules.Events:
-        """The events at hand that satisfy the constraints, which stand in brackets after their type."""
+        """Lower the constraints in brackets after an event's type."""
         assert self._at_hand is not None
         lowered = [self._constraint(node) for node in constraints]
         conditions = [condition for condition in lowered if condition is not None]
@@ -108,7 +108,7 @@ class RuleConditions(Conditions):
 
     @property
     def _variable(self) -> str | None:
-        """What the event at hand is bound to."""
+        """Return the variable of the current event."""
         return None if self._at_hand is None else self._at_hand.variable
 
     def _is_at_hand(self, name: Name) -> bool:
@@ -139,7 +139,7 @@ class RuleConditions(Conditions):
         return parts[0] if len(parts) == 1 else algebra.And(tuple(parts))
 
     def comparison(self, node: expressions.Comparison) -> algebra.Predicate:
-        """A comparison whose left side, if any, is what is read of the event at hand."""
+        """Lower a comparison whose left side, if any, reads the current event."""
         compared = super().comparison(node)
         if not isinstance(compared, algebra.Comparison):
             return compared
@@ -151,7 +151,7 @@ class RuleConditions(Conditions):
     # ------------------------------------------------------------ values
 
     def value(self, node: Expression) -> Typed:
-        """The value of an expression; in brackets, a name alone is an attribute of the event at hand."""
+        """Lower an expression; in brackets, a name alone is an attribute of the current event."""
         if not isinstance(node, expressions.Bare):
             return super().value(node)
         if self._at_hand is not None:
@@ -163,7 +163,7 @@ class RuleConditions(Conditions):
         return UNKNOWN
 
     def field(self, node: expressions.Field) -> Typed:
-        """An attribute of an event that is bound, or of the one at hand under its name."""
+        """Lower an attribute of a bound event, or of the current one under its name."""
         if self._is_at_hand(node.variable):
             return self._own(node.attribute)
         bound = self._scope.events.get(node.variable.text)
@@ -190,7 +190,7 @@ class RuleConditions(Conditions):
         return None
 
     def _own(self, attribute: Name, variable: str | None = None) -> Typed:
-        """An attribute of the event at hand; with a variable, as it is read where the event is no longer at hand."""
+        """Return an attribute of the current event; with a variable, as read where the event is no longer current."""
         assert self._at_hand is not None
         families = self._types.families(self._at_hand.type.text, attribute, self.findings)
         return Typed(algebra.Attribute(attribute.text, variable), families)

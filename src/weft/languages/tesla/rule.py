@@ -266,7 +266,7 @@ def _links(node: Expression) -> list[Expression]:
 
 
 def _with_absences(rule: rules.Rule, absences: list[rules.Absence]) -> rules.Rule:
-    """The rule with each absence at the first step at which all that it mentions is bound."""
+    """Return the rule with each absence at the first step at which all its variables are bound."""
     if not absences:
         return rule
     places = [max(rule.variables.index(name) for name in rules.mentioned(absence)) for absence in absences]

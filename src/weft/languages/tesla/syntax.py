@@ -116,7 +116,7 @@ class Predicate(SyntaxNode):
 
 
 class Clause(SyntaxNode):
-    """One of what stands between the `and`s after `from`."""
+    """One of the clauses separated by `and` after `from`."""
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,9 @@ def _waits(operands: Sequence[Profile]) -> list[list[float]]:
 def _joined(
     lefts: Sequence[Found], rights: Sequence[Found], rate: float, left_wait: float, right_wait: float, keys: float
 ) -> list[Found]:
-    """For each left stretch the best right one: what comes out depends on the left one's bursts only.
+    """Join each left range with its best right range; the output depends only on the bursts of the left one.
 
-    All have one number of bursts per second, so of two the one with less cost and smaller bursts is better.
+    All candidates have the same number of bursts per second, so the one with less cost and smaller bursts is better.
     """
     bursts, waiting = 1 / max(left_wait, right_wait), right_wait / left_wait / keys
     found: list[Found] = []

@@ -22,7 +22,7 @@ def known_of(program: Program, given: Statistics | None = None) -> Statistics:
 
 
 def _with_derived(program: Program, known: Statistics) -> Statistics:
-    """The rates of what queries define that others read; those that feed others come first."""
+    """Add the rates of derived events that queries read, in the order in which queries feed each other."""
     read = {type_ for query in program.queries for type_ in query.reads}
     in_order = sorted(zip(depths(program.queries), program.queries, strict=True), key=lambda pair: pair[0])
     rates, derived = dict(known.rates), dict[str, float]()

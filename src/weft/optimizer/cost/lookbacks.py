@@ -57,7 +57,7 @@ def best_order(rule: Rule, statistics: Statistics, free: bool) -> tuple[str, ...
 
 
 def _goes(rule: Rule, order: Sequence[str], free: bool) -> bool:
-    """Whether an order may begin so: the others come as they stand."""
+    """Return whether an order may begin this way, with the remaining look-backs in their original order."""
     rest = (step.variable for step in rule.lookbacks if step.variable not in order)
     return is_allowed(rule, (*order, *rest), free)
 

@@ -49,10 +49,11 @@ def later(inner: Profile, seconds: float) -> Profile:
 
 
 def follow(left: Profile, right: Profile, keys: float = 1.0, fraction: float = 1.0, tests: int = 0) -> Profile:
-    """`E1 ; E2`: left ones wait, all that wait look at each burst of right ones, and bursts that find none are dropped.
+    """Profile of `E1 ; E2`: left instances wait and are compared with each burst of right ones; unmatched bursts are
+    dropped.
 
-    The document's table has bursts of less than one where the left stream is the rarer. Of `keys` different values,
-    only those instances look that have the right one's. Conditions, `tests` many, leave a `fraction` of the output.
+    The document's table has bursts of less than one where the left stream is the rarer. With `keys` distinct values,
+    only the instances with the key of the right one are compared. `tests` conditions keep a `fraction` of the output.
     """
     work = (
         left.rate
@@ -78,10 +79,10 @@ def overlap(left: Profile, right: Profile, fraction: float = 1.0) -> Profile:
 
 
 def runs(inner: Profile, members: float) -> Profile:
-    """`E+`: from every occurrence a run of so many members is expected, reported each time it grows."""
+    """Profile of `E+`: a run of the expected length starts at each occurrence and is reported as it grows."""
     return Profile(inner.rate * members, inner.wait, members, inner.bursts, inner.rate * members)
 
 
 def longest_runs(inner: Profile, members: float) -> Profile:
-    """Greedy iteration: one run at a time, of at least so many members."""
+    """Profile of greedy iteration: one run at a time, of at least the expected number of members."""
     return Profile(inner.rate / members, inner.wait * members, inner.burst, inner.bursts / members, inner.rate)

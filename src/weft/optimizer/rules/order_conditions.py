@@ -14,8 +14,8 @@ def order_conditions(node: Node, rank: Callable[[Predicate], float]) -> Node:
 
     Before: `Correlate(Correlate(p, a < b), a = c)`. After: `Correlate(Correlate(p, a = c), a < b)`, if that ranks so.
 
-    Side condition: none; only conditions on one and the same pattern change places. Sound because each keeps the
-    valuations that satisfy it, whatever the others do; the innermost is tested first.
+    Side condition: none; only conditions on the same pattern are reordered. Sound because each filters the valuations
+    independently of the rest; the innermost is tested first.
     """
     if not isinstance(node, Correlate):
         return node

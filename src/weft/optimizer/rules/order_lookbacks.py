@@ -10,15 +10,15 @@ from weft.tree import Node
 
 
 def order_lookbacks(node: Node, order: Sequence[str], free: bool = True) -> Node:
-    """Take the look-backs of a rule in another order.
+    """Reorder the look-backs of a rule.
 
     Before: `each A() within 9 from T and last B() within 9 from T`. After, for the order `B, A`: `last B …, each A …`.
 
     Side condition: each look-back comes after those whose events it reads (in conditions, as the anchor of its window,
-    in an absence). Those that may take several events keep their order among themselves unless they are `free`: nobody
-    reads what the rule defines, and they are of different types. Sound because what a look-back takes depends on
-    nothing but the events that it reads, since consumption comes after all firings; a rule fires for each combination.
-    Firings come in the order of what is taken, look-back by look-back: only those that take several tell them apart.
+    in an absence). Those that may take several events keep their relative order unless they are `free`: no query
+    reads what the rule defines, and they are of different types. Sound because the events a look-back takes depend only
+    on the events that it reads, since consumption comes after all firings; a rule fires for each combination.
+    Firings are ordered by the events taken, look-back by look-back: only those that take several affect this order.
     """
     if not isinstance(node, Rule) or sorted(order) != sorted(step.variable for step in node.lookbacks):
         return node

@@ -12,9 +12,9 @@ def order_overlap(node: Node) -> Node:
 
     Before: `A a, B b`. After: `B b, A a`.
 
-    Side condition: no condition speaks of what came before (the left operand), and nobody above tells occurrences with
-    equal times and events apart by their order. Sound because to share a time and to share no event are symmetric. It
-    is not associative: in `(A, B), C` the third need not meet the first, so brackets stay.
+    Side condition: no condition reads the preceding occurrence (the left operand), and no operator above depends on the
+    order of occurrences with equal times and events. Sound because sharing a time and sharing no event are symmetric.
+    The operator is not associative: in `(A, B), C` the third need not overlap the first, so brackets stay.
     """
     if not isinstance(node, Overlap) or any(looks_back(test) for test in node.where):
         return node

@@ -24,7 +24,7 @@ def push_where_into_events(node: Node) -> Node:
 
 
 def _pushed(pattern: Pattern, variable: str | None, predicate: Predicate) -> Pattern:
-    """The pattern filtered; `variable` None stands for every marked event."""
+    """Return the filtered pattern; with `variable` None every marked event is filtered."""
     match pattern:
         case Event() as event:
             return _filtered(pattern, event, variable, predicate)

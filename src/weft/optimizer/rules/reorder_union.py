@@ -12,9 +12,9 @@ def reorder_union(node: Node, shape: Shape, keep_order: bool = False) -> Node:
 
     Before: `(A a | B b) | C c`. After, for the shape `((1, 2), 0)`: `(B b | C c) | A a`.
 
-    Side condition: the shape has each branch once. Where occurrences that agree in times and events are told apart by
-    their order (below Step's greedy next and iterations, `keep_order`), the branches stay in theirs. Sound because
-    union is associative and, but for that order, commutative.
+    Side condition: the shape has each branch once. Where the result depends on the order of occurrences with equal
+    times and events (below Step's greedy next and iterations, `keep_order`), the branches keep their order. Sound
+    because union is associative and, but for that order, commutative.
     """
     if not isinstance(node, CompositeUnion):
         return node

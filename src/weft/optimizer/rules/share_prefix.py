@@ -1,9 +1,9 @@
-"""Find the first slots of sequences that begin alike once for all of them (EPN §3.1).
+"""Evaluate the common prefix of several sequences once for all of them (EPN §3.1).
 
-Of the common beginning it is found out which events end a candidate of it; in the sequences only these fill the last of
-its slots. What is found stays the same whatever the policies: an event that ends no candidate of the beginning is in no
-set, then or later, for what comes after it is not before it. That holds in every partition when the contexts are equal.
-Which of the events before are in a set each sequence decides by itself, with its own policies and consumption.
+For the common prefix, the events that end one of its candidates are computed; in each sequence only these events fill
+the last slot of the prefix. The result is the same for all policies: an event that ends no candidate of the prefix is
+in no set, then or later, because later events do not precede it. This holds in every partition if the contexts are
+equal. Each sequence still decides by itself which of the earlier events are in a set, by its policies and consumption.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft.algebra.situations import Situation
 
 
 def share_prefix(situation: Situation, count: int) -> Situation:
-    """The situation with so many of its first slots shared; as it is where that cannot be."""
+    """Return the situation with its first `count` slots shared, or unchanged where that is not possible."""
     return replace(situation, shared=count) if count in prefixes_of(situation) else situation
 
 

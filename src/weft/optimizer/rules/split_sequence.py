@@ -15,7 +15,7 @@ from weft.algebra.situations import Situation
 
 
 def split_sequence(situation: Situation, early: int) -> Situation:
-    """The situation with so many blocks worked out early; as it is where that cannot be."""
+    """Return the situation with its first `early` blocks evaluated eagerly, or unchanged where that is not possible."""
     return replace(situation, split=early) if early in splits_of(situation) else situation
 
 

@@ -13,12 +13,12 @@ from weft.optimizer.keys import key_name
 
 
 def spread_key(chain: Chain) -> Chain:
-    """Let the keys of a chain tie neighbours, so that any brackets have a tie at every operator.
+    """Rewrite the key equalities of a chain to neighbours, so that any bracketing has an equality at every operator.
 
     Before: `(A a ; B b)[FILTER(a.k = b.k)] ; C c [FILTER(a.k = c.k)]`. After: `… ; C c [FILTER(b.k = c.k)]`.
 
-    Side condition: equalities of one attribute tie the operands of every operator. Sound because what an operator has
-    on its left then agrees in the attribute, so each of its events can stand for all.
+    Side condition: equalities of one attribute connect the operands of every operator. Sound because all events on the
+    left of an operator then agree in the attribute, so each of them can represent all.
     """
     among = [test for test in chain.among if key_name(test) not in chain.keys]
     for name in chain.keys:

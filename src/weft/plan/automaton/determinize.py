@@ -128,7 +128,9 @@ class Determinizer:
     # -- states and their edges ---------------------------------------------------------------
 
     def edges(self, state: int, class_: int) -> list[Edge]:
-        """Where a state goes on an event of a class, unmarked first. A state that only waits goes to itself."""
+        """Return the transitions of a state for an event class, unmarked first. A state that only waits has a
+        self-loop.
+        """
         here = self.states[state]
         reads: dict[int, list[int]] = {}
         for atom in _members((here.near | here.far) & self.classes[class_]):

@@ -1,6 +1,6 @@
-"""Models of how many tasks a rate takes (Step, chapter 6): constants by kind of component, in forms the document has.
+"""Models of the number of tasks a rate requires (Step, chapter 6), with constants by kind of component.
 
-`step2012` has the document's constants; `weft bench calibrate` fits others on this machine and writes them to a file.
+`step2012` has the document's constants; `weft bench calibrate` fits them to this machine and writes them to a file.
 """
 
 from __future__ import annotations

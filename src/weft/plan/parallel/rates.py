@@ -73,7 +73,7 @@ class Component:
 
     @property
     def replicated(self) -> float:
-        """How much of what comes is sent to every task."""
+        """The part of the input rate that is sent to every task."""
         return sum(stream.rate for stream in self.streams if stream.is_replicated)
 
 

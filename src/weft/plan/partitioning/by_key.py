@@ -12,10 +12,10 @@ from weft.plan.properties import Family
 
 @dataclass(frozen=True)
 class ByKey(Split):
-    """An event goes to the lane of its key; one without the key to none. Every lane tells all that it finds.
+    """An event goes to the lane of its key, and to none without a key. Every lane emits all its matches.
 
-    Keys, known by their hashes, have the lanes in which they are `placed`, and others a bucket; the first `own` lanes
-    have no bucket. Which keys are so heavy is known when events have come.
+    Keys, identified by hash, go to the lanes in which they are `placed`, or else to a bucket; the first `own` lanes
+    have no bucket. Heavy keys are determined when events have been seen.
     """
 
     strategy: ClassVar[Strategy] = "key"

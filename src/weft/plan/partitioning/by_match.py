@@ -1,6 +1,6 @@
-"""Strategy `match` (DCERE): all lanes find the candidates, and test the conditions of those that they are dealt.
+"""Strategy `match` (DCERE): all lanes find the candidates, and each tests the conditions of those assigned to it.
 
-It pays where conditions over several events are dear and many candidates fail them.
+It pays off where conditions over several events are expensive and reject many candidates.
 """
 
 from __future__ import annotations

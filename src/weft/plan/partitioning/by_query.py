@@ -26,7 +26,7 @@ MOST_CUT = 200  # queries of a family of which it is found out where they can be
 
 
 class Part(NamedTuple):
-    """Queries that can run without the others of the program, by number, and what they cost."""
+    """Queries that can run independently of the rest of the program, by number, and their cost."""
 
     queries: tuple[int, ...]
     work: Work
@@ -34,10 +34,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class ByQuery(Split):
-    """Families, each as one part and as the parts that it can be cut into.
+    """Families of queries, each as a whole and as the parts into which it can be divided.
 
-    Each lane has all events that its queries read, and tells all that it finds, but for queries that it runs for the
-    sake of those that they feed, and that a lane before it tells.
+    Each lane has all events that its queries read, and emits all their matches, except those of queries that it runs
+    only as input of others and whose matches an earlier lane emits.
     """
 
     strategy: ClassVar[Strategy] = "query"
@@ -66,10 +66,10 @@ class ByQuery(Split):
         return [frozenset(own) & frozenset().union(*dealt[:place]) for place, own in enumerate(dealt)]
 
     def placed(self, lanes: int) -> list[list[Part]]:
-        """The parts of each lane, in the way by which the busiest has least to do.
+        """Return the parts of each lane, by the assignment that minimises the maximum load.
 
-        Parts go each by itself where they add least, which may run one operator in many lanes; or those with operators
-        in common go together, in groups of several sizes.
+        Either each part is assigned separately to the lane where it adds least, which may run one operator in many
+        lanes, or parts with common operators are assigned together, in groups of several sizes.
         """
         parts = self.parts(lanes)
         fair = total_of(part.work for part in parts) / lanes
@@ -81,7 +81,7 @@ class ByQuery(Split):
         return min(ways, key=lambda held: max(total_of(part.work for part in own) for own in held))
 
     def parts(self, lanes: int) -> list[Part]:
-        """What is placed: families, and the parts of those that are too much for one of so many lanes."""
+        """Return the units of assignment: families, divided into parts where one is too much for one lane."""
         fair = total_of(family.work for family in self.families) / lanes
         return [
             part
@@ -106,7 +106,7 @@ def _placed(groups: Sequence[list[Part]], lanes: int) -> list[list[Part]]:
 
 
 def _related(parts: Sequence[Part]) -> list[list[Part]]:
-    """Parts that have operators in common, directly or through others, together."""
+    """Group the parts that have operators in common, directly or transitively."""
     numbered: dict[str, int] = {}
     sharing = [{numbered.setdefault(name, place) for name in part.work.operators} for place, part in enumerate(parts)]
     return [[parts[place] for place in places] for places in joined_families(sharing)]
@@ -126,7 +126,7 @@ def by_query(families: list[Family], costs: Costs) -> ByQuery:
 
 
 def _parts(family: Family, costs: Costs) -> list[Part]:
-    """The queries that feed no others, each with all that feed it, directly or not."""
+    """Return the queries that feed no other, each with all queries that feed it, directly or not."""
     if len(family.queries) == 1 or len(family.queries) > MOST_CUT:
         return [Part(family.numbers, work_of(family, costs))]
     fed_by = dict(zip(family.numbers, family.fed_by, strict=True))
@@ -136,7 +136,7 @@ def _parts(family: Family, costs: Costs) -> list[Part]:
 
 
 def _needed(number: int, fed_by: dict[int, tuple[int, ...]]) -> set[int]:
-    """A query and all that feed it."""
+    """Return a query with all queries that feed it."""
     found, waiting = {number}, [number]
     while waiting:
         makers = set(fed_by[waiting.pop()]) - found

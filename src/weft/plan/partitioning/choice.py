@@ -96,7 +96,7 @@ def ways(family: Family, costs: Costs, lanes: int) -> list[Way]:
 
 
 def split_of(strategy: str, family: Family, costs: Callable[[], Costs]) -> Split | Refused:
-    """How a family is shared out by a strategy, or what stands against it."""
+    """Return the split of a family by a strategy, or the reason why there is none."""
     if strategy == "replicate":
         return replicated(family, lambda type_: costs().rate(type_))
     return SPLITS[strategy](family)

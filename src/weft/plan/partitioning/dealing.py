@@ -23,9 +23,9 @@ Groups = tuple[tuple[int, ...], ...]  # positions of a match, by runs of one var
 
 @dataclass
 class Dealer:
-    """Deals out candidates one after the other. A load is the sum of the sizes that a worker was dealt.
+    """Assign candidates to workers in order. A load is the sum of the sizes assigned to a worker.
 
-    What it does next follows from `loads` and `dealt` alone.
+    The next assignment depends only on `loads` and `dealt`.
     """
 
     workers: int

@@ -31,7 +31,7 @@ def output_of(family: Family, work: Work) -> float:
 
 
 def load_of(split: Split, family: Family, work: Work, lanes: int) -> float:
-    """What the busiest of so many lanes has to do."""
+    """Return the estimated load of the busiest lane."""
     total, output = work.total, output_of(family, work)
     reading = sum(work.sources.values())
     match split.strategy:

@@ -1,8 +1,8 @@
-"""Whether lanes in threads of this process would gain, before it is tried: measured rates in, how much faster out.
+"""Estimate of the speed-up of lanes in threads of this process, from measured rates.
 
-All events are read by one thread, and giving them to lanes costs something too; so lanes pay where an event has to be
-compared with many others, or many queries look at it. Costs are those of the model, in units of one comparison, which
-takes about 25 ns; what reading, routing and searching take was measured for queries of all languages.
+All events are read by one thread, and routing them to lanes has a cost; so lanes pay off where an event is compared
+with many others, or read by many queries. Costs are those of the model, in units of one comparison, which takes about
+25 ns; the costs of reading, routing and searching were measured for queries of all languages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 1000.0  # events of a window that one is compared with, at most
 
 
 def may_gain(queries: Sequence[AnyQuery], lanes: int) -> bool:
-    """Whether it is worth measuring: not where queries look at each event once or twice, whatever the events are."""
+    """Return whether measuring pays off: not where queries examine each event once or twice, for any events."""
     most = 1.0 + sum(map(_most_looks, queries))
     return most * (1 - 1 / lanes) > 2 * min(ROUTING[name] for name in ("key", "slice"))
 
@@ -49,10 +49,10 @@ def _most_looks(query: AnyQuery) -> float:
 
 
 def gain_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], costs: Costs, lanes: int) -> float:
-    """How many times as fast so many lanes in threads are; below one they are slower. 0: not to be thought of.
+    """Return the speed-up of lanes in threads; below one they are slower, and 0 means that they are not considered.
 
-    That is where all lanes together would work longer than one by more than is gained. Neither are shares of ranks for
-    this: they are for matches without number, of which one thread gives the first at once.
+    This is the case where the total work of all lanes exceeds the work of one by more than the gain. Splitting by rank
+    is not considered either: it is for huge numbers of matches, of which one thread emits the first immediately.
     """
     families = families_of(queries, fed_by)
     best = best_of(families, costs, lanes)

@@ -1,4 +1,4 @@
-"""Strategy `replicate` (Step 4.4.1): the events of one leaf of a pattern are shared out, all others are copied.
+"""Strategy `replicate` (Step 4.4.1): the events of one leaf of a pattern are partitioned, the rest is replicated.
 
 A leaf is *pointwise* if every occurrence is made of one event of it, and no occurrence depends on another event of it:
 then each lane finds the occurrences of its own events, and together they find all, each once.
@@ -44,10 +44,10 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class Replicated(Split):
-    """An event is the own one of a lane that its times say, and a copy in the others.
+    """Each event is owned by one lane, determined by its times, and copied to the remaining lanes.
 
-    Events of types in `shared` are nobody's copies. With `by_start` no leaf is shared out, but the matches are: those
-    that begin at a lane's own events are the lane's.
+    Events of types in `shared` are not copied. With `by_start` no leaf is partitioned, but the matches are: each lane
+    owns the matches that begin at its own events.
     """
 
     strategy: ClassVar[Strategy] = "replicate"

@@ -26,11 +26,11 @@ class Split(Node):
     reason: str
 
     def lanes(self, wanted: int) -> int:
-        """How many lanes there are when so many are wanted."""
+        """Return the number of lanes used when `wanted` are requested."""
         return wanted
 
     def dealt(self, queries: tuple[int, ...], wanted: int) -> list[tuple[int, ...]]:
-        """The queries of each lane, when so many lanes are wanted: all of them, as a rule."""
+        """Return the queries of each lane when `wanted` lanes are requested: by default all of them."""
         return [queries] * self.lanes(wanted)
 
     def muted(self, dealt: Sequence[tuple[int, ...]]) -> list[frozenset[int]]:
@@ -55,10 +55,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class Lane(Node):
-    """Lane `share` of `shares` of some queries; `id` is a number of its own among all lanes of a plan.
+    """Lane `share` of `shares` of some queries; `id` is unique among all lanes of a plan.
 
-    Of the input it is given events of `types` (None: of all), as far as its split does not give them to others. What
-    the queries in `mute` find is seen by others here, and told by another lane.
+    It is given the input events of `types` (None: of all) that its split does not route elsewhere. Matches of the
+    queries in `mute` are read by other queries of this lane, and emitted by another lane.
     """
 
     id: int

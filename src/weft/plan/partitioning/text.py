@@ -23,9 +23,9 @@ HEAD, INDENT = "  lanes     ", " " * 12
 
 
 def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Statistics | None = None) -> Iterator[str]:
-    """For queries that are shared out together: how, their names, the load of lanes, and the other strategies.
+    """For queries that are split together: how, their names, the load of lanes, and the alternative strategies.
 
-    A load is a part of all work that these queries make. Families that are alike are told of once.
+    A load is a fraction of the total work of these queries. Equal families are listed once.
     """
     costs = Costs(known_of(program, statistics))
     fed_by = feeders(program.queries)

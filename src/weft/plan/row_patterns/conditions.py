@@ -1,4 +1,4 @@
-"""The conditions of a row pattern: row-local ones as letters, others to be tested while a match is searched."""
+"""The conditions of a row pattern: row-local ones become letters, the rest is tested during the search for a match."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A row pattern as an automaton: a state per place of a variable, each with its transitions in order of preferment.
+"""A row pattern as an automaton: a state per position of a variable, with its transitions in order of preference.
 
-A state is reached by taking a row, so all that happened without rows (loops, alternatives, anchors) is resolved here:
+A state is reached by consuming a row, so everything that consumes none (loops, alternatives, anchors) is resolved here:
 transitions lead from a row to the next one or to the end of the match.
 """
 
@@ -105,7 +105,7 @@ class _Graph:
         return len(self.nodes) - 1
 
     def build(self, regex: RowRegex, after: int, excluded: bool = False) -> int:
-        """Add what matches a pattern and goes on with a node; return its first node."""
+        """Add the nodes of a pattern that is followed by a node; return the first of them."""
         match regex:
             case RowVariable(name):
                 return self.add(_Take(self.variables.index(name), excluded, after))

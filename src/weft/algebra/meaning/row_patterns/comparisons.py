@@ -45,7 +45,7 @@ def _alike(value: Any, other: Any) -> Any:
 
 
 def order_key(value: Any) -> Any:
-    """A value by which equal values are equal and others in order: NaN is equal to itself and the greatest number."""
+    """Return a sort key by which equal values are equal: NaN equals itself and is the greatest number."""
     if isinstance(value, float):
         return (1, 0.0) if isnan(value) else (0, value)
     if isinstance(value, bool):

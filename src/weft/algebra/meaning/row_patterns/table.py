@@ -1,4 +1,4 @@
-"""The result of a row pattern over a table: partitions in order, matches one after the other, and the rows shown."""
+"""The result of a row pattern over a table: partitions in order, the matches of each in order, and output rows."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ PlainRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RowView:
-    """What an expression sees: a partition, the rows of the match, and which of them is at hand.
+    """What an expression can read: a partition, the rows of the match, and which of them is the current row.
 
-    `labels` are the variables of the match from its first row on, as far as they are known. The row at hand is the
-    `current` one of them; -1 if the match is empty.
+    `labels` are the variables of the match from its first row on, as far as they are known. `current` is the index of
+    the current row in the match, or -1 if the match is empty.
     """
 
     rows: Sequence[PlainRow]
@@ -42,7 +42,7 @@ class RowView:
     number: int
 
     def mapped(self, variables: Variables, final: bool) -> list[int]:
-        """The rows that are mapped to the variables: up to the one at hand, or of the whole match."""
+        """Return the rows that are mapped to the variables: up to the current row, or in the whole match."""
         seen = self.labels if final else self.labels[: self.current + 1]
         return [self.start + i for i, label in enumerate(seen) if variables is None or label in variables]
 
