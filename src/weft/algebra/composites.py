@@ -34,6 +34,11 @@ Brackets = str | tuple["Brackets", ...]  # a variable, or brackets around parts
 class Composite(Node):
     """A set of occurrences over a stream."""
 
+    @property
+    def operator(self) -> str:
+        """The name of the operator for users, such as `Sequence` or `Overlap`."""
+        return type(self).__name__.removeprefix("Composite")
+
     @cached_property
     def variables(self) -> tuple[str, ...]:
         """The variables its occurrences bind, in the order of the pattern."""

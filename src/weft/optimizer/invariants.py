@@ -84,7 +84,7 @@ def _fixed(pattern: Composite) -> Iterator[Hashable]:
             case CompositeEvent():
                 yield repr(node)
             case CompositeSequence(pick=pick):
-                yield "follow", pick
+                yield "sequence", pick
             case CompositeRepeat(_, pick, _, _, lengths):
                 yield "repeat", pick, lengths
             case Without(when=when):

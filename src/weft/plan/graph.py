@@ -43,8 +43,8 @@ class GraphNode(Node):
 
     @property
     def operator(self) -> str:
-        """What it is called."""
-        return type(self.pattern).__name__
+        """The name of the operator for users."""
+        return self.pattern.operator
 
 
 @dataclass(frozen=True)

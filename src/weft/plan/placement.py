@@ -104,7 +104,7 @@ def placement_lines(program: Program, costs: Costs, nodes: int, policy: Policy =
     yield f"  nodes     {len(found.operators)} operators on {nodes} nodes, each where it adds least"
     for node, load in enumerate(found.loads):
         own = [operator for operator, at in zip(found.operators, found.node_of, strict=True) if at == node]
-        names = [f"{type(operator).__name__} of {', '.join(operator.variables)}" for operator in own]
+        names = [f"{operator.operator} of {', '.join(operator.variables)}" for operator in own]
         yield f"            {node}: load {load:,.1f}" + (f"; {'; '.join(names)}" if names else "")
     others = [query.name for query in program.queries if not isinstance(query, CompositeQuery)]
     if others:

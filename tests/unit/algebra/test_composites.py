@@ -113,7 +113,7 @@ def test_text() -> None:
     assert to_text(pattern) == (
         "without between where [ELAPSED() > 3]\n"
         "  repeat longest length 2 to 4 but not 3 where [PREVIOUS(a[x]) < a[x]]\n"
-        "    source A a\n"
+        "    event A a\n"
         "  after 5 ticks\n"
-        "    source B b\n"
+        "    event B b\n"
     )

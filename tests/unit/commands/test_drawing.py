@@ -114,8 +114,8 @@ def test_a_plan_has_each_operator_once_and_each_query() -> None:
 def test_a_shared_operator_is_drawn_once_with_two_lines() -> None:
     text = (ROOT / "tests/golden/plans/step/overlap.txt").read_text().split("--------")[0]
     _, picture = shown(weft.compile(text, language="step"))
-    assert texts(picture).count("source A 0") == 1
-    box = next(group for group in picture.iter(f"{SVG}g") if "source A 0" in texts(group))
+    assert texts(picture).count("event A 0") == 1
+    box = next(group for group in picture.iter(f"{SVG}g") if "event A 0" in texts(group))
     assert len(box.findall(f"{SVG}rect")) == 2
 
 

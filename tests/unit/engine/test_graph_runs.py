@@ -170,11 +170,11 @@ def test_a_plan_says_who_shares_what() -> None:
     queries = "\n".join(f"Q{n}(*): (A/P{n} ; B/R{n}) ;[dur < {n}] C/S{n}" for n in range(1, 101))
     shown = weft.explain(weft.compile(EXTERNALS + queries, language="step"), stage="plan")
     lines = shown.splitlines()
-    assert "      n2: follow first   from n0, n1   (shared by Q1, Q2, Q3 and 97 more)" in lines
+    assert "      n2: sequence first   from n0, n1   (shared by Q1, Q2, Q3 and 97 more)" in lines
     assert sum(line.startswith("    graph ") for line in lines) == 1
     assert max(map(len, lines)) <= 120
     twice = weft.explain(weft.compile(f"{EXTERNALS}Q(*): A/P ; A/R", language="step"), stage="plan")
-    assert "      n0: source A 0   (used 2 times)" in twice.splitlines()
+    assert "      n0: event A 0   (used 2 times)" in twice.splitlines()
 
 
 def test_one_event_may_end_any_number_of_matches_of_a_chain() -> None:

@@ -158,6 +158,6 @@ def test_explain_places_operators_on_nodes() -> None:
     text = 'topology "T" external A(x: int) < "A" [64.0] external B(x: int) < "B" [8.0] '
     shown = weft.explain(compiled(text + "Q(*): A/a ; B/b R(*): A/c ; B/d S(*): B/b | A/a"), nodes=2)
     assert "2 operators on 2 nodes" in shown  # Q and R are one
-    assert "Follow of a, b" in shown
+    assert "Sequence of a, b" in shown
     with pytest.raises(UsageError, match="--stage plan"):
         weft.explain(compiled(text + "Q(*): A/a"), "algebra", nodes=2)

@@ -62,8 +62,8 @@ UNSOUND: list[tuple[str, Any, list[dict[str, Any]], str]] = [
         "CONSUME BY",
     ),
     ("ceql", "SELECT * WHERE A ; B", stream(*"AxxxxxxB"), "WITHIN"),
-    ("eql", "SELECT a.ts FROM A a ; B b", stream(*"AxxxxxxB"), "Follow has no bound"),
-    ("step", "A/a ; B/b", stream(*"AxxxxxxB"), "Follow has no bound"),
+    ("eql", "SELECT a.ts FROM A a ; B b", stream(*"AxxxxxxB"), "Sequence has no bound"),
+    ("step", "A/a ; B/b", stream(*"AxxxxxxB"), "Sequence has no bound"),
     ("step", "!C/c ; A/a", stream(*"CxxxxxxA"), "Without before"),
     ("step", "A/a +[dur < 9]", stream(*"AAAAAAAA"), "Repeat longest"),
     (

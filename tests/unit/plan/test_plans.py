@@ -38,7 +38,7 @@ def test_a_part_of_a_plan_has_what_its_queries_need() -> None:
     (part,) = chosen.only([1]).operators
     assert isinstance(part, GraphOp)
     assert [output.query.name for output in part.graph.outputs] == ["q_2"]
-    assert [node.operator for node in part.graph.nodes] == ["Follow", "Source", "Follow"]
+    assert [node.operator for node in part.graph.nodes] == ["Sequence", "Event", "Sequence"]
     assert chosen.only(range(3)).layers == chosen.layers
 
 

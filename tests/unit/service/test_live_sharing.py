@@ -61,7 +61,7 @@ def test_operators_go_with_the_last_query_that_needs_them() -> None:
     assert len(graph.operators) == alone + 3  # what is seen of A ; B, the source D, and the sequence with it
     running.push([event("A", 1), event("B", 2)])
     running.remove("one")
-    assert [node.operator for node in graph.graph.nodes] == ["Source", "Source", "Follow", "Follow", "Source", "Follow"]
+    assert [node.operator for node in graph.graph.nodes] == ["Event", "Event", "Sequence", "Sequence", "Event", "Sequence"]
     assert told(running.push([event("C", 3), event("D", 4), event("C", 5)])) == [("two", (0, 1, 3))]
     running.deploy(THREE.format(40), "one", "eql")
     found = told(running.push([event("A", 6), event("B", 7), event("C", 8), event("D", 9), event("A", 10)]))
@@ -74,7 +74,7 @@ def test_what_is_needed_for_longer_is_found_anew() -> None:
     running, added = graph_of(THREE.format(50)), graph_of(THREE.format(60))
     whole = extended(running, added, 7)
     assert whole is not None
-    assert [running.nodes[node.inputs[0]].operator for node in whole.nodes if node.since == 7] == ["Source"] * 3
+    assert [running.nodes[node.inputs[0]].operator for node in whole.nodes if node.since == 7] == ["Event"] * 3
     assert extended(running, graph_of(THREE.format(50)), 7) is not None
 
 
@@ -83,7 +83,7 @@ def test_what_depends_on_earlier_events_is_not_shared(pattern: str) -> None:
     graph = graph_of(f"{EXTERNALS} Q(a.x): {pattern}")
     whole = extended(graph, graph, 7)
     assert whole is not None
-    assert {node.operator for node in whole.nodes if node.since is not None} <= {"Source", "Follow"}
+    assert {node.operator for node in whole.nodes if node.since is not None} <= {"Event", "Sequence"}
 
 
 def test_a_new_query_may_ask_for_an_order_that_the_old_one_did_not() -> None:

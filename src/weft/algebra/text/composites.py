@@ -32,13 +32,13 @@ def pattern_lines(pattern: composites.Composite, show: Show) -> Iterator[str]:
 def _head(pattern: composites.Composite, show: Show) -> str:
     match pattern:
         case composites.CompositeEvent(type_, variable, where):
-            return f"source {type_} {variable}{_conditions('where', where, show)}"
+            return f"event {type_} {variable}{_conditions('where', where, show)}"
         case composites.CompositeUnion():
             return "union"
         case composites.CompositeFilter(_, where):
             return f"filter{_conditions('where', where, show)}"
         case composites.CompositeSequence(_, _, pick, where, among):
-            return f"follow {pick}{_conditions('among', among, show)}{_conditions('where', where, show)}"
+            return f"sequence {pick}{_conditions('among', among, show)}{_conditions('where', where, show)}"
         case composites.Overlap(_, _, where):
             return f"overlap{_conditions('where', where, show)}"
         case composites.CompositeRepeat(_, pick, where, among, lengths):

@@ -116,11 +116,11 @@ def _pattern_head(pattern: patterns.Pattern) -> str:
         case patterns.Repeat(contiguous=contiguous):
             return "repeat, contiguous" if contiguous else "repeat"
         case patterns.Union():
-            return "either"
+            return "union"
         case patterns.Maybe():
             return "maybe"
         case patterns.Filter(_, variable, predicate):
-            return f"where {variable}[{expression_text(predicate)}]"
+            return f"filter {variable}[{expression_text(predicate)}]"
         case patterns.Correlate(_, condition):
             return f"correlate {expression_text(condition)}"
     return type(pattern).__name__.lower()

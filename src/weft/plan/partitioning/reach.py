@@ -86,7 +86,7 @@ def _of_composite(pattern: Composite) -> Reach | Refused:
                 return Refused("a greedy iteration (Repeat longest) depends on where the run before it ended")
     back = _back(pattern)
     if back is None:
-        return Refused(f"{type(pattern).__name__} has no bound on how long an occurrence lasts (dur, OCCURS WITHIN)")
+        return Refused(f"{pattern.operator} has no bound on how long an occurrence lasts (dur, OCCURS WITHIN)")
     return Reach(back)
 
 
