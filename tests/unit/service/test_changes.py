@@ -156,20 +156,6 @@ def made_of(match: Any) -> tuple[object, ...]:
     return match.query, match.start, match.end, match.positions, repr(sorted(match.bindings.items()))
 
 
-def test_events_and_chains_as_first_states_kept_them(tmp_path: Path) -> None:
-    """Fields of CEQL, keys of events and free entries of chains were saved otherwise; from then on as usual."""
-    expected = weft.live(weft.LiveProgram.load(GOLDEN / "live-0.1.0-chunks.saved").program, key="x")
-    assert len(expected.push(EVENTS[:6])) > 0
-    rest = [as_record(match) for match in [*expected.push(EVENTS[6:]), *expected.finish()]]
-    assert {record["query"] for record in rest} == {"shown", "chain"}
-    running = weft.LiveProgram.load(GOLDEN / "live-0.1.0-chunks.saved")
-    assert running.events == 6
-    found = list(running.push(EVENTS[6:8]))
-    running.save(tmp_path / "again")
-    again = weft.LiveProgram.load(tmp_path / "again")
-    assert [as_record(match) for match in [*found, *again.push(EVENTS[8:]), *again.finish()]] == rest
-
-
 def golden_program() -> list[weft.Program]:
     """What the golden files hold; made anew with `python -m tests.unit.test_changes VERSION` for a new layout."""
     return [

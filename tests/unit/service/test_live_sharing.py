@@ -61,7 +61,14 @@ def test_operators_go_with_the_last_query_that_needs_them() -> None:
     assert len(graph.operators) == alone + 3  # what is seen of A ; B, the source D, and the sequence with it
     running.push([event("A", 1), event("B", 2)])
     running.remove("one")
-    assert [node.operator for node in graph.graph.nodes] == ["Event", "Event", "Sequence", "Sequence", "Event", "Sequence"]
+    assert [node.operator for node in graph.graph.nodes] == [
+        "Event",
+        "Event",
+        "Sequence",
+        "Sequence",
+        "Event",
+        "Sequence",
+    ]
     assert told(running.push([event("C", 3), event("D", 4), event("C", 5)])) == [("two", (0, 1, 3))]
     running.deploy(THREE.format(40), "one", "eql")
     found = told(running.push([event("A", 6), event("B", 7), event("C", 8), event("D", 9), event("A", 10)]))

@@ -11,7 +11,6 @@ import pyarrow as pa
 from weft.runtime.data import blocks
 from weft.runtime.data.events import Column, EventBatch, Int64s
 from weft.runtime.data.joint_types import join_rows
-from weft.runtime.store.earlier import events_in_chunks
 from weft.runtime.store.pages import Growing, Pages
 
 LEAST = 1 << 12  # fewer events are not worth a look at which still matter, nor a chunk of their own
@@ -142,14 +141,11 @@ class Kept:
         return blocks.concat(parts)
 
     def load(self, pages: Mapping[str, bytes], name: str) -> None:
-        """Go on from pages."""
-        self._chunks, self._fresh = events_in_chunks(pages, name), []
-        self._count = len(self)
-        if self._chunks:
-            return
+        """Restore the events from pages."""
         saved = Pages(pages).numbered(name)
         parts = [blocks.unpack(page) for _, page in saved]
         whole = blocks.concat(parts)
+        self._fresh = []
         self._chunks = [whole] if len(whole) else []  # the page where all was given up is empty
         self._count = saved[-1][0] + len(parts[-1]) if parts else 0
 
