@@ -111,15 +111,19 @@ class Lives:
             self._next = self._started()
         return self._now
 
-    def finish(self) -> None:
-        """Let all that is there be read, in peace, and the stream end."""
+    def stop(self) -> None:
+        """End the process that runs, as a user does."""
         if self._now is not None and self._now.poll() is None:
             own = below(self._now.pid)
             self._now.send_signal(signal.SIGTERM)
             self._await_end(self._now, own)
+
+    def finish(self, patience: float = 240) -> None:
+        """Let all that is there be read, in peace, and the stream end."""
+        self.stop()
         self._look_back()
         self._now = self._begun("--until", "complete")
-        code = self._now.wait(240)
+        code = self._now.wait(patience)
         assert code == 0, self.told[-3000:]
 
     def _begun(self, *more: str) -> subprocess.Popen[bytes]:
@@ -141,13 +145,22 @@ class Lives:
 
     def _started(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-W", "ignore", "-m", "tests.chaos.killed_run", self._master]
+        with (self._folder / "told").open("ab") as told:
+            return subprocess.Popen(
+                command,
+                cwd=self._folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=told,
+            )
+
+    def _environment(self) -> dict[str, str]:
+        """The environment of the processes."""
         env = environment()
         del env["SPARK_CONF_DIR"]  # so that Java takes the classes which `weft warm` has kept
         env["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(Path(__file__).parents[2])])
-        with (self._folder / "told").open("ab") as told:
-            return subprocess.Popen(
-                command, cwd=self._folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told
-            )
+        return env
 
     @property
     def told(self) -> str:

@@ -1,15 +1,15 @@
 """`make torture`: a run on a real Spark under everything at once, for some minutes, by a seed that it prints.
 
-Kills of every process, other numbers of lanes, second runs on the same checkpoint, events from the far future, files
-that vanish, and attributes that come and change their kind. Afterwards all matches are compared, by id, with `meaning`.
+Kills of every process, here and in a cluster, full disks, second runs on the same checkpoint, other programs and
+lanes, programs with mistakes, clocks that jump, slow sinks, processes that hang, events from the far future, other
+columns and formats, files that vanish or are written again while they are read. Afterwards all matches are compared,
+by id, with `meaning`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
+import shutil
 import sys
 import tempfile
 import time
@@ -17,107 +17,87 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.chaos import lives as life
 from tests.chaos.killing import kills
-from tests.chaos.lives import Lives
 from tests.chaos.test_spark_kills import PROGRAMS
+from tests.chaos.torture_check import compared, meant, rejected, written, wrong_rejects
+from tests.chaos.tortured import AGAIN, Tortured, disks
+from tests.spark.standalone import cluster
 
-from weft import api
-
-FAR = 20 * 3_600_000  # ticks: less than a run rejects by the clock, more than it believes
-REFUSED = "in use by process"
-
-
-class Tortured(Lives):
-    """A run that suffers more than kills."""
-
-    def __init__(self, folder: Path, chance: Random) -> None:
-        super().__init__(folder, "local[2]", tuple(PROGRAMS), chance)
-        self.done: Counter[str] = Counter()
-        self.wrong: list[str] = []
-
-    def feed(self) -> None:
-        """Write another file of events, now and then with one of the far future, or with other attributes."""
-        chance, number = self._chance, self._files
-        part: list[dict[str, object]] = [
-            {"type": chance.choice("AABC"), "ts": 3 * n + chance.randrange(9), "k": "uvw"[n % 3], "x": n * 5 % 8}
-            for n in range(number * life.PER_FILE, (number + 1) * life.PER_FILE)
-        ]
-        drift = chance.choice([None, 7, "seven"])
-        if drift is not None:
-            self.done["files with other attributes"] += 1
-            part = [event | {"extra": drift} for event in part]
-        if chance.random() < 0.3:
-            self.done["far events"] += 1
-            part.append({"type": "X", "ts": 3 * (number + 1) * life.PER_FILE + FAR})
-        hidden = self._folder / "in" / f".{number:04d}.jsonl"
-        hidden.write_text("".join(json.dumps(event) + "\n" for event in part))
-        os.utime(hidden, (1000 + number, 1000 + number))
-        hidden.rename(hidden.with_name(hidden.name[1:]))
-        self._files += 1
-        self.events += part
-
-    def vanish(self) -> None:
-        """Write a file without events, and take it away at once."""
-        path = self._folder / "in" / f"gone{self._chance.randrange(10**9)}.jsonl"
-        path.write_text("\n")
-        time.sleep(self._chance.random() / 2)
-        path.unlink()
-        self.done["vanished files"] += 1
-
-    def intrude(self) -> None:
-        """Start a second run on the same checkpoint, which must be refused."""
-        command = [sys.executable, "-W", "ignore", "-m", "weft", "run", *PROGRAMS, *life.OPTIONS, "--until", "read"]
-        if self._now is None or self._now.poll() is not None:
-            return
-        found = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, timeout=240, check=False)
-        self.done["second runs"] += 1
-        if self._now.poll() is None and (found.returncode == 0 or REFUSED not in found.stderr + found.stdout):
-            self.wrong.append(f"a second run was not refused: {found.returncode} {found.stderr[-500:]}")
-
-    def reshare(self) -> None:
-        """Let the next process have another number of lanes."""
-        life.SHARES[:] = ["--lanes", str(self._chance.choice([1, 2, 3])), "--partitions", "2"]
-        self.done["other lanes"] += 1
+SAID_EVERY = 10  # kills
 
 
-def torture(folder: Path, seed: int, minutes: float) -> list[str]:
+def torture(folder: Path, seed: int, minutes: float, *, in_cluster: bool = True) -> list[str]:
     """Torture a run for so many minutes; what is wrong afterwards."""
     chance = Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in PROGRAMS.items():
-        (folder / name).write_text(text)
-    run = Tortured(folder, chance)
     limit = time.monotonic() + 60 * minutes
-    planned = [kill for kill in kills(seed, 10_000) if kill.master == "local"]
-    try:
-        run.prepared()
-        for kill in planned:
-            if time.monotonic() > limit:
-                break
-            for trouble in chance.sample([run.vanish, run.intrude, run.reshare], chance.randrange(3)):
-                trouble()
-            if run.suffer(kill, limit) is not None:
-                run.done[f"kills of {kill.victim}"] += 1
-        run.finish()
-    finally:
-        run.end()
-    print(f"seed {seed}: {len(run.events)} events; {dict(run.done)}", flush=True)
-    return [*run.wrong, *run.complaints(), *differences(folder, run.events)]
+    with disks(folder) as are_small, cluster(folder / "cluster") as url:
+        run = Tortured(folder, chance, ["local[2]", "local[2]", url] if in_cluster else ["local[2]"])
+        troubles = run.troubles if are_small else [one for one in run.troubles if one != run.fill]
+        if not are_small:
+            print("full disks are left out: no small disks can be mounted here", flush=True)
+        wrong: list[str] = []
+        try:
+            run.begin()
+            for number, kill in enumerate(kills(seed, 10_000)):
+                if time.monotonic() > limit:
+                    break
+                for trouble in chance.sample(troubles, chance.randrange(4)):
+                    run.note(trouble.__name__)
+                    trouble()
+                run.note(f"kill {kill.victim} in {kill.place}")
+                if run.suffer(kill, limit) is not None:
+                    run.done[f"kills of {kill.victim}"] += 1
+                if number % SAID_EVERY == 0:
+                    print(f"{(limit - time.monotonic()) / 60:.1f} minutes left: {dict(run.done)}", flush=True)
+            run.finish_in_peace()
+        except AssertionError as problem:
+            wrong.append(f"the run could not go on: {problem}")
+        finally:
+            run.end()
+        print(f"seed {seed}: {len(run.feeder.events)} events; {dict(run.done)}", flush=True)
+        wrong += [*run.wrong, *run.complaints(), *([] if wrong else differences(run, folder))]
+        if wrong:
+            kept = Path(tempfile.mkdtemp(prefix=f"weft-torture-{seed}-"))
+            shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns("cluster"))
+            print(f"all files of the run are in {kept}", flush=True)
+        return wrong
 
 
-def differences(folder: Path, events: list[dict[str, object]]) -> list[str]:
+def differences(run: Tortured, folder: Path) -> list[str]:
     """What the sink has too much or too little of, by id, against the definition of meaning."""
-    program = api.together([api.compile(folder / name) for name in PROGRAMS])
-    expected = Counter(match.id for match in api.detect(events, program, engine="local"))
-    sample = events[:400]
-    meant = Counter(match.id for match in api.detect(sample, program, engine="meaning"))
-    here = Counter(match.id for match in api.detect(sample, program, engine="local"))
-    lines = [line for path in sorted((folder / "out").glob("*.jsonl")) for line in path.read_text().splitlines()]
-    found = Counter(json.loads(line)["id"] for line in lines)
-    print(f"{found.total()} matches, {expected.total()} expected", flush=True)
-    pairs = (("lost", expected - found), ("too much", found - expected), ("engine and meaning differ", meant - here))
-    return [f"{what}: {some.total()}, as {sorted(some)[:3]}" for what, some in pairs if some]
+    sink, rejects = written(folder / "out"), rejected(folder / "out")
+    always = [folder / "rules" / name for name in PROGRAMS]
+    expected = meant(run.feeder.events, always)
+    wrong = [f"{name} has no match at all" for name, ids in expected.items() if not ids]
+    for name, ids in expected.items():
+        wrong += compared(name, ids, sink.pop(name, Counter()))
+    last = run.guests[-1]
+    for guest in run.guests:  # queries that came and went: some of their matches, the last one all since it began
+        ids = meant(run.feeder.events, [guest])[guest.stem]
+        wrong += compared(guest.stem, ids, sink.get(guest.stem, Counter()), all_of_them=False)
+        if guest == last:
+            since = [(stretch, event) for stretch, event in run.feeder.events if stretch == run.last_stretch]
+            wrong += compared(
+                f"{guest.stem} at last", meant(since, [guest])[guest.stem] - sink.pop(guest.stem), Counter()
+            )
+        sink.pop(guest.stem, None)
+    wrong += rewritten(run, folder, sink.pop(AGAIN, Counter()), [str(one) for one in rejects])
+    wrong += [f"matches of a query that nobody wrote: {name}" for name in sink]
+    print(f"{sum(ids.total() for ids in expected.values())} matches expected; {len(rejects)} rejects", flush=True)
+    return [*wrong, *wrong_rejects(rejects, "ABC")]
+
+
+def rewritten(run: Tortured, folder: Path, found: Counter[str], rejects: list[str]) -> list[str]:
+    """What is wrong with files that were written while they were read: what is missing must be among the rejects."""
+    wrong = []
+    for number, (name, events) in enumerate(run.feeder.rewritten.items()):
+        ids = meant([(number, event) for event in events], [folder / "rules" / f"{AGAIN}.ceql"])[AGAIN]
+        missing = ids - found
+        if missing and not any(name in one for one in rejects):
+            wrong.append(f"{name}: {missing.total()} matches are missing, and nobody was told")
+        found = found - ids
+    return wrong + ([f"{AGAIN}: {found.total()} not expected, or twice"] if found else [])
 
 
 def main() -> None:
@@ -125,12 +105,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--local", action="store_true", help="without a cluster")
     given = parser.parse_args()
     print(f"torture with --seed {given.seed} for {given.minutes:g} minutes", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        wrong = torture(Path(folder) / "run", given.seed, given.minutes)
+        wrong = torture(Path(folder) / "run", given.seed, given.minutes, in_cluster=not given.local)
     for one in wrong:
         print(f"wrong: {one}", flush=True)
+    print("nothing is wrong" if not wrong else f"{len(wrong)} things are wrong", flush=True)
     sys.exit(1 if wrong else 0)
 
 

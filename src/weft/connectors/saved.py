@@ -18,9 +18,12 @@ ABOUT, PAGES, SUM = "weft.json", "pages/", "weft.sum"
 LARGEST = 1 << 34  # bytes that a file may say it has when it is opened up
 
 
-def write_saved(path: str | Path, about: Mapping[str, Any], pages: Mapping[str, bytes]) -> None:
+def write_saved(
+    path: str | Path, about: Mapping[str, Any], pages: Mapping[str, bytes], *, compressed: bool = True
+) -> None:
     """Write state to a file, which takes its name when it is complete."""
-    with opened(path) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with opened(path) as target, zipfile.ZipFile(target, "w", how, compresslevel=1) as archive:
         parts = {ABOUT: json.dumps(about).encode(), **{PAGES + name: page for name, page in sorted(pages.items())}}
         for name, part in {**parts, SUM: _sum(parts)}.items():
             archive.writestr(name, part)

@@ -121,10 +121,10 @@ class LiveState:
 
     # -- state ----------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, compressed: bool = True) -> None:
         """Write all that runs and what it waits for to a file, from which `weft.live.load` goes on.
 
-        Subscriptions are not saved: they are this process's.
+        Subscriptions are not saved: they are this process's. Without compression it is quicker, and the file larger.
         """
         self.join()
         with self._lock:
@@ -143,7 +143,7 @@ class LiveState:
                 "front": self._aside.front.to_plain(),
             }
             held = {} if self._aside.held is None else {HELD: blocks.pack(self._aside.held)}
-            write_saved(path, about, self._snapshot() | held)
+            write_saved(path, about, self._snapshot() | held, compressed=compressed)
 
     def _snapshot(self) -> dict[str, bytes]:
         """All pages of the state."""

@@ -21,6 +21,8 @@ from weft.serve.journal import Record
 from weft.serve.program import NDJSON, Answer, Publication, ServedProgram
 
 MOST_TOGETHER = 1 << 20  # bytes of publications that are matched as one
+SPACED = 20  # seconds of work between two snapshots, for each second that one takes
+LONGEST = 8  # times the bytes after which a snapshot is due: then it is taken, whatever it costs
 
 
 class Busy(Exception):
@@ -53,6 +55,7 @@ class Engine:
         self.problem: str | None = None
         self.waiting = 0  # bytes of publications
         self.seconds = 0.0  # spent at work
+        self._snapshot_due = 0.0  # by these seconds
         self._room, self._snapshot_bytes = room, snapshot_bytes
         self._jobs: deque[Request] = deque()
         self._changed = threading.Condition()
@@ -109,7 +112,9 @@ class Engine:
     def snapshot(self) -> None:
         """Take a snapshot of all that there is."""
         assert self.folder is not None
-        self.folder.take(self.program.save, self.program.about(), self.program.hub.lines)
+        started = time.perf_counter()
+        self.folder.take(self.program.save, self.program.about(), self.program.hub.table)
+        self._snapshot_due = self.seconds + SPACED * (time.perf_counter() - started)
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -191,7 +196,10 @@ class Engine:
         return answers
 
     def _snapshot_if_due(self) -> None:
-        if self.folder is not None and self.folder.journal.size > self._snapshot_bytes:
+        """Take a snapshot when the journal is long, and the last one has cost a small part of the work since."""
+        if self.folder is None or self.folder.journal.size <= self._snapshot_bytes:
+            return
+        if self.seconds >= self._snapshot_due or self.folder.journal.size > LONGEST * self._snapshot_bytes:
             self.snapshot()
 
     def _fail(self, group: list[Request], failure: BaseException) -> None:

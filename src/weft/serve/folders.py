@@ -1,7 +1,7 @@
 """A server's state as a folder: the latest snapshot, and the journal of what it was told since.
 
 DIR/lock                 who uses the folder
-DIR/snapshot-7/          program.weft, server.json, log.jsonl: written aside, then renamed
+DIR/snapshot-7/          program.weft, server.json, log.arrow: written aside, then renamed
 DIR/journal-7.log        what came after snapshot 7
 """
 
@@ -11,14 +11,16 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from weft.errors import InputError, UsageError
 from weft.serve.journal import Journal, Record, Sync, read_journal
 
-PROGRAM, SERVER, LOG = "program.weft", "server.json", "log.jsonl"
+PROGRAM, SERVER, LOG = "program.weft", "server.json", "log.arrow"
 
 
 class Snapshot(NamedTuple):
@@ -26,7 +28,7 @@ class Snapshot(NamedTuple):
 
     program: Path
     server: Mapping[str, Any]
-    log: Sequence[bytes]
+    log: pa.Table
 
 
 class StateFolder:
@@ -62,8 +64,9 @@ class StateFolder:
             return None
         try:
             server = json.loads((place / SERVER).read_text(encoding="utf-8"))
-            log = (place / LOG).read_bytes().split(b"\n")[:-1]
-        except (OSError, ValueError) as problem:
+            with pa.ipc.open_file((place / LOG).read_bytes()) as reader:
+                log = reader.read_all()
+        except (OSError, ValueError, pa.ArrowException) as problem:
             raise InputError(f"{place} is damaged: {problem}") from None
         return Snapshot(place / PROGRAM, server, log)
 
@@ -71,7 +74,7 @@ class StateFolder:
         """What the server was told since the latest snapshot."""
         return read_journal(self._journal(self.number))
 
-    def take(self, save: Callable[[Path], None], server: Mapping[str, Any], log: Sequence[bytes]) -> None:
+    def take(self, save: Callable[[Path], None], server: Mapping[str, Any], log: pa.Table) -> None:
         """Take a snapshot; the journal begins anew, and what came before is removed."""
         number = self.number + 1
         place = self.folder / f"snapshot-{number}"
@@ -79,13 +82,14 @@ class StateFolder:
         aside.mkdir()
         save(aside / PROGRAM)
         (aside / SERVER).write_text(json.dumps(server), encoding="utf-8")
-        (aside / LOG).write_bytes(b"".join(line + b"\n" for line in log))
+        with pa.OSFile(str(aside / LOG), "wb") as file, pa.ipc.new_file(file, log.schema) as writer:
+            writer.write_table(log)
         for path in (*aside.iterdir(), aside):
             _sync_path(path)
         aside.rename(place)
         _sync_path(self.folder)
         before, self.number = self.number, number
-        self.journal.close()
+        self.journal.close(needed=False)
         self.journal = Journal(self._journal(number), self._sync)
         self.snapshots += 1
         self._journal(before).unlink(missing_ok=True)

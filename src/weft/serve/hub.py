@@ -10,7 +10,6 @@ import json
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +20,7 @@ from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.live.filters import Filters
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.reading.kinds import columns_of_dicts
-from weft.runtime.writing.match_lines import json_lines
-
-
-class LoggedMatch(NamedTuple):
-    """One match in the log: its query, its id and its line of JSON."""
-
-    query: str
-    id: str
-    line: bytes
+from weft.serve.match_log import LoggedMatch, MatchLog
 
 
 class Gap(NamedTuple):
@@ -123,62 +114,52 @@ class Hub:
         self.counts: Counter[str] = Counter()  # matches by query
         self.event_types: set[str] = set()  # of the input, that somebody subscribed to
         self.missed = self.delivered = 0  # by those who are gone
-        self._log: deque[LoggedMatch] = deque(maxlen=log)
-        self._first = 0  # the number of the first entry in the log
-        self._numbers: dict[str, int] = {}  # of entries by id
+        self._log = MatchLog(log)
         self._audiences: dict[str, Listeners] = {}
         self._lock = threading.Lock()
         self._most_bytes, self._wake = most_bytes, wake
 
     def receive_rows(self, rows: pa.RecordBatch) -> None:
         """Take matches: rows of MATCH_SCHEMA."""
-        if len(rows):
-            self.take(entries_of(rows), is_event=False)
+        self.take(rows, is_event=False)
 
-    def take(self, entries: list[LoggedMatch], *, is_event: bool) -> None:
-        """Keep entries in the log, and deliver them."""
-        by_query: dict[str, list[LoggedMatch]] = {}
-        for entry in entries:
-            by_query.setdefault(entry.query, []).append(entry)
+    def take(self, rows: pa.RecordBatch, *, is_event: bool) -> None:
+        """Keep rows in the log, and deliver them; what nobody is there for stays as it is."""
+        if not len(rows):
+            return
+        counts = {str(one["values"]): int(one["counts"]) for one in rows["query"].value_counts().to_pylist()}
         touched: set[Subscriber] = set()
         with self._lock:
-            self._append(entries)
-            for query, own in by_query.items():
-                if not is_event:
-                    self.counts[query] += len(own)
+            piece = self._log.append(rows)
+            if not is_event:
+                self.counts.update(counts)
+            for query in counts:
                 if query in self._audiences:
+                    own = piece.entries
+                    if len(counts) > 1:
+                        own = [entry for entry in own if entry.query == query]
                     touched |= self._audiences[query].deliver(own)
             if EVERY_TYPE in self._audiences and not is_event:
-                touched |= self._audiences[EVERY_TYPE].deliver(entries)
+                touched |= self._audiences[EVERY_TYPE].deliver(piece.entries)
         if touched:
             self._wake(touched)
 
-    def _append(self, entries: Sequence[LoggedMatch]) -> None:
-        for entry in entries:
-            if len(self._log) == self._log.maxlen:
-                gone = self._log.popleft()
-                if self._numbers.get(gone.id) == self._first:
-                    del self._numbers[gone.id]
-                self._first += 1
-            self._numbers[entry.id] = self._first + len(self._log)
-            self._log.append(entry)
-
-    def load(self, lines: Iterable[bytes]) -> None:
-        """Fill the log with lines of an earlier one."""
-        found = ((line, json.loads(line)) for line in lines)
-        self._append([LoggedMatch(match["query"], match["id"], line) for line, match in found])
+    def load(self, log: pa.Table) -> None:
+        """Fill the log with an earlier one."""
+        for rows in log.to_batches():
+            self._log.append(rows)
 
     @property
-    def lines(self) -> list[bytes]:
-        """The log, as lines."""
+    def table(self) -> pa.Table:
+        """The log, as rows."""
         with self._lock:
-            return [entry.line for entry in self._log]
+            return self._log.table
 
     @property
     def last_id(self) -> str:
         """The id of the last match in the log; empty if there is none."""
         with self._lock:
-            return self._log[-1].id if self._log else ""
+            return self._log.last_id
 
     def watch(self, type: str) -> EventRows:
         """What takes the events of a type of the input: they go to those alone who subscribed to it."""
@@ -196,9 +177,8 @@ class Hub:
         return subscriber
 
     def _since(self, subscriber: Subscriber, after: str) -> list[LoggedMatch | Gap]:
-        known = self._numbers.get(after)
-        begin = 0 if known is None else known - self._first + 1
-        left = list(islice(self._log, begin, None)) if begin < len(self._log) else []
+        known = self._log.number_of(after) if after else None
+        left = self._log.entries(0 if known is None else known + 1)
         if subscriber.query == EVERY_TYPE:
             left = [entry for entry in left if entry.query not in self.event_types]
         else:
@@ -233,13 +213,7 @@ class EventRows:
 
     def receive_rows(self, rows: pa.RecordBatch) -> None:
         """Take events, as matches of their type."""
-        self._hub.take(entries_of(rows), is_event=True)
-
-
-def entries_of(rows: pa.RecordBatch) -> list[LoggedMatch]:
-    """Rows of MATCH_SCHEMA as entries."""
-    lines = bytes(json_lines(rows)).split(b"\n")
-    return list(map(LoggedMatch, rows["query"].to_pylist(), rows["id"].to_pylist(), lines))
+        self._hub.take(rows, is_event=True)
 
 
 def entries_as_events(entries: Sequence[LoggedMatch]) -> EventBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-import time
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -38,10 +38,17 @@ class Journal:
         self.size = path.stat().st_size if path.exists() else 0
         self._file = path.open("ab", buffering=0)
         self._sync = sync
-        self._synced = time.monotonic()
+        self._synced = self.size  # bytes that are on the disk
+        self._failure: OSError | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep_synced, name="weft journal", daemon=True)
+        if sync == "second":
+            self._thread.start()
 
     def append(self, record: Record) -> None:
-        """Write one record."""
+        """Write one record; raises what an earlier sync met."""
+        if self._failure is not None:
+            raise self._failure
         header = json.dumps(record.about, separators=(",", ":")).encode()
         checksum = zlib.crc32(record.body, zlib.crc32(header))
         head = _HEAD.pack(MAGIC, len(header), len(record.body), checksum) + header
@@ -53,17 +60,32 @@ class Journal:
                 written -= len(parts.pop(0))
             if parts:
                 parts[0] = parts[0][written:]
-        if self._sync == "always" or (self._sync == "second" and time.monotonic() - self._synced > EVERY):
+        if self._sync == "always":
             self.flush()
+
+    def _keep_synced(self) -> None:
+        """In a thread, so that nobody waits for the disk."""
+        while not self._ended.wait(EVERY):
+            if self.size > self._synced:
+                try:
+                    self.flush()
+                except OSError as problem:
+                    self._failure = problem
+                    return
 
     def flush(self) -> None:
         """Have all that was written on the disk."""
+        size = self.size
         os.fsync(self._file.fileno())
-        self._synced = time.monotonic()
+        self._synced = size
 
-    def close(self) -> None:
-        """Write nothing more."""
-        self.flush()
+    def close(self, *, needed: bool = True) -> None:
+        """Write nothing more; what is not needed any more need not be on the disk."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if needed:
+            self.flush()
         self._file.close()
 
 

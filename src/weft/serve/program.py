@@ -188,7 +188,7 @@ class ServedProgram:
     def about(self) -> dict[str, Any]:
         """What a snapshot keeps beside the live program."""
         return {
-            "version": 1,
+            "version": 2,
             "texts": self.texts,
             "publishers": self.publishers,
             "watched": self.watched,
@@ -196,9 +196,9 @@ class ServedProgram:
             "counts": self.hub.counts,
         }
 
-    def load(self, about: Mapping[str, Any], log: Sequence[bytes]) -> None:
+    def load(self, about: Mapping[str, Any], log: pa.Table) -> None:
         """Know what a snapshot kept."""
-        if about.get("version") != 1:
+        if about.get("version") != 2:
             raise UsageError("the state was saved by another version of weft, which this one cannot read")
         self.texts = dict(about["texts"])
         self.publishers = {source: (known[0], known[1]) for source, known in about["publishers"].items()}
@@ -210,7 +210,7 @@ class ServedProgram:
 
     def save(self, path: Path) -> None:
         """Write the live program to a file."""
-        self.running.save(path)
+        self.running.save(path, compressed=False)
 
 
 def arrow_table(body: bytes) -> pa.Table:

@@ -8,16 +8,19 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.serving import ServerProcess
 
 import weft
 from weft.errors import InputError, UsageError
 from weft.languages.content.lower import compile_filter
+from weft.runtime.results.shape import MATCH_SCHEMA
 from weft.serve.engine import Busy, Request
 from weft.serve.folders import StateFolder
-from weft.serve.hub import Gap, Hub, LoggedMatch, Subscriber
+from weft.serve.hub import Gap, Hub, Subscriber
 from weft.serve.journal import Journal, Record, read_journal
+from weft.serve.match_log import MatchLog
 from weft.serve.permissions import ALL, check_exposure, read_tokens
 from weft.serve.program import NDJSON, Publication
 from weft.serve.service import ServerSettings, Service
@@ -69,15 +72,24 @@ def test_a_state_folder_is_used_by_one_server(tmp_path: Path) -> None:
     StateFolder(tmp_path / "state").close()
 
 
-def matches(count: int, first: int = 0, query: str = "Q") -> list[LoggedMatch]:
-    return [
-        LoggedMatch(
-            query,
-            f"{query}{n}",
-            json.dumps({"query": query, "id": f"{query}{n}", "start": n, "end": n, "event": {"n": n}}).encode(),
-        )
+def matches(count: int, first: int = 0, query: str = "Q") -> pa.RecordBatch:
+    rows = [
+        {
+            "query": query,
+            "id": f"{query}{n}",
+            "start": n,
+            "end": n,
+            "positions": [n],
+            "bindings": [],
+            "event": f'{{"n": {n}}}',
+        }
         for n in range(first, first + count)
     ]
+    return pa.RecordBatch.from_pylist(rows, MATCH_SCHEMA)
+
+
+def lines_of(hub: Hub) -> list[dict[str, Any]]:
+    return [json.loads(entry.line) for entry in hub._log.entries()]
 
 
 def told(subscriber: Subscriber) -> list[Any]:
@@ -85,7 +97,7 @@ def told(subscriber: Subscriber) -> list[Any]:
 
 
 def test_a_slow_subscriber_is_told_how_many_it_missed_and_others_are_not_delayed() -> None:
-    hub = Hub(100, 200, lambda touched: None)
+    hub = Hub(100, 250, lambda touched: None)
     slow, quick = hub.join("Q"), hub.join("Q")
     for at in range(4):
         hub.take(matches(1, at), is_event=False)
@@ -104,9 +116,29 @@ def test_subscribers_resume_from_a_log_that_is_bounded() -> None:
     assert told(hub.join("Q", after="")) == ["Q2", "Q3", "Q4"]
     assert told(hub.join("Q", compile_filter("n > 3"), "")) == ["Q4"]
     assert told(hub.join("Q")) == []
+    hub.take(matches(0, 5), is_event=False)
     again = Hub(3, 1 << 20, lambda touched: None)
-    again.load(hub.lines)
+    again.load(hub.table)
     assert told(again.join("Q", after="Q2")) == ["Q3", "Q4"]
+
+
+def test_a_log_of_many_small_pieces_is_the_same_as_one_of_large_ones() -> None:
+    small, large = MatchLog(1000), MatchLog(1000)
+    for at in range(0, 3000, 3):
+        small.append(matches(3, at))
+        assert small.last_id == f"Q{at + 2}"
+        if at % 300 == 0:
+            assert small.number_of(f"Q{at}") == at
+            assert small.number_of("Q0") == (0 if at < 1000 else None)
+    for at in range(0, 3000, 600):
+        large.append(matches(600, at))
+    assert small.table == large.table
+    assert small.entries() == large.entries()
+    assert [entry.id for entry in small.entries(2998)] == ["Q2998", "Q2999"]
+    assert [log.number_of("Q1999") for log in (small, large)] == [None, None]
+    assert [log.number_of("Q2000") for log in (small, large)] == [2000, 2000]
+    assert len(small._pieces) < 300
+    assert len(small._numbers) <= 1600
 
 
 def test_events_of_the_input_are_not_among_all_matches() -> None:
@@ -180,15 +212,15 @@ def test_state_goes_on_with_queries_partial_matches_publishers_and_the_log(tmp_p
     assert deployed.result(60)["names"] == ["back"]
     for at in range(4):
         service.engine.submit(publication(at)).result(60)
-    before = service.hub.lines
+    before = lines_of(service.hub)
     assert len(before) == 4
     service.engine.folder._lock.close()  # type: ignore[union-attr] # as after a kill: nothing is said to it
     again = Service(settings, weft.compile(PAIRS, "ceql"))
     assert again.replayed == 5
-    assert again.hub.lines == before
+    assert lines_of(again.hub) == before
     assert again.engine.submit(publication(3)).result(60)["duplicate"]
     again.engine.submit(publication(4)).result(60)
-    assert [json.loads(line)["query"] for line in again.hub.lines[4:]] == ["back", "back"]
+    assert [match["query"] for match in lines_of(again.hub)[4:]] == ["back", "back"]
     again.close()
     third = Service(settings, weft.compile(PAIRS.replace("10", "20"), "ceql"))
     assert third.replayed == 0
