@@ -73,12 +73,16 @@ class Top(Node):
     least: bool = False
 
 
+OUTVOTED = 3  # events below a doubted value of a window attribute, after which it is taken to be wrong
+
+
 @dataclass(frozen=True)
 class Window(Node):
     """`value(end) - amount <= value(start)`, where the value is the position, the time, or an attribute.
 
     Of an event without the attribute no match starts or ends; an event whose attribute is below the
-    largest seen so far does not exist for the query (it is counted as out of order).
+    largest seen so far does not exist for the query (it is counted as out of order). One value that is wrong does not
+    end all: see `meaning.query.in_order`.
     """
 
     unit: OneOf["events", "time", "attribute"]

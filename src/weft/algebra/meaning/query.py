@@ -17,9 +17,10 @@ from weft.algebra.meaning.selection import Candidate, choose, project
 from weft.algebra.meaning.stream import Happening, positions_of
 from weft.algebra.meaning.valuations import Fits, valuations
 from weft.algebra.meaning.values import attribute_of, family, number_of, worth
-from weft.algebra.query import Consume, Query, Top, Window
+from weft.algebra.query import OUTVOTED, Consume, Query, Top, Window
 
 Key = tuple[object, ...]
+Exact = int | float | Fraction
 Found = tuple[Key, Candidate, Sequence[Happening]]  # with the partition in which it is
 Candidates = dict[int, list[Candidate]]  # by the place of the completing event
 Homes = dict[int, tuple[Key, list[Happening]]]  # by the place of an event
@@ -43,12 +44,13 @@ def gathered(query: Query, stream: Sequence[Happening]) -> tuple[Candidates, Hom
 def divided(query: Query, stream: Sequence[Happening]) -> list[tuple[Key, list[Happening]]]:
     """The events that exist for the query, by partition and session."""
     existing = [event for event in stream if exists(event, query.universe) and key_of(event, query) is not None]
-    partitions: defaultdict[Key, list[Happening]] = defaultdict(list)
-    for event in in_order(existing, query.window):
-        partitions[key_of(event, query) or ()].append(event)
+    partitions: defaultdict[tuple[int, Key], list[Happening]] = defaultdict(list)
+    for stretch, events in enumerate(in_order(existing, query.window)):
+        for event in events:
+            partitions[stretch, key_of(event, query) or ()].append(event)
     return [
         (key, members)
-        for key, events in partitions.items()
+        for (_, key), events in partitions.items()
         for members in ([events] if query.session is None else _sessions(events, query.session))
     ]
 
@@ -170,19 +172,32 @@ def key_of(event: Happening, query: Query) -> Key | None:
     return tuple(key)
 
 
-def in_order(events: Sequence[Happening], window: Window | None) -> list[Happening]:
-    """Without the events whose window attribute is below one seen before, in whatever partition."""
+def in_order(events: Sequence[Happening], window: Window | None) -> list[list[Happening]]:
+    """Without the events whose window attribute is below one seen before, in whatever partition; in stretches.
+
+    A value that is more than the window above all before it (or the first) is doubted until another is as large. When
+    OUTVOTED events show that values go on below it, it was wrong: a stretch begins anew with the last of them.
+    """
     if window is None or window.attribute is None:
-        return list(events)
-    kept: list[Happening] = []
-    largest: int | float | Fraction | None = None
+        return [list(events)]
+    stretches: list[list[Happening]] = [[]]
+    largest: Exact | None = None
+    before: Exact | None = None  # the largest value before a doubted one
+    is_doubted, against = False, 0
     for event in events:
         number = number_of(event.attributes, window.attribute)
         value = None if number is None else _exact(number)
-        if value is None or largest is None or value >= largest:
-            kept.append(event)
-            largest = largest if value is None else value
-    return kept
+        if value is not None and largest is not None and value < largest:
+            against += is_doubted and (before is None or value >= before)
+            if against < OUTVOTED:
+                continue
+            stretches.append([])
+            largest = None
+        if value is not None:
+            is_doubted, against = largest is None or _lower(value, window.amount) > largest, 0
+            before, largest = largest, value
+        stretches[-1].append(event)
+    return stretches
 
 
 def fits(window: Window | None, first: Happening, last: Happening) -> bool:

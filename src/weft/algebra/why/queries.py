@@ -223,7 +223,7 @@ def _outside(query: Query, seen: Sequence[Happening], chosen: Sequence[Happening
         because = f"{listed(event.positions)} is {event.stream + '>' if event.stream else ''}{event.type}"
         yield Failure("unseen", "FROM", "an event of the streams of the query", because, event.positions)
     existing = [event for event in seen if exists(event, query.universe) and key_of(event, query) is not None]
-    in_place = {event.place for event in in_order(existing, query.window)}
+    in_place = {event.place for stretch in in_order(existing, query.window) for event in stretch}
     for event in chosen:
         if event not in unseen and key_of(event, query) is not None and event.place not in in_place:
             name = query.window.attribute if query.window else ""

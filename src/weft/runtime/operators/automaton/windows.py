@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from weft.algebra.numbers import EXACT
-from weft.algebra.query import Query, Window
+from weft.algebra.query import OUTVOTED, Query, Window
 from weft.errors import UsageError
 from weft.runtime.data.events import Column, EventBatch, Int64s, number_of_digits
 
@@ -30,6 +31,17 @@ def window_of(query: Query) -> Window | None:
     return replace(query.window, amount=query.window.amount + query.session)
 
 
+class Doubt(NamedTuple):
+    """Whether the largest value is doubted, the largest before it (None: there is none), and how many speak against."""
+
+    is_on: bool
+    before: Any
+    against: int
+
+
+NO_DOUBT = Doubt(False, None, 0)
+
+
 class WindowKeys:
     """Turns events into start keys and horizons. Horizons never fall, also from batch to batch.
 
@@ -42,6 +54,7 @@ class WindowKeys:
         self._horizon = int(NEVER)
         self._seen: Values = np.empty(0, np.int64)  # of the window attribute: rising
         self._forgotten = 0  # so many were before these
+        self._doubt = NO_DOUBT
 
     @property
     def follows_attribute(self) -> bool:
@@ -67,33 +80,72 @@ class WindowKeys:
             return keys, horizons, None
         rows = np.flatnonzero(~np.asarray(column.numbers.is_null()) & exists)
         self._seen, values = alike(self._seen, _numbers(column, rows), window.amount)
-        before = np.maximum.accumulate(np.concatenate((self._seen[-1:], values)))
-        late = np.zeros(len(batch), bool)
-        late[rows] = values < before[-len(values) - 1 : -1] if len(self._seen) else values < before
-        rows, values = rows[~late[rows]], values[~late[rows]]
+        late, done = np.zeros(len(batch), bool), 0
+        while done < len(rows):
+            is_late, count = self._sifted(values[done:], window.amount)
+            here = slice(done, done + count)
+            late[rows[here]] = is_late[:count]
+            self._number(rows[here][~is_late[:count]], values[here][~is_late[:count]], keys, horizons)
+            done += count
+            if done < len(rows):  # a value was wrong: begin anew, so that no match reaches back
+                self._forgotten, self._seen = self._forgotten + len(self._seen), self._seen[:0]
+        return keys, np.maximum.accumulate(horizons), late
+
+    def _number(self, rows: Int64s, values: Values, keys: Int64s, horizons: Int64s) -> None:
+        """Set the keys and horizons of rows whose values do not fall."""
         if not len(rows):
-            return keys, horizons, late
+            return
+        assert self._window is not None
         latest = np.concatenate((self._seen[-1:], values))[-len(values) - 1 : -1]
         new = np.concatenate((np.ones(len(values) - len(latest), bool), values[-len(latest) :] > latest))
         known = self._forgotten + len(self._seen)
         self._seen = np.concatenate((self._seen, values[new]))
         keys[rows] = known - 1 + np.cumsum(new)
-        horizons[rows] = self._forgotten + np.searchsorted(self._seen, _lowest(values, window.amount))
-        horizons = np.maximum.accumulate(np.maximum(horizons, self._horizon))
-        self._horizon = int(horizons[-1])
+        horizons[rows] = self._forgotten + np.searchsorted(self._seen, _lowest(values, self._window.amount))
+        self._horizon = max(self._horizon, int(horizons[rows].max()))
         self._seen, self._forgotten = self._seen[self._horizon - self._forgotten :], self._horizon
-        return keys, horizons, late
 
-    def snapshot(self) -> tuple[int, int, list[str]]:
-        """What must be remembered: the horizon, how many values were forgotten, and those that were not."""
-        return self._horizon, self._forgotten, [str(value) for value in self._seen.tolist()]
+    def _sifted(self, values: Values, amount: float) -> tuple[Mask, int]:
+        """Which values are below one before, and how many there are before one that begins anew (see `in_order`)."""
+        known = self._seen[-1:]
+        if self._doubt.before is not None and not np.can_cast(np.asarray(self._doubt.before).dtype, values.dtype):
+            known, values = _objects(known), _objects(values)
+        tops = np.maximum.accumulate(np.concatenate((known, values)))
+        previous = tops[:-1] if len(known) else np.concatenate((values[:1], tops[:-1]))
+        late = values < previous
+        group = np.cumsum(~late)  # a value that is not late, and those after it; 0: after one of an earlier batch
+        heads = np.flatnonzero(~late)
+        before = np.concatenate((values[:1] if self._doubt.before is None else [self._doubt.before], previous[heads]))
+        first = np.concatenate(([self._doubt.before is None], np.zeros(len(heads), bool)))
+        doubted = np.concatenate(([self._doubt.is_on], _lowest(values[heads], amount) > previous[heads]))
+        if not len(known) and len(heads):
+            first[1] = doubted[1] = True
+        against = late & doubted[group] & (first[group] | (values >= before[group]))
+        so_far = np.cumsum(against)
+        begins = np.concatenate(([0], so_far[heads]))
+        so_far = so_far - begins[group] + np.where(group == 0, self._doubt.against, 0)
+        wrong = np.flatnonzero(against & (so_far >= OUTVOTED))
+        if len(wrong):
+            return late, int(wrong[0])
+        last = int(group[-1])
+        self._doubt = Doubt(bool(doubted[last]), None if first[last] else before[last], int(so_far[-1]))
+        return late, len(values)
 
-    def restore(self, kept: tuple[int, int, list[str] | int | None]) -> None:
-        """Go on from a snapshot; the first ones of 0.1.0 had no values."""
-        horizon, forgotten, seen = kept
+    def snapshot(self) -> list[Any]:
+        """What must be remembered: the horizon, how many values were forgotten, those that were not, and the doubt."""
+        values = [str(value) for value in self._seen.tolist()]
+        before = None if self._doubt.before is None else str(self._doubt.before)
+        return [self._horizon, self._forgotten, values, [self._doubt.is_on, before, self._doubt.against]]
+
+    def restore(self, kept: Sequence[Any]) -> None:
+        """Go on from a snapshot; the first ones of 0.1.0 had no values, and those before the last build no doubt."""
+        horizon, forgotten, seen, *doubt = kept
         if isinstance(seen, list):
             self._horizon, self._forgotten = horizon, forgotten
             self._seen = _narrowed([_number(text) for text in seen])
+            if doubt:
+                is_on, before, against = doubt[0]
+                self._doubt = Doubt(is_on, None if before is None else _number(before), against)
         elif self.follows_attribute and forgotten != NEVER:
             raise UsageError(
                 "the saved state has a window along an attribute as an earlier build of weft kept it: "
