@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.writing.match_lines import json_lines
 
 SMALL = 256  # rows: pieces with fewer are put together

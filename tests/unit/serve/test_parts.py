@@ -15,7 +15,7 @@ from tests.serving import ServerProcess
 import weft
 from weft.errors import InputError, UsageError
 from weft.languages.content.lower import compile_filter
-from weft.runtime.results.shape import MATCH_SCHEMA
+from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.serve.engine import Busy, Request
 from weft.serve.folders import StateFolder
 from weft.serve.hub import Gap, Hub, Subscriber
