@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from weft.serve.hub import Gap, LoggedMatch, Subscriber
+from weft.serve.hub import Gap, Subscriber
+from weft.serve.match_log import LoggedMatch
 from weft.serve.service import Service
 
 ALIVE_EVERY = 15.0  # seconds between two signs of life of a stream without matches
