@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 
@@ -12,6 +13,7 @@ from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt, say_inter
 def main() -> None:
     """Run the command."""
     end_soon_after_interrupt()
+    gc.disable()  # until the command is loaded: a tenth of the time would go into looking for garbage
     try:
         from weft.cli.main import app
     except KeyboardInterrupt:

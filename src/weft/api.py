@@ -12,11 +12,10 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import engines, inputs, stages
+from weft import engines, inputs
 from weft.algebra.query import Program
 from weft.arguments import FLAG, check
 from weft.detection import Detection, report_doubts, report_rejected
-from weft.drawing.program import plan_picture
 from weft.errors import (
     Diagnostic,
     ProgramError,
@@ -222,8 +221,15 @@ def detect(
         report_doubts(run, stacklevel=6)
 
     # What is wrong shows now, not when the matches are asked for.
-    drawn = partial(plan_picture, whole, how["choices"])
+    drawn = partial(_plan_picture, whole, how["choices"])
     return Detection(start(), partial(start, showing=True), report, again, (time, type), drawn)
+
+
+def _plan_picture(program: Program, chosen: Choices) -> str:
+    """Draw the plan of a program."""
+    from weft.drawing.program import plan_picture  # only for who looks at it
+
+    return plan_picture(program, chosen)
 
 
 def count(
@@ -305,6 +311,8 @@ def explain(
     operators would run on so many machines, as NEXT places them.
     """
     check(locals())
+    from weft import stages  # what prints programs: to run them needs none of it
+
     parts, findings = compile_each(program)
     if stage == "syntax":
         return stages.show_syntax(parts, format)

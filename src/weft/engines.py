@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
-from weft.algebra import meaning
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.predicates import Attribute
 from weft.algebra.query import Program
@@ -46,6 +45,7 @@ from weft.statistics import Statistics
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from weft.algebra import meaning
     from weft.runtime.spark.runs.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
@@ -368,6 +368,8 @@ class MeaningRun:
         for batch in self._source:
             self._kept.add(batch)
             events += to_dicts(batch, self._source.reading.type)
+        from weft.algebra import meaning  # the definition: other engines do without
+
         reading = self._source.reading
         matches = meaning.matches(self._program, events, time=TICKS, type=reading.type, key=reading.key)
         self.counters = {**self._source.counters, "matches": len(matches)}

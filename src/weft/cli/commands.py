@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from collections import UserDict
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
+
+from weft.cli.loading import hide_pandas_from_arrow
 
 # Where the function of each command is, in the order of the help.
 PLACES = {
@@ -31,6 +37,7 @@ PLACES = {
     "init": "weft.cli.setup.init:init",
     "doctor": "weft.cli.setup.doctor:doctor",
 }
+NEEDS_NO_ARROW = ("init", "doctor")
 TAKES_FILES_OF_EVENTS = ("match", "why", "stats")  # several files after one `--events`
 
 
@@ -48,7 +55,20 @@ class Commands(UserDict[str, Any]):
         return found
 
 
+def summaries() -> dict[str, Any]:
+    """Return all commands with their first sentences, and nothing else: to list them loads none."""
+    found: dict[str, Any] = {}
+    for name, place in PLACES.items():
+        module, function = place.split(":")
+        text = Path(__file__).parent.joinpath(*module.split(".")[2:]).with_suffix(".py").read_text()
+        first = re.search(rf'^def {function}\(.*?"""(.+?)(?:""")?$', text, re.MULTILINE | re.DOTALL)
+        found[name] = TyperCommand(name, help=first[1] if first else "", rich_markup_mode="markdown")
+    return found
+
+
 def _load(name: str, place: str) -> Any:
+    if name not in NEEDS_NO_ARROW:
+        hide_pandas_from_arrow()
     module, function = place.split(":")
     one = typer.Typer(
         add_completion=False,
@@ -60,4 +80,6 @@ def _load(name: str, place: str) -> Any:
     if name in TAKES_FILES_OF_EVENTS:
         how["cls"] = import_module("weft.cli.match").MatchCommand
     one.command(name, **how)(getattr(import_module(module), function))
+    gc.freeze()  # what was loaded stays: nobody has to look for garbage in it
+    gc.enable()
     return typer.main.get_command(one)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from weft.cli.commands import Commands
+from weft.cli.commands import Commands, summaries
 from weft.cli.console import say, say_what_others_say
 from weft.cli.interrupts import INTERRUPTED, say_interrupted, was_interrupted
 from weft.errors import UsageError, WeftError
@@ -24,6 +24,11 @@ class QuietGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = Commands()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by their summaries."""
+        self.commands = summaries()
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""

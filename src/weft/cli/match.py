@@ -27,11 +27,11 @@ from weft.connectors.places import check_places, opened
 from weft.connectors.uris import as_uri
 from weft.engines import Engine
 from weft.errors import InputError, UsageError
+from weft.languages import language_of
 from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
-from weft.sql_tables.command import is_sql, match_tables
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -202,6 +202,8 @@ def match(
 
 
 def _match_sql(texts: options.ProgramTexts, tables: Sequence[str], work: MatchWork, told: MatchOutput) -> None:
+    from weft.sql_tables.command import match_tables  # programs of other languages do without
+
     started = clock.perf_counter()
     out = "-" if told.count else told.out or "-"
     form = told.output_format or _format_of(out)
@@ -210,6 +212,15 @@ def _match_sql(texts: options.ProgramTexts, tables: Sequence[str], work: MatchWo
         say_json({"query": Path(texts.paths[0]).stem if texts.paths else "q", "count": rows})
     if told.stats:
         show_stats({"rows": rows}, clock.perf_counter() - started)
+
+
+def is_sql(paths: Sequence[str], texts: Sequence[str], language: str | None) -> bool:
+    """Whether programs are SQL: by the language asked for, the ending of a file, or what is in a text."""
+    if language is not None:
+        return language.lower() == "sql"
+    return any(Path(path).suffix.lower() == ".sql" for path in paths) or any(
+        language_of(text).name == "sql" for text in texts
+    )
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-if not {"numba", "colorama"} & sys.modules.keys():
-    # With colorama installed, Numba writes escape codes to terminals at exit, and compiles more slowly.
-    sys.modules["colorama"] = None  # type: ignore[assignment]
+if "numba" not in sys.modules:
+    # With colorama installed, Numba writes escape codes to terminals at exit, and compiles more slowly; PyYAML it loads
+    # for a file of settings that few have.
+    left_out = {"colorama"} if Path(".numba_config.yaml").exists() else {"colorama", "yaml"}
+    left_out -= sys.modules.keys()
+    sys.modules.update(dict.fromkeys(left_out))  # type: ignore[arg-type]
     import numba.core.errors  # noqa: F401
 
-    del sys.modules["colorama"]
+    for name in left_out:
+        del sys.modules[name]

@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 import numba
 from numba.core import caching, event
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from weft.cache import cache_folder
@@ -81,7 +82,7 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """A compiled form, if there is one; else this process is the one that compiles it."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what makes arrays; to compile, Numba loads far more
         triple, *processor = target_context.codegen().magic_tuple()
         data = None
         if SUPPLIED.is_dir() and _has_baseline():

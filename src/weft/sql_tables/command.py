@@ -9,7 +9,6 @@ from pathlib import Path
 from weft.connectors.files import find_files
 from weft.connectors.places import check_places
 from weft.errors import UsageError
-from weft.languages import language_of
 from weft.languages.sql.clauses import find_clauses
 from weft.languages.texts import read_program
 from weft.source import SourceText
@@ -17,15 +16,6 @@ from weft.sql_tables.queries import sql
 from weft.sql_tables.writing import write_table
 
 _NAMED = re.compile(r"(?P<name>\w+)=(?P<file>.+)")
-
-
-def is_sql(paths: Sequence[str], texts: Sequence[str], language: str | None) -> bool:
-    """Whether programs are SQL: by the language asked for, the ending of a file, or what is in a text."""
-    if language is not None:
-        return language.lower() == "sql"
-    return any(Path(path).suffix.lower() == ".sql" for path in paths) or any(
-        language_of(text).name == "sql" for text in texts
-    )
 
 
 def match_tables(

@@ -13,20 +13,18 @@ from weft.plan.operators import Layer
 from weft.plan.partitioning.splits import Lane
 from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain
 from weft.runtime.classify.classifier import Predicates
-from weft.runtime.execution.layers import GRAPH, Added, LayerRun, Reformed
-from weft.runtime.operators.joins.run import GraphRun
+from weft.runtime.execution.layers import Added, LayerRun, Reformed
 from weft.stored import Plain, from_plain, to_plain
 
 
 def layer_run_to_plain(layer: LayerRun) -> Plain:
     """A layer at work, without its state."""
-    graph = layer.runs.get(GRAPH)
     return {
         "number": layer.number,
         "layer": layer_to_plain(layer.node),
         "beginning": list(layer.beginning),
         "changes": [_change_to_plain(part) for part in layer.changes],
-        "retired": [output.before for output in graph.outputs] if isinstance(graph, GraphRun) else [],
+        "retired": [] if layer.graph is None else [output.before for output in layer.graph.outputs],
         "ended": dict(layer.ended),
     }
 
@@ -45,9 +43,8 @@ def layer_run_from_plain(
             run.reform({part["number"]: with_name(from_plain(part["query"], CLASSES), names)})
         else:
             run.extended(_named(layer_from_plain(part["layer"]), names), part["position"])
-    graph = run.runs.get(GRAPH)
-    if isinstance(graph, GraphRun):
-        for output, before in zip(graph.outputs, plain["retired"], strict=True):
+    if run.graph is not None:
+        for output, before in zip(run.graph.outputs, plain["retired"], strict=True):
             output.before = before
     run.ended = Counter(plain["ended"])
     return run

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import not_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -24,12 +24,12 @@ from weft.runtime.data.matches import MatchBatch, add_counts
 from weft.runtime.execution.derived import Derived, derived, slots_of
 from weft.runtime.execution.merging import Merge
 from weft.runtime.identity.ids import Identify, unidentified
-from weft.runtime.operators.automaton.regular import RegularRun
-from weft.runtime.operators.joins.run import GraphRun
 from weft.runtime.operators.operator import EARLIEST, Run
-from weft.runtime.operators.rules.run import RuleRun
-from weft.runtime.operators.situations.run import SituationRun
 from weft.runtime.store.pages import Array, Paging, pages_below, pages_under
+
+if TYPE_CHECKING:
+    from weft.runtime.operators.joins.run import GraphRun
+    from weft.runtime.operators.rules.run import RuleRun
 
 GRAPH = "graph"
 RULES = "rules"
@@ -41,19 +41,27 @@ def runs_of(
 ) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
     """What runs the operators of a layer, by kind, and the numbers of their queries. All share predicates and keys.
 
-    `lane`: the share of the work that is done here; None: all of it.
+    `lane`: the share of the work that is done here; None: all of it. A kind of run is loaded when it is used.
     """
     fed = bool(layer.feeders)
     automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
     situations = [op for op in layer.operators if isinstance(op, SituationOp)]
     if automata:
+        from weft.runtime.operators.automaton.regular import RegularRun
+
         yield "regular", RegularRun(automata, predicates, keys, lane), tuple(op.number for op in automata)
     if situations:
+        from weft.runtime.operators.situations.run import SituationRun
+
         yield "situations", SituationRun(situations, predicates, keys, fed=fed), tuple(op.number for op in situations)
     for op in layer.operators:
         if isinstance(op, GraphOp):
+            from weft.runtime.operators.joins.run import GraphRun
+
             yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
         elif isinstance(op, RulesOp):
+            from weft.runtime.operators.rules.run import RuleRun
+
             yield RULES, RuleRun(op.rules), op.numbers
 
 
@@ -115,6 +123,11 @@ class LayerRun:
         self.identify: Identify = unidentified  # whoever has the events of the input says how
 
     @property
+    def graph(self) -> GraphRun | None:
+        """What runs composite queries, if there are any."""
+        return cast("GraphRun | None", self.runs.get(GRAPH))
+
+    @property
     def running(self) -> list[AnyQuery]:
         """The queries that run here."""
         return [query for run in self.runs.values() for query in run.queries if query is not None]
@@ -135,9 +148,8 @@ class LayerRun:
 
     def retire(self, numbers: Collection[int], position: int) -> None:
         """From now on tell of the graphs of these queries only matches with an event before a position."""
-        run = self.runs.get(GRAPH)
-        if isinstance(run, GraphRun):
-            run.retire(self._places(GRAPH, numbers), position)
+        if self.graph is not None:
+            self.graph.retire(self._places(GRAPH, numbers), position)
 
     def _places(self, kind: str, numbers: Collection[int]) -> list[int]:
         return [place for place, number in enumerate(self.numbers[kind]) if number in numbers]
@@ -153,11 +165,10 @@ class LayerRun:
 
     def lacks(self, layer: Layer) -> int:
         """How many operators would have to be made for the composite queries of a layer, if it were taken in here."""
-        graph = self.runs.get(GRAPH)
         added = [op.graph for op in layer.operators if isinstance(op, GraphOp)]
-        if not isinstance(graph, GraphRun) or not graph.is_open:
+        if self.graph is None or not self.graph.is_open:
             return sum(len(one.nodes) for one in added)
-        return sum(needed(graph.graph, one) for one in added)
+        return sum(needed(self.graph.graph, one) for one in added)
 
     def next_place(self, layer: Layer, position: int, time: int | None) -> int | None:
         """Where operators of a layer that come now would begin to see the events here; None: they see others.
@@ -189,11 +200,11 @@ class LayerRun:
 
     def _takes(self, op: Operator, place: int) -> bool:
         """Whether an operator runs here from now on."""
-        tables, graph = self.runs.get(RULES), self.runs.get(GRAPH)
-        if isinstance(op, RulesOp) and isinstance(tables, RuleRun) and not self.feeders:
+        tables, graph = cast("RuleRun | None", self.runs.get(RULES)), self.graph
+        if isinstance(op, RulesOp) and tables is not None and not self.feeders:
             tables.extend(op.rules)
             kind = RULES
-        elif isinstance(op, GraphOp) and isinstance(graph, GraphRun) and graph.is_open:
+        elif isinstance(op, GraphOp) and graph is not None and graph.is_open:
             whole = extended(graph.graph, op.graph, place)
             if whole is None:
                 return False

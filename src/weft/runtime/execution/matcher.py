@@ -24,8 +24,6 @@ from weft.runtime.identity.ids import identified
 from weft.runtime.lanes.owning import owned, tells_some
 from weft.runtime.lanes.routing import placed
 from weft.runtime.operators.operator import Run
-from weft.runtime.operators.rules.run import RuleRun
-from weft.runtime.operators.situations.run import SituationRun
 from weft.runtime.store.pages import FOREIGN, FORMAT, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
 from weft.runtime.watching.triggers import OperatorStanding
@@ -221,20 +219,19 @@ class Matcher:
     def tells_several(self) -> bool:
         """Whether there are matches of more than one query that come one query after the other, not all by end."""
         runs = list(self.runs)
-        if len(runs) == 1 and isinstance(runs[0], RuleRun):
+        if len(runs) == 1 and runs[0].fires_in_order is not None:
             return not runs[0].fires_in_order
         return sum(len(layer.told) for layer in self.layers) > 1
 
     @property
     def looks_back(self) -> bool:
         """Whether it matters how long events are: they may open partitions that ended before they came."""
-        return any(isinstance(run, SituationRun) and run.looks_back for run in self.runs)
+        return any(run.looks_back for run in self.runs)
 
     def expect(self, longest: int) -> None:
         """The input is finite, and no event in it is longer than so many ticks."""
         for run in self.runs:
-            if isinstance(run, SituationRun):
-                run.expect(longest)
+            run.expect(longest)
 
     def oldest(self) -> int | None:
         """The first position that a later match may show; None: it shows no event that was pushed."""

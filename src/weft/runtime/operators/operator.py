@@ -42,6 +42,19 @@ class Run(ABC):
         """No event that ends before this time will come: the matches that waited to know."""
         return iter(())
 
+    @property
+    def fires_in_order(self) -> bool | None:
+        """Whether matches of all queries come by end; None: those of one query after those of another."""
+        return None
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it matters how long events are: they may open partitions that ended before they came."""
+        return False
+
+    def expect(self, longest: int) -> None:  # noqa: B027 # most have nothing to do
+        """The input is finite, and no event in it is longer than so many ticks."""
+
     def expect_end(self, last: int) -> None:  # noqa: B027 # most have nothing to do
         """The input has ended at this time; derived events may come that end later."""
 
