@@ -21,7 +21,7 @@ from benchmarks.scale import STEP, LaneWork, work_per_lane
 
 import weft
 from weft.plan.operators import Plan
-from weft.plan.parallel.model import ONE_TASK, USUAL_WINDOW, Form, Model, model_file
+from weft.plan.parallel.model import ONE_TASK, USUAL_WINDOW, Model, TaskModel, model_file
 from weft.plan.parallel.rates import Kind
 from weft.plan.planner import plan
 from weft.runtime.lanes.routing import shares
@@ -59,7 +59,7 @@ def run(scale: float = 1.0) -> list[Row]:
     """Measure, fit, write the model, and say what it is; `scale` multiplies the number of events."""
     events = _events(max(4_000, int(100_000 * scale)))
     fitted = {case.kind: _fitted(case, events) for case in CASES}
-    forms: dict[Kind, Form] = {kind: form for kind, (form, _) in fitted.items()}
+    forms: dict[Kind, TaskModel] = {kind: form for kind, (form, _) in fitted.items()}
     forms["greedy next"] = _with_windows(forms["greedy next"], events)
     dealt, copied = _sending(events)
     forms["source"] = _straight(1 / dealt)
@@ -89,7 +89,7 @@ def _events(count: int) -> pa.Table:
     return pa.table({"type": types, "ts": np.arange(count), **numbers})
 
 
-def _fitted(case: Kinds, events: pa.Table) -> tuple[Form, float]:
+def _fitted(case: Kinds, events: pa.Table) -> tuple[TaskModel, float]:
     """The form that is nearest to what was measured, and how far it is from the points."""
     chosen = plan(weft.compile(case.text, language=case.language), strategy=case.strategy)
     if case.kind == "any iteration":  # runs are many
@@ -120,31 +120,31 @@ def _busiest(work: Callable[[], list[LaneWork]]) -> float:
     return max(min(max(lane.seconds for lane in work()) for _ in range(2)), 1e-6)
 
 
-def _linear(rates: Sequence[float]) -> Form:
+def _linear(rates: Sequence[float]) -> TaskModel:
     a, b = np.polyfit(rates, LANES, 1)
-    return Form("linear", max(float(a), 1e-12), float(b))
+    return TaskModel("linear", max(float(a), 1e-12), float(b))
 
 
-def _exponential(rates: Sequence[float]) -> Form:
+def _exponential(rates: Sequence[float]) -> TaskModel:
     b, a = np.polyfit(rates, np.log(LANES), 1)
-    return Form("exponential", math.exp(a), max(float(b), 1e-12))
+    return TaskModel("exponential", math.exp(a), max(float(b), 1e-12))
 
 
-def _replication(seconds: Sequence[float], events: pa.Table) -> Form:
+def _replication(seconds: Sequence[float], events: pa.Table) -> TaskModel:
     """Half of the events go to all lanes, half are shared out."""
     half, span = len(events) / 2, len(events) / 1e3
     known = np.array([[half + half / lanes, half * half / lanes / span] for lanes in LANES])
     a, b = np.linalg.lstsq(known, np.array(seconds), rcond=None)[0]
-    return Form("replication", max(float(a), 1e-12), max(float(b), 0.0))
+    return TaskModel("replication", max(float(a), 1e-12), max(float(b), 0.0))
 
 
-def _off(form: Form, rates: Sequence[float]) -> float:
+def _off(form: TaskModel, rates: Sequence[float]) -> float:
     """How far the numbers of tasks are from those that were measured: the mean, as a part of them."""
     told = [form.tasks(rate, 1.0, replicated=rate / 2 if form.shape == "replication" else 0.0) for rate in rates]
     return float(np.mean([min(abs(one - lanes) / lanes, 9.0) for one, lanes in zip(told, LANES, strict=True)]))
 
 
-def _with_windows(form: Form, events: pa.Table) -> Form:
+def _with_windows(form: TaskModel, events: pa.Table) -> TaskModel:
     """What a larger window costs: a straight line through seconds per event."""
     costs = []
     for window in WINDOWS:
@@ -175,6 +175,6 @@ def _projected(events: pa.Table) -> float:
     return listed() / max(cpu_seconds(listed, repeats=2), 1e-6)
 
 
-def _straight(rate: float) -> Form:
+def _straight(rate: float) -> TaskModel:
     """So many a second for each task."""
-    return Form("linear", 1 / rate, 0.0, rate)
+    return TaskModel("linear", 1 / rate, 0.0, rate)

@@ -28,7 +28,7 @@ from weft.plan.operators import Layer, Plan, SituationOp
 from weft.plan.planner import plan
 from weft.plan.search import search_of
 from weft.statistics import Statistics
-from weft.tuning.goal import Point, best_by_alpha, coefficient_of, pareto
+from weft.tuning.goal import TuningPoint, best_by_alpha, coefficient_of, pareto
 from weft.tuning.simulation import Measured, Simulation
 from weft.tuning.streams import Domain, Simulated
 
@@ -160,12 +160,12 @@ def _growth(scale: float) -> Iterator[Row]:
 
 
 def _table(name: str, events: int, *, plain: bool, types: int = 8) -> Iterator[Row]:
-    found: dict[str, Point] = {}
+    found: dict[str, TuningPoint] = {}
     late: list[float] = []
     for early in range(types // 2):
         split = f"{early}:{types // 2 - early}"
         mean = _mean(early, events, _stream(types), plain=plain, types=types)
-        found[split] = Point(mean.latency, mean.throughput)
+        found[split] = TuningPoint(mean.latency, mean.throughput)
         late.append(mean.looked_late)
         printed = "document: {} events/s, {} ms".format(*DOCUMENT[split]) if types == 8 else ""
         yield from _rows(f"Table 6, {name}, {split}", mean, printed)

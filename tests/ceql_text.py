@@ -14,12 +14,12 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Monotone,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
 )
 from weft.algebra.query import Query, Window
 
@@ -82,7 +82,7 @@ def predicate_text(predicate: Predicate) -> str:
             return f"{expression_text(left)} {operator} {expression_text(right)}"
         case Like(operand, pattern):
             return f"{expression_text(operand)} LIKE '{pattern}'"
-        case Matches(operand, pattern):
+        case RegexMatch(operand, pattern):
             return f"{expression_text(operand)} MATCHES '{pattern}'"
         case In(operand, values):
             return f"{expression_text(operand)} IN {{{', '.join(_literal(value) for value in values)}}}"

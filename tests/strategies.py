@@ -24,12 +24,12 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Monotone,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
 )
 from weft.algebra.query import Consume, Program, Query, Selected, Strategy, Window
 
@@ -92,7 +92,7 @@ def comparisons(draw: st.DrawFn) -> Predicate:
     if shape == 7:
         return Like(Attribute("s"), draw(st.sampled_from(["%", "a%", "_", "%b", "a_"])))
     if shape == 8:
-        return Matches(Attribute("s"), draw(st.sampled_from(["", "a", "b$", "^a?b"])))
+        return RegexMatch(Attribute("s"), draw(st.sampled_from(["", "a", "b$", "^a?b"])))
     name = draw(st.sampled_from(["s", "b", "type", "ts"]))
     operator = draw(st.sampled_from(["=", "<>"] if name == "b" else OPERATORS))
     return Comparison(operator, Attribute(name), draw(literals_for(name)))

@@ -12,7 +12,7 @@ from itertools import count
 from hypothesis import strategies as st
 from tests.strategies import enlarged, large, with_some_extremes
 
-from weft.languages import expressions as e
+from weft.languages import syntax as e
 from weft.languages.counts import Count
 from weft.languages.eql import syntax as eql
 from weft.languages.eql.printer import to_source as print_eql

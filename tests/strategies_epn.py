@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from tests.strategies import enlarged, large, with_some_extremes
 
-from weft.languages import expressions as e
+from weft.languages import syntax as e
 from weft.languages.epn import syntax as epn
 from weft.languages.epn.printer import to_source
 

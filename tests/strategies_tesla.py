@@ -14,7 +14,7 @@ from random import Random
 from hypothesis import strategies as st
 from tests.strategies import enlarged, large, with_some_extremes
 
-from weft.languages import expressions as e
+from weft.languages import syntax as e
 from weft.languages.tesla import syntax
 from weft.languages.tesla.printer import to_source
 

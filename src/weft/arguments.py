@@ -21,15 +21,15 @@ SHOWN = 60  # characters of what was given
 MOST = 100_000  # lanes, threads or machines: more of them would only take memory
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """Whether a value is of the kind, and what that is called."""
 
     holds: Callable[[object], bool]
     expected: str
 
 
-def _of(*types: type, expected: str) -> Kind:
-    return Kind(lambda given: isinstance(given, types), expected)
+def _of(*types: type, expected: str) -> ArgumentKind:
+    return ArgumentKind(lambda given: isinstance(given, types), expected)
 
 
 def _is_whole(given: object) -> TypeGuard[SupportsIndex]:
@@ -61,16 +61,16 @@ def _is_schema(given: object) -> bool:
 
 
 _COLUMN = _of(str, expected="the name of a column, as in 'ts'")
-_COLUMNS = Kind(_are_names, "the name of a column, or a list of such")
+_COLUMNS = ArgumentKind(_are_names, "the name of a column, or a list of such")
 _NAME = _of(str, type(None), expected="a name")
-_WHOLE = Kind(lambda given: given is None or _is_whole(given), "a whole number")
-_COUNT = Kind(lambda given: given is None or (_is_whole(given) and int(given) <= MOST), "a number")
+_WHOLE = ArgumentKind(lambda given: given is None or _is_whole(given), "a whole number")
+_COUNT = ArgumentKind(lambda given: given is None or (_is_whole(given) and int(given) <= MOST), "a number")
 FLAG = _of(bool, expected="True or False")
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, ArgumentKind] = {
     "language": _of(str, type(None), expected="the name of a language, as in 'ceql'"),
     "time_unit": _of(str, expected="a unit of time: 'ns', 'us', 'ms', 's', 'min', 'h' or 'd'"),
-    "schema": Kind(_is_schema, "what is known of event types, as in {'A': {'x': 'int'}}"),
+    "schema": ArgumentKind(_is_schema, "what is known of event types, as in {'A': {'x': 'int'}}"),
     "name": _NAME,
     "engine": _of(str, type(None), expected="the name of an engine: 'local', 'spark' or 'meaning'"),
     "time": _COLUMN,
@@ -78,31 +78,31 @@ KINDS: Mapping[str, Kind] = {
     "order": _COLUMNS,
     "key": _COLUMNS,
     "rejects": _of(list, type(None), expected="a list, to which is appended what cannot be read"),
-    "delay": Kind(_WHOLE.holds, "a whole number of ticks"),
-    "idle_after": Kind(
+    "delay": ArgumentKind(_WHOLE.holds, "a whole number of ticks"),
+    "idle_after": ArgumentKind(
         lambda given: given in (None, "rate") or _is_number(given), "a number of seconds, 'rate' or None"
     ),
-    "max_jump": Kind(lambda given: given is None or _is_number(given), "a number of seconds, or None"),
+    "max_jump": ArgumentKind(lambda given: given is None or _is_number(given), "a number of seconds, or None"),
     "strategy": _of(str, type(None), expected="the name of a strategy, as in 'key'"),
-    "lanes": Kind(lambda given: _is_auto(given) or _COUNT.holds(given), "a number of lanes, or 'auto'"),
-    "threads": Kind(_COUNT.holds, "a number of threads"),
+    "lanes": ArgumentKind(lambda given: _is_auto(given) or _COUNT.holds(given), "a number of lanes, or 'auto'"),
+    "threads": ArgumentKind(_COUNT.holds, "a number of threads"),
     "statistics": _of(Statistics, str, Path, type(None), expected="a weft.Statistics, or a file of them"),
     "budget": _of(
         Budget, Sequence, Mapping, type(None), expected="a weft.Budget, several, or such by the names of queries"
     ),
     "shed": _of(Shed, type(None), expected="a weft.Shed"),
-    "sample": Kind(_is_sample, "a number of events, at least 1"),
+    "sample": ArgumentKind(_is_sample, "a number of events, at least 1"),
     "stage": _of(str, expected="the name of a stage, as in 'plan'"),
     "format": _of(str, expected="'text', 'json' or 'dot'"),
     "model": _NAME,
-    "nodes": Kind(_COUNT.holds, "a number of machines"),
+    "nodes": ArgumentKind(_COUNT.holds, "a number of machines"),
     "checkpoint": _of(str, Path, type(None), expected="the folder of a checkpoint"),
     "scan": _of(str, expected="'auto' or 'spark'"),
-    "queue": Kind(_WHOLE.holds, "a number of events that may wait"),
+    "queue": ArgumentKind(_WHOLE.holds, "a number of events that may wait"),
 }
 
 
-def check(given: Mapping[str, object], **instead: Kind | None) -> None:
+def check(given: Mapping[str, object], **instead: ArgumentKind | None) -> None:
     """Refuse the first of these arguments that is of another kind than its name says.
 
     `instead`: what names mean in this function alone; None: anything.

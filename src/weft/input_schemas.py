@@ -8,7 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weft.algebra.predicates import Aggregate, Arithmetic, Attribute, Comparison, In, Like, Literal, Matches, Negative
+from weft.algebra.predicates import (
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    In,
+    Like,
+    Literal,
+    Negative,
+    RegexMatch,
+)
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.text.program import to_text
 from weft.connectors.csv_rows import header_of
@@ -86,7 +96,7 @@ def _check_comparison(query: AnyQuery, node: Node, columns: Columns) -> None:
             families = {_family(Literal(value), columns) for value in values}
             own = _family(operand, columns)
             pairs = [(operand, own, families.pop())] if own not in families and families else []
-        case Like(operand) | Matches(operand):
+        case Like(operand) | RegexMatch(operand):
             pairs = [(operand, _family(operand, columns), "text")]
         case _:
             return

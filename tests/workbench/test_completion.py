@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from weft.workbench.checking import check
-from weft.workbench.completion import Word, complete
-from weft.workbench.service import Source, Workbench
+from weft.workbench.completion import CompletionWord, complete
+from weft.workbench.service import ProgramSource, Workbench
 
 UNITS = ["EVENTS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"]
 CEQL = "CREATE STREAM w { EVENT T { id: int, val: int }, EVENT H { id: int } }\n"
@@ -18,7 +18,7 @@ TESLA = "define X(x: int) from B(n = $p) as bb and last A() within 5 min from bb
 EPN = "pattern P sequence(A a [x > 1], B b)\n"
 
 
-def words_at(text: str, language: str, **more: object) -> list[Word]:
+def words_at(text: str, language: str, **more: object) -> list[CompletionWord]:
     place = text.index("|")
     return complete(text.replace("|", "", 1), language, place, **more).words  # type: ignore[arg-type]
 
@@ -105,7 +105,7 @@ def test_units_kinds_and_shapes_that_are_offered_exist(language: str, text: str)
 def test_whose_an_attribute_is_and_where_the_word_begins() -> None:
     text = CEQL + "SELECT * FROM w WHERE T AS t1 FILTER t1[va"
     found = complete(text, "ceql", len(text))
-    assert (text[found.start :], found.words[1]) == ("va", Word("val", "attribute", "T"))
+    assert (text[found.start :], found.words[1]) == ("va", CompletionWord("val", "attribute", "T"))
 
 
 @pytest.mark.parametrize("language", ["ceql", "eql", "step", "tesla", "epn", "sql"])
@@ -133,12 +133,14 @@ def test_types_of_the_events_beside_a_program_are_offered(tmp_path: Path) -> Non
     (tmp_path / "far.jsonl").write_text('{"type": "Far", "ts": 1}\n')
     bench = Workbench(tmp_path)
     text = "SELECT * FROM S WHERE Order AS o; "
-    assert {word.word for word in bench.complete(Source(text, "ceql", "shop/q.ceql"), len(text)).words} >= {
+    assert {word.word for word in bench.complete(ProgramSource(text, "ceql", "shop/q.ceql"), len(text)).words} >= {
         "Order",
         "Sale",
     }
-    assert "Far" not in {word.word for word in bench.complete(Source(text, "ceql", "shop/q.ceql"), len(text)).words}
+    assert "Far" not in {
+        word.word for word in bench.complete(ProgramSource(text, "ceql", "shop/q.ceql"), len(text)).words
+    }
     text = "SELECT * FROM S WHERE Order AS o FILTER o["
-    assert bench.complete(Source(text, "ceql", "shop/q.ceql"), len(text)).words[0] == Word(
+    assert bench.complete(ProgramSource(text, "ceql", "shop/q.ceql"), len(text)).words[0] == CompletionWord(
         "total", "attribute", "Order"
     )

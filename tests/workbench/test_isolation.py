@@ -18,7 +18,7 @@ from weft.errors import ProgramError, UsageError
 from weft.workbench import guard, isolation
 from weft.workbench.isolation import CancelledError, CrowdedError, Workers, WorkLimits
 from weft.workbench.server import Address, free_port, workbench_app
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample
 
 # 2^40 matches: each of 40 events is in a match or not.
@@ -186,7 +186,7 @@ def test_programs_that_run_here_have_limits(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("WEFT_RUNS", str(tmp_path / "runs"))
     bench = Workbench(tmp_path)
     try:
-        bench.submit(Source(MANY, "ceql"), Sample(rows=EVENTS), "many", rate=1e6)
+        bench.submit(ProgramSource(MANY, "ceql"), Sample(rows=EVENTS), "many", rate=1e6)
         while bench.run("many").info.state == "running":
             time.sleep(0.05)
         assert "budget" in str(bench.run("many").info.problem)

@@ -18,7 +18,7 @@ from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
 from weft.workbench import trying
 from weft.workbench.in_process import InProcess
 from weft.workbench.run_info import last_hour
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -57,19 +57,19 @@ def test_a_link_that_leads_out_of_the_project_is_refused(bench: Workbench, tmp_p
     (bench.project.folder / "fire" / "link.jsonl").symlink_to("/etc/hostname")
     assert "link.ceql" not in [file.path for file in bench.programs()]
     assert bench.event_files() == ["fire/sensors.jsonl"]
-    assert bench.complete(Source("SEL", "ceql", "fire/fire.ceql"), 3).words
+    assert bench.complete(ProgramSource("SEL", "ceql", "fire/fire.ceql"), 3).words
     with pytest.raises(UsageError, match="not in the project"):
         bench.program("link.ceql")
     with pytest.raises(UsageError, match="not in the project"):
-        bench.try_program(Source(PAIR, "ceql"), Sample(file="../secret.jsonl"))
+        bench.try_program(ProgramSource(PAIR, "ceql"), Sample(file="../secret.jsonl"))
 
 
 def test_a_wrong_text_has_marks_at_their_places(bench: Workbench) -> None:
     text = "SELECT * FROM S WHERE A AS a FILTER b[x] > 1"
-    checked = bench.check(Source(text, "ceql"))
+    checked = bench.check(ProgramSource(text, "ceql"))
     assert not checked.is_right
     assert any(text[finding.start : finding.end].startswith("b") for finding in checked.findings)
-    assert bench.plan(Source(text, "ceql")).svg == ""
+    assert bench.plan(ProgramSource(text, "ceql")).svg == ""
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_wrong_text_has_marks_at_their_places(bench: Workbench) -> None:
     ],
 )
 def test_all_languages_are_checked_planned_tried_and_explained(bench: Workbench, language: str, text: str) -> None:
-    source = Source(text, language)
+    source = ProgramSource(text, language)
     checked = bench.check(source)
     assert checked.is_right, checked.findings
     assert "<svg" in bench.plan(source).svg
@@ -98,13 +98,13 @@ def test_samples_are_json_lines_csv_or_a_file(bench: Workbench) -> None:
     fire = bench.program("fire/fire.ceql")
     assert bench.try_program(fire, Sample(file="fire/sensors.jsonl")).total == 2
     rows = "type,ts,x\nA,1,5\nB,2,5\nB,3,6\n"
-    assert bench.try_program(Source(PAIR, "ceql"), Sample(rows=rows)).total == 1
+    assert bench.try_program(ProgramSource(PAIR, "ceql"), Sample(rows=rows)).total == 1
     with pytest.raises(InputError, match="line 1"):
-        bench.try_program(Source(PAIR, "ceql"), Sample(rows="{nonsense"))
+        bench.try_program(ProgramSource(PAIR, "ceql"), Sample(rows="{nonsense"))
     with pytest.raises(UsageError, match="no events"):
-        bench.try_program(Source(PAIR, "ceql"), Sample())
+        bench.try_program(ProgramSource(PAIR, "ceql"), Sample())
     with pytest.raises(ProgramError):
-        bench.try_program(Source("SELECT", "ceql"), Sample(rows=ROWS))
+        bench.try_program(ProgramSource("SELECT", "ceql"), Sample(rows=ROWS))
 
 
 def test_what_is_found_is_kept_as_a_test_that_passes_until_the_program_changes(bench: Workbench) -> None:
@@ -126,7 +126,7 @@ def test_what_is_found_is_kept_as_a_test_that_passes_until_the_program_changes(b
 
 def test_an_attribute_called_position_does_not_hide_positions(bench: Workbench) -> None:
     rows = '{"type": "A", "ts": 1, "position": "left"}\n{"type": "B", "ts": 2}'
-    tried = bench.try_program(Source(PAIR, "ceql"), Sample(rows=rows))
+    tried = bench.try_program(ProgramSource(PAIR, "ceql"), Sample(rows=rows))
     assert [(event["position"], event.get("position_")) for event in tried.events] == [(0, "left"), (1, None)]
 
 
@@ -139,7 +139,7 @@ def wait_for(true: object) -> None:
 
 
 def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
-    bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
+    bench.submit(ProgramSource(PAIR, "ceql"), Sample(rows=ROWS), "pairs", rate=1000)
     wait_for(lambda: bench.run("pairs").info.summary.events == 8)
     assert bench.run("pairs").info.summary.matches == 6
     wait_for(lambda: bench.run("pairs").info.state == "finished")
@@ -150,13 +150,13 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
     assert [lane.load for lane in summary.lanes] == [1.0]
     assert bench.push("pairs", '{"type": "B", "ts": 20, "x": 1}') == 2
     assert "weft_matches_total" in bench.metrics()
-    other = Source("SELECT * FROM S WHERE C AS c WITHIN 9 EVENTS", "ceql", "c.ceql")
+    other = ProgramSource("SELECT * FROM S WHERE C AS c WITHIN 9 EVENTS", "ceql", "c.ceql")
     bench.change("pairs", other)
     assert bench.push("pairs", '{"type": "C", "ts": 30}\n{"type": "B", "ts": 31, "x": 1}') == 1
     assert bench.push("pairs", '{"type": "C", "ts": 3}') == 0
     assert bench.run("pairs").info.summary.late == 1
     with pytest.raises(UsageError, match="is running"):
-        bench.submit(Source(PAIR, "ceql"), Sample(rows=ROWS), "pairs")
+        bench.submit(ProgramSource(PAIR, "ceql"), Sample(rows=ROWS), "pairs")
     assert bench.run("pairs").funnels == {"c": [("match", 1)]}
     assert bench.stop("pairs").state == "ended"
     with pytest.raises(UsageError, match="has ended"):
@@ -167,7 +167,7 @@ def test_a_program_runs_here_changes_and_stops(bench: Workbench) -> None:
 
 
 def test_a_program_without_events_waits_for_some(bench: Workbench) -> None:
-    assert bench.submit(Source(PAIR, "ceql"), Sample(), "waiting").state == "running"
+    assert bench.submit(ProgramSource(PAIR, "ceql"), Sample(), "waiting").state == "running"
     assert bench.push("waiting", ROWS) == 6
     assert bench.stop("waiting").state == "ended"
 
@@ -261,12 +261,12 @@ def test_rows_are_drawn_from_files(bench: Workbench, tmp_path: Path) -> None:
     (folder / "many.csv").write_text("type,ts,x\n" + "".join(f"{r['type']},{r['ts']},{r['x']}\n" for r in rows))
     for file in ("many.parquet", "many.jsonl", "many.csv"):
         assert bench.event_count(file) == 5000
-        tried = bench.try_program(Source(PAIR.replace("=", "<"), "ceql"), Sample(file=file, skip=2101, take=4))
+        tried = bench.try_program(ProgramSource(PAIR.replace("=", "<"), "ceql"), Sample(file=file, skip=2101, take=4))
         assert [event["x"] for event in tried.events] == [2101, 2102, 2103, 2104]
         assert tried.total == 1
     (folder / "bad.parquet").write_text("no")
     with pytest.raises(InputError, match="cannot read"):
-        bench.try_program(Source(PAIR, "ceql"), Sample(file="bad.parquet", take=3))
+        bench.try_program(ProgramSource(PAIR, "ceql"), Sample(file="bad.parquet", take=3))
 
 
 def test_a_thousand_programs_and_ten_thousand_matches_are_listed(bench: Workbench) -> None:
@@ -274,5 +274,5 @@ def test_a_thousand_programs_and_ten_thousand_matches_are_listed(bench: Workbenc
         (bench.project.folder / f"q{number:04}.ceql").write_text(PAIR)
     assert len(bench.programs()) == 1002
     rows = "\n".join(json.dumps({"type": "AB"[n >= 110], "ts": n, "x": 1}) for n in range(220))
-    found = bench.try_program(Source(PAIR.replace("100", "300"), "ceql"), Sample(rows=rows))
+    found = bench.try_program(ProgramSource(PAIR.replace("100", "300"), "ceql"), Sample(rows=rows))
     assert (found.total, len(found.matches)) == (12_100, 10_000)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import ProgramError
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOT = "QUERY hot AS SELECT * FROM warehouse WHERE T AS t FILTER t[val > 80] WITHIN 1 EVENT"
@@ -57,13 +57,13 @@ def change_it(bench: Workbench, incoming: Path) -> None:
     fire = bench.program("fire/fire.ceql")
     assert [file.path for file in bench.programs()] == ["fire/fire.ceql", "fire/heating.ceql"]
     with pytest.raises(ProgramError):
-        bench.change("fire", Source("SELECT * FROM", "ceql", "fire/fire.ceql"))
+        bench.change("fire", ProgramSource("SELECT * FROM", "ceql", "fire/fire.ceql"))
     (bench.project.folder / "runs/fire/program/fire.ceql").write_text("SELECT * FROM")
     wait_for(lambda: bench.run("fire").info.change is not None)
     refused = bench.run("fire").info.change
     assert refused is not None
     assert refused.refused
-    changed = bench.change("fire", Source(f"{fire.text}\n{HOT}", "ceql", "fire/fire.ceql")).change
+    changed = bench.change("fire", ProgramSource(f"{fire.text}\n{HOT}", "ceql", "fire/fire.ceql")).change
     assert changed is not None
     assert changed.told.splitlines() == ["fire: keeps its state", "hot: begins anew, it is new"]
     unfinished = bench.project.folder / ".more.jsonl"

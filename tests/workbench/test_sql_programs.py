@@ -10,7 +10,7 @@ import pytest
 
 import weft
 from weft.errors import UsageError
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -37,9 +37,9 @@ def test_a_query_is_checked_coloured_planned_and_completed(bench: Workbench) -> 
     coloured = {source.text[colour.start : colour.end] for colour in checked.colours if colour.kind == "keyword"}
     assert {"MATCH_RECOGNIZE", "PARTITION", "DEFINE"} <= coloured
     assert "class a, row by row" in bench.plan(source).text
-    wrong = bench.check(Source(source.text.replace("PREV(price)", "PREV(PREV(price))"), "sql"))
+    wrong = bench.check(ProgramSource(source.text.replace("PREV(price)", "PREV(PREV(price))"), "sql"))
     assert {finding.code for finding in wrong.findings} == {"nested-navigation"}
-    offered = bench.complete(Source("SELECT * FROM t MATCH_RECOGNIZE (PART", "sql"), 37)
+    offered = bench.complete(ProgramSource("SELECT * FROM t MATCH_RECOGNIZE (PART", "sql"), 37)
     assert "PARTITION" in [word.word for word in offered.words]
 
 
@@ -66,7 +66,7 @@ def test_what_is_found_is_kept_as_a_test(bench: Workbench) -> None:
 
 def test_a_query_does_not_run_over_events(bench: Workbench) -> None:
     with pytest.raises(UsageError, match="SQL reads tables"):
-        bench.submit(Source(FALLS, "sql"), SAMPLE, "run")
+        bench.submit(ProgramSource(FALLS, "sql"), SAMPLE, "run")
 
 
 def test_a_notebook_shows_the_text_and_the_classes() -> None:

@@ -119,7 +119,7 @@ class Like(Predicate):
 
 
 @dataclass(frozen=True)
-class Matches(Predicate):
+class RegexMatch(Predicate):
     """A regular expression found anywhere in the value (RE2's syntax)."""
 
     operand: Expression

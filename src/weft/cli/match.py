@@ -180,7 +180,7 @@ def match(
         refuse_code(given, events or [])
         refuse_sinks_elsewhere(sinks, texts.paths)
     out = told.out or "-"
-    output = Output(out, told.output_format or _format_of(out), sinks, told.count)
+    output = MatchDestination(out, told.output_format or _format_of(out), sinks, told.count)
     if output.form == "parquet" and output.is_progress and not sinks:
         raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
@@ -224,7 +224,7 @@ def is_sql(paths: Sequence[str], texts: Sequence[str], language: str | None) -> 
 
 
 @dataclass(frozen=True)
-class Output:
+class MatchDestination:
     """Where matches go: into one file, or to the files in `sinks` by query; or only how many there are."""
 
     file: str

@@ -22,12 +22,12 @@ from weft.cli.console import say
 from weft.cli.grouping import grouped
 from weft.cli.interrupts import end_in_order, was_interrupted
 from weft.cli.render import progress, show_stats
-from weft.cli.run_options import DryRun, Flow, Format, RunLimits, Sources, Telling
+from weft.cli.run_options import DryRun, Format, ReportOptions, RunLimits, Sources, TransferOptions
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
 from weft.running import registry
 from weft.running.activity import Activity
-from weft.running.changing import Change
+from weft.running.changing import ProgramChange
 from weft.running.logs import LOGGER, log_trigger, show_logs
 from weft.running.program_files import ProgramFiles
 from weft.runtime.watching.triggers import Trigger
@@ -43,10 +43,10 @@ EXECUTORS_EVERY = 2.0  # seconds between two questions to Spark
 @grouped
 def run(
     source: Sources,
-    flow: Flow,
+    flow: TransferOptions,
     texts: options.ProgramTexts,
     names: options.EventNames,
-    telling: Telling,
+    telling: ReportOptions,
     optimising: options.Optimising,
     within: RunLimits,
     output_format: Format = "jsonl",
@@ -88,9 +88,9 @@ def run(
         raise UsageError("--watch does not go together with --adapt: leave one of them out")
     files = ProgramFiles(texts.paths)
 
-    def compiled() -> Written:
+    def compiled() -> WrittenProgram:
         program = texts.compiled(files.paths())
-        return Written(program.names, *(with_steps(program) if telling.steps else (program, {})))
+        return WrittenProgram(program.names, *(with_steps(program) if telling.steps else (program, {})))
 
     written = compiled()
     continuous = engines.continuous(
@@ -126,10 +126,10 @@ def run(
 
 
 def about_run(
-    written: Written,
+    written: WrittenProgram,
     texts: options.ProgramTexts,
     source: Sequence[str],
-    flow: Flow,
+    flow: TransferOptions,
     names: options.EventNames,
     listen: str | None,
     *,
@@ -171,7 +171,7 @@ def wait_for_end(
             registration.tell(**told)
 
 
-class Written(NamedTuple):
+class WrittenProgram(NamedTuple):
     """A program as it is written, with its queries up to each of their steps if those are to be counted."""
 
     names: tuple[str, ...]
@@ -180,7 +180,7 @@ class Written(NamedTuple):
 
 
 def take_over(
-    continuous: ContinuousRun, compiled: Callable[[], Written], chosen: Choices, seen: float
+    continuous: ContinuousRun, compiled: Callable[[], WrittenProgram], chosen: Choices, seen: float
 ) -> dict[str, object]:
     """Let the programs as they are now take the place of those before; if they are wrong, those before go on.
 
@@ -192,12 +192,12 @@ def take_over(
             return {}
         kept = continuous.become(chosen.applied(written.program), written.program, step_names(written.steps))
         say(f"the program has changed:\n{kept}", err=True)
-        change = Change(seen, kept, list(written.names))
+        change = ProgramChange(seen, kept, list(written.names))
         return {"change": asdict(change), "queries": change.queries, "steps": written.steps}
     except WeftError as error:
         say(f"the program has changed, and the one before goes on:\n{error}", err=True)
         LOGGER.warning("the program has changed, and the one before goes on: %s", error)
-        return {"change": asdict(Change(seen, str(error), refused=True))}
+        return {"change": asdict(ProgramChange(seen, str(error), refused=True))}
 
 
 def start_detached(name: str | None) -> None:
@@ -211,7 +211,7 @@ def start_detached(name: str | None) -> None:
 
 @contextmanager
 def watched(
-    watch: Callable[[Callable[[Trigger], None]], None], about: Mapping[str, object], telling: Telling
+    watch: Callable[[Callable[[Trigger], None]], None], about: Mapping[str, object], telling: ReportOptions
 ) -> Iterator[registry.Registration | None]:
     """Tell of each trigger: in the log, to the registry, and to whoever asks on a port."""
     name, listen, log_format = telling.name, telling.listen, telling.log_format

@@ -113,7 +113,7 @@ Steps = Annotated[
 
 
 @dataclass(frozen=True)
-class Flow:
+class TransferOptions:
     """Where events come from, how they are taken and shared out, where matches go: options of `RunOptions`."""
 
     sink: Sink
@@ -138,7 +138,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Telling:
+class ReportOptions:
     """What is told of a run while it goes on, and to whom."""
 
     stats: options.Stats = False

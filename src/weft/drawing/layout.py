@@ -40,7 +40,7 @@ class Arrow(NamedTuple):
     dashed: bool = False
 
 
-class Place(NamedTuple):
+class BoxPosition(NamedTuple):
     """Where a box is: its upper left corner."""
 
     x: float
@@ -111,17 +111,17 @@ def _ordered(ranks: list[list[int]], arrows: Sequence[Arrow]) -> list[list[int]]
     return ranks
 
 
-def _placed(boxes: Sequence[Box], ranks: Sequence[Sequence[int]]) -> tuple[dict[int, Place], float, float]:
+def _placed(boxes: Sequence[Box], ranks: Sequence[Sequence[int]]) -> tuple[dict[int, BoxPosition], float, float]:
     """Where the boxes are, and the size of the whole; each rank is in the middle of the height."""
     heights = [sum(boxes[n].height for n in rank) + BETWEEN * (len(rank) - 1) for rank in ranks]
     whole = max(heights, default=0)
-    places: dict[int, Place] = {}
+    places: dict[int, BoxPosition] = {}
     x = float(MARGIN)
     for rank, height in zip(ranks, heights, strict=True):
         y = 2 * MARGIN + (whole - height) / 2
         wide = max(boxes[n].width for n in rank)
         for number in rank:
-            places[number] = Place(x + (wide - boxes[number].width) / 2, y)
+            places[number] = BoxPosition(x + (wide - boxes[number].width) / 2, y)
             y += boxes[number].height + BETWEEN
         x += wide + GAP
     return places, x - GAP + MARGIN, whole + 4 * MARGIN
@@ -130,7 +130,7 @@ def _placed(boxes: Sequence[Box], ranks: Sequence[Sequence[int]]) -> tuple[dict[
 # -- shapes ----------------------------------------------------------------------------------------
 
 
-def _box(box: Box, at: Place) -> str:
+def _box(box: Box, at: BoxPosition) -> str:
     fill, edge = _FILLS[box.kind]
     round_ = 6 if box.kind == "operator" else box.height / 2 if len(box.lines) == 1 else 14
     shapes = [_frame(box, at, 0, round_, fill=fill, stroke=edge)]
@@ -144,12 +144,12 @@ def _box(box: Box, at: Place) -> str:
     return element("g", *shapes)
 
 
-def _frame(box: Box, at: Place, inset: float, round_: float, **look: object) -> str:
+def _frame(box: Box, at: BoxPosition, inset: float, round_: float, **look: object) -> str:
     size = {"width": box.width - 2 * inset, "height": box.height - 2 * inset}
     return element("rect", x=at.x + inset, y=at.y + inset, rx=max(round_, 0.0), **size, **look)
 
 
-def _arrow(arrow: Arrow, boxes: Sequence[Box], places: dict[int, Place]) -> str:
+def _arrow(arrow: Arrow, boxes: Sequence[Box], places: dict[int, BoxPosition]) -> str:
     one, other = places[arrow.source], places[arrow.target]
     x, y = one.x + boxes[arrow.source].width, one.y + boxes[arrow.source].height / 2
     to_x, to_y = other.x, other.y + boxes[arrow.target].height / 2

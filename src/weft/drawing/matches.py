@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from weft.drawing.scene import Found, Scene
+from weft.drawing.scene import Scene, SceneMatch
 from weft.drawing.svg import element, escaped, shortened
 from weft.drawing.timeline import timeline_svg
 
@@ -36,7 +36,7 @@ def _line(tag: str, cells: Iterable[str]) -> str:
     return element("tr", *(element(tag, cell or " ", style=_CELL) for cell in cells))
 
 
-def _cells(match: Found, scene: Scene, names: Iterable[str]) -> Iterator[str]:
+def _cells(match: SceneMatch, scene: Scene, names: Iterable[str]) -> Iterator[str]:
     yield from (escaped(shortened(value, LONGEST)) for value in (match.query, match.start, match.end))
     for name in names:
         positions = match.bindings.get(name, ())
@@ -47,7 +47,7 @@ def _cells(match: Found, scene: Scene, names: Iterable[str]) -> Iterator[str]:
     yield escaped(_fields_text(match.event))
 
 
-def _event_text(match: Found, scene: Scene, name: str, number: int) -> str:
+def _event_text(match: SceneMatch, scene: Scene, name: str, number: int) -> str:
     """What an event says: as the match shows it, or else as the input has it, or else where it is."""
     position = match.bindings[name][number]
     shown = match.variables.get(name, ())[number : number + 1]

@@ -30,7 +30,7 @@ LONGEST = 56  # letters of a line
 
 
 @dataclass(frozen=True)
-class Expected:
+class PlanEstimates:
     """What is expected before events come: rates and work, and how each query is shared out, by name."""
 
     costs: Costs
@@ -52,13 +52,15 @@ class Expected:
         return [f"work {work:,.4g}/s", *([self.shared[query.name]] if query.name in self.shared else [])]
 
 
-def expected(program: Program, lanes: int = MANY_LANES) -> Expected:
+def expected(program: Program, lanes: int = MANY_LANES) -> PlanEstimates:
     """What is expected of a program as it runs."""
     told = strategies(program, AUTO, lanes)
-    return Expected(Costs(known_of(program)), {program.queries[number].name: text for number, text in told.items()})
+    return PlanEstimates(
+        Costs(known_of(program)), {program.queries[number].name: text for number, text in told.items()}
+    )
 
 
-def plan_svg(plan: Plan, told: Expected | None = None) -> str:
+def plan_svg(plan: Plan, told: PlanEstimates | None = None) -> str:
     """The plan as SVG; one of very many operators as a sentence."""
     sketch = Sketch(plan, told)
     if not sketch.boxes:
@@ -72,7 +74,7 @@ def plan_svg(plan: Plan, told: Expected | None = None) -> str:
 class Sketch:
     """The boxes and arrows of a plan."""
 
-    def __init__(self, plan: Plan, told: Expected | None = None) -> None:
+    def __init__(self, plan: Plan, told: PlanEstimates | None = None) -> None:
         self._told = told
         self.boxes: list[Box] = []
         self.arrows: list[Arrow] = []

@@ -23,7 +23,7 @@ Moment = int | float | datetime
 
 
 @dataclass(frozen=True)
-class Seen:
+class SceneEvent:
     """An event: its place in the stream, when it began and ended (None: not known), and what it says."""
 
     position: int
@@ -34,7 +34,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Found:
+class SceneMatch:
     """A match: when it was, the positions of each variable, the events they show, and the event that it makes."""
 
     query: str
@@ -54,9 +54,9 @@ class Found:
 class Scene:
     """The first matches, how many there are in all, and the events to show by position, with others around them."""
 
-    matches: tuple[Found, ...]
+    matches: tuple[SceneMatch, ...]
     total: int
-    events: Mapping[int, Seen]
+    events: Mapping[int, SceneEvent]
 
     @property
     def matched(self) -> set[int]:
@@ -67,7 +67,7 @@ class Scene:
 def scene_of(rows: Iterable[Row], total: int, time: str = "ts", type: str = "type") -> Scene:
     """What rows of results say themselves, of `total` that there are."""
     matches = tuple(_found(row) for row in islice(rows, MOST_MATCHES))
-    events: dict[int, Seen] = {}
+    events: dict[int, SceneEvent] = {}
     for match in matches:
         for seen in _shown(match, time, type):
             known = events.get(seen.position)
@@ -85,7 +85,7 @@ def with_events(scene: Scene, batches: Iterable[EventBatch], reading: Reading) -
         return scene
     wanted = np.array(sorted(scene.events), np.int64)
     room = MOST_EVENTS - len(wanted)
-    events: dict[int, Seen] = {}
+    events: dict[int, SceneEvent] = {}
     for batch in batches:
         chosen = _chosen(batch.positions, wanted, room)
         room -= len(chosen) - int(np.isin(batch.positions[chosen], wanted).sum())
@@ -101,7 +101,7 @@ def _chosen(positions: Int64s, wanted: Int64s, room: int) -> Int64s:
     return np.sort(np.concatenate([np.flatnonzero(np.isin(positions, wanted)), others[: max(room, 0)]]))
 
 
-def _seen(batch: EventBatch, chosen: Int64s, reading: Reading) -> Iterator[Seen]:
+def _seen(batch: EventBatch, chosen: Int64s, reading: Reading) -> Iterator[SceneEvent]:
     rows = [{}] * len(chosen) if batch.rows is None else batch.rows.take(chosen).to_pylist()
     for at, row in zip(chosen.tolist(), rows, strict=True):
         times = int(batch.starts[at]), int(batch.ends[at])
@@ -109,7 +109,7 @@ def _seen(batch: EventBatch, chosen: Int64s, reading: Reading) -> Iterator[Seen]
         start, end = (_date(t, reading.time_unit) for t in times) if isinstance(given, date | str) else times
         hidden = {reading.time, reading.type, START, END}
         shown = {name: value for name, value in row.items() if name not in hidden and value is not None}
-        yield Seen(int(batch.positions[at]), start, end, batch.types[at].as_py(), shown)
+        yield SceneEvent(int(batch.positions[at]), start, end, batch.types[at].as_py(), shown)
 
 
 def _date(ticks: int, unit: str) -> Moment:
@@ -122,10 +122,10 @@ def _date(ticks: int, unit: str) -> Moment:
 # -- from rows of results ---------------------------------------------------------------------------
 
 
-def _found(row: Row) -> Found:
+def _found(row: Row) -> SceneMatch:
     shown, event = row.get("variables"), row.get("event")
     shown = shown if isinstance(shown, Mapping) else {}
-    return Found(
+    return SceneMatch(
         str(row.get("query")),
         row.get("start"),
         row.get("end"),
@@ -150,7 +150,7 @@ def _read(text: str) -> object:
         return text
 
 
-def _shown(match: Found, time: str, type: str) -> Iterator[Seen]:
+def _shown(match: SceneMatch, time: str, type: str) -> Iterator[SceneEvent]:
     """The events of a match. When they were is told by their times, for the first and last by the match's."""
     ends = {}
     if match.positions:
@@ -161,7 +161,7 @@ def _shown(match: Found, time: str, type: str) -> Iterator[Seen]:
             start = moment_of(event.get(time, event.get(START)))
             end = moment_of(event.get(time, event.get(END)))
             kind = event.get(type)
-            yield Seen(
+            yield SceneEvent(
                 position,
                 ends.get(position) if start is None else start,
                 ends.get(position) if end is None else end,

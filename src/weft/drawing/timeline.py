@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
-from weft.drawing.scene import Found, Moment, Scene, Seen
+from weft.drawing.scene import Moment, Scene, SceneEvent, SceneMatch
 from weft.drawing.svg import COLOURS, FAINT, INK, LINE, PAPER, drawing, element, escaped, path, shortened, words
 
 WIDTH = 880
@@ -132,7 +132,7 @@ class _Timeline:
     def _has_times(self) -> bool:
         return all(seen.end is not None for seen in self._events)
 
-    def _mark(self, seen: Seen) -> str:
+    def _mark(self, seen: SceneEvent) -> str:
         x, y = self._x[seen.position], self._y(self._lane_of[seen.position])
         colour = self._colour(seen.position)
         is_part = seen.position in self._matched
@@ -147,7 +147,7 @@ class _Timeline:
             shown.append(_label(text, x, y + 20 + LABEL * number, shade))
         return element("g", *shown, class_=f"weft-at-{seen.position}")
 
-    def _match(self, match: Found, y: float) -> Iterable[str]:
+    def _match(self, match: SceneMatch, y: float) -> Iterable[str]:
         places = [position for position in match.positions if position in self._x]
         yield words(shortened(match.query, 24), 16, y + 4, size=13, font_weight=600)
         if not places:
@@ -170,7 +170,7 @@ class _Timeline:
                 done = x + half + 4
 
 
-def _lanes(scene: Scene, events: Sequence[Seen], lanes: LaneBy) -> dict[int, str]:
+def _lanes(scene: Scene, events: Sequence[SceneEvent], lanes: LaneBy) -> dict[int, str]:
     """The lane of each event: its type, or the first variable that has it if that is asked, or types are not known."""
     if lanes == "type" and all(seen.type is not None for seen in events):
         return {seen.position: str(seen.type) for seen in events}
@@ -189,11 +189,11 @@ def _label(text: str, x: float, y: float, fill: str) -> str:
     return plate + words(text, x, y, size=11, fill=fill, text_anchor="middle")
 
 
-def _labels(seen: Seen) -> list[str]:
+def _labels(seen: SceneEvent) -> list[str]:
     return [shortened(f"{name} {value}", 14) for name, value in list(seen.attributes.items())[:MOST_ATTRIBUTES]]
 
 
-def _tooltip(seen: Seen) -> str:
+def _tooltip(seen: SceneEvent) -> str:
     parts = [seen.type or "event", f"position {seen.position}"]
     if seen.end is not None:
         parts.append(f"{seen.end}" if seen.start in (None, seen.end) else f"{seen.start} to {seen.end}")

@@ -15,8 +15,8 @@ from weft.algebra.query import Program
 from weft.errors import Diagnostic, ProgramError, UsageError
 from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.defined import NOTHING_DEFINED, Defined, defined_by, defined_types, doubts_about, place_of
-from weft.languages.expressions import SyntaxNode
 from weft.languages.limits import TooLarge, within_limits
+from weft.languages.syntax import SyntaxNode
 from weft.source import SourceText, Span
 from weft.tree import Node, deep, growing
 

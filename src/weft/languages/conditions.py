@@ -8,7 +8,7 @@ from typing import NamedTuple
 from weft.algebra import predicates as algebra
 from weft.algebra import terms
 from weft.algebra.numbers import negated
-from weft.languages import expressions as syntax
+from weft.languages import syntax
 from weft.languages.findings import Findings
 from weft.source import Span
 
@@ -30,7 +30,7 @@ class Typed(NamedTuple):
 UNKNOWN = Typed(algebra.Literal(0), None)  # stands for what has been reported
 
 
-class Conditions:
+class ConditionLowering:
     """Lowers the conditions at one place of a program."""
 
     def __init__(self, findings: Findings) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from weft.languages.expressions import SyntaxNode
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_LENGTH
 from weft.languages.stops import Explained, Stop
+from weft.languages.syntax import SyntaxNode
 from weft.languages.tokens import from_to, number_of
 
 

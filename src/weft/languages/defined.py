@@ -10,8 +10,8 @@ from weft.algebra.definition import Definition
 from weft.algebra.query import Program
 from weft.errors import Diagnostic, did_you_mean
 from weft.languages.conditions import Families
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 from weft.schema import Catalog, Kind
 from weft.source import SourceText, Span
 

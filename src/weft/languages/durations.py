@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.errors import UsageError, did_you_mean
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 
 TICKS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 24 * 3600 * 10**9}
 _NANOSECONDS = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from weft.errors import Diagnostic, ProgramError
-from weft.languages.expressions import And, Expression, Or, SyntaxNode, chain
+from weft.languages.syntax import And, Expression, Or, SyntaxNode, chain
 from weft.source import SourceText, Span
 from weft.tree import Node
 

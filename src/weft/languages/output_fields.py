@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.algebra import composites
-from weft.languages.conditions import UNKNOWN, Conditions
-from weft.languages.expressions import Computed, Expression, Field
+from weft.languages.conditions import UNKNOWN, ConditionLowering
 from weft.languages.findings import Findings
+from weft.languages.syntax import Computed, Expression, Field
 
 Selected = tuple[Expression, composites.Field]
 
 
-def output_fields(nodes: Iterable[Expression], lowering: Conditions, findings: Findings) -> list[Selected]:
+def output_fields(nodes: Iterable[Expression], lowering: ConditionLowering, findings: Findings) -> list[Selected]:
     """The fields as written and in the algebra, the same field once; those that are none are reported."""
     found: dict[str, Selected] = {}
     for node in nodes:

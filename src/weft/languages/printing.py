@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from weft.algebra.numbers import number_text
 from weft.algebra.predicates import Value
-from weft.languages import expressions as syntax
+from weft.languages import syntax
 
 # How tightly an expression binds; an operand that binds less tightly is put in parentheses.
 OR, AND, NOT, COMPARE, ADD, MULTIPLY, UNARY, ATOM = range(8)

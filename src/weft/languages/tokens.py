@@ -10,7 +10,7 @@ from lark import Token
 from lark.visitors import Transformer
 
 from weft.algebra.numbers import real
-from weft.languages import expressions as syntax
+from weft.languages import syntax
 from weft.languages.limits import require_digits
 from weft.source import Span
 

@@ -21,7 +21,7 @@ from weft.tree import Node
 Types = Mapping[str, str]  # by variable
 
 
-class Atom(NamedTuple):
+class EventCondition(NamedTuple):
     """A condition on one event: how statistics call it, the type of the event, and the condition itself."""
 
     text: str
@@ -29,7 +29,7 @@ class Atom(NamedTuple):
     predicate: Predicate
 
 
-class Tie(NamedTuple):
+class EventComparison(NamedTuple):
     """A comparison of two events: how statistics call it, and the types and attributes that it compares."""
 
     text: str
@@ -37,18 +37,20 @@ class Tie(NamedTuple):
     sides: tuple[tuple[str, str], tuple[str, str]]
 
 
-def conditions_of(program: Program, rewritten: Program | None = None) -> tuple[list[Atom], list[Tie]]:
+def conditions_of(
+    program: Program, rewritten: Program | None = None
+) -> tuple[list[EventCondition], list[EventComparison]]:
     """The conditions of all queries of which a sample can tell how often they hold, each once."""
-    found: dict[str, Atom | Tie] = {}
+    found: dict[str, EventCondition | EventComparison] = {}
     # Rewritten too: filters are then at their events, and keys between neighbours.
     for query in (*program.queries, *(rewritten or optimize(program)).queries):
         for condition in _conditions(query):
             found.setdefault(condition.text, condition)
-    atoms = [one for one in found.values() if isinstance(one, Atom)]
-    return atoms, [one for one in found.values() if isinstance(one, Tie)]
+    atoms = [one for one in found.values() if isinstance(one, EventCondition)]
+    return atoms, [one for one in found.values() if isinstance(one, EventComparison)]
 
 
-def _conditions(query: AnyQuery) -> Iterator[Atom | Tie]:
+def _conditions(query: AnyQuery) -> Iterator[EventCondition | EventComparison]:
     match query:
         case CompositeQuery(pattern=pattern):
             types = types_of(pattern)
@@ -71,7 +73,7 @@ def _conditions(query: AnyQuery) -> Iterator[Atom | Tie]:
                         yield from _condition(_of_variable(test, " "), {**types, " ": node.type})
 
 
-def _of_regular(query: Query) -> Iterator[Atom | Tie]:
+def _of_regular(query: Query) -> Iterator[EventCondition | EventComparison]:
     types = types_in(query.pattern)
     for part in query.walk():
         match part:
@@ -83,24 +85,24 @@ def _of_regular(query: Query) -> Iterator[Atom | Tie]:
                 yield from _condition(condition, types)
 
 
-def _at_hand(types: Iterable[str], predicate: Predicate) -> Iterator[Atom | Tie]:
+def _at_hand(types: Iterable[str], predicate: Predicate) -> Iterator[EventCondition | EventComparison]:
     """The conditions on the current event, for each type that it may be of."""
     for type_ in types:
         for test in conjuncts([predicate]):
             yield from _condition(_of_variable(test, type_), {type_: type_})
 
 
-def _condition(test: Predicate, types: Types) -> Iterator[Atom | Tie]:
+def _condition(test: Predicate, types: Types) -> Iterator[EventCondition | EventComparison]:
     names = mentioned(test)
     if not names <= types.keys():
         return
     text = condition_texts(test, types)[0]
     if len(names) == 1:
         (name,) = names
-        yield Atom(text, types[name], test)
+        yield EventCondition(text, types[name], test)
     match test:
         case Comparison(operator, Attribute(one, str() as first), Attribute(other, str() as second)) if len(names) == 2:
-            yield Tie(text, operator, ((types[first], one), (types[second], other)))
+            yield EventComparison(text, operator, ((types[first], one), (types[second], other)))
 
 
 def _of_variable(test: Predicate, name: str) -> Predicate:

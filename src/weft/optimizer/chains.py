@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Chain:
+class OperandChain:
     """Operands in order and the conditions between them, for which all brackets have the same occurrences.
 
     `among` are skip conditions, each of the lowest operator that binds its variables; `where` is asked of the whole.
@@ -48,7 +48,7 @@ class Chain:
     keys: tuple[str, ...]
     refusals: tuple[Refusal, ...] = ()
 
-    def with_operands(self, operands: tuple[Composite, ...]) -> Chain:
+    def with_operands(self, operands: tuple[Composite, ...]) -> OperandChain:
         """The same chain of other operands, which bind the same variables."""
         return replace(self, operands=operands)
 
@@ -85,13 +85,15 @@ def is_next(node: object) -> TypeGuard[CompositeSequence]:
     return isinstance(node, CompositeSequence) and node.pick == "next"
 
 
-def chain_of(node: CompositeSequence) -> Chain:
+def chain_of(node: CompositeSequence) -> OperandChain:
     """The chain that ends with an operator; operands that must stay whole are operands of it."""
     keys = tying_names(node)
     opening = _Opening(keys)
     part = opening.open(node)
     shape = numbered(part.shape, iter(range(len(part.operands))))
-    return Chain(tuple(part.operands), tuple(part.among), tuple(part.where), shape, keys, tuple(opening.refusals))
+    return OperandChain(
+        tuple(part.operands), tuple(part.among), tuple(part.where), shape, keys, tuple(opening.refusals)
+    )
 
 
 class _Part(NamedTuple):

@@ -9,7 +9,7 @@ from typing import cast
 from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import Composite, CompositeRepeat, CompositeSequence, CompositeUnion, Overlap, Without
 from weft.algebra.terms import mentioned
-from weft.optimizer.chains import Chain, Refusal, Shape, chain_of, is_next
+from weft.optimizer.chains import OperandChain, Refusal, Shape, chain_of, is_next
 from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
 from weft.optimizer.cost.branches import best_union, best_union_in_order
 from weft.optimizer.cost.model import Costs
@@ -176,7 +176,7 @@ class _Choosing:
         return now
 
 
-def _best_next(chain: Chain, costs: Costs) -> Shape:
+def _best_next(chain: OperandChain, costs: Costs) -> Shape:
     """The cheapest brackets of a chain whose key is spread."""
     ties = []  # how many values tie each operand to the next one
     for one, other in zip(chain.operands, chain.operands[1:], strict=False):

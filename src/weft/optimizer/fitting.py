@@ -12,7 +12,7 @@ from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import mentioned
 from weft.algebra.text.program import to_text
 from weft.errors import did_you_mean
-from weft.optimizer.atoms import Atom, conditions_of
+from weft.optimizer.atoms import EventCondition, conditions_of
 from weft.optimizer.cost.selectivity import condition_texts, types_in, types_of
 from weft.spelling import written
 from weft.statistics import Statistics
@@ -48,7 +48,7 @@ def _is_declared(name: str, statistics: Statistics) -> bool:
     return statistics.origins.get(name, statistics.origin) == "declared"
 
 
-def _all_texts(query: AnyQuery, atoms: Sequence[Atom]) -> Iterator[str]:
+def _all_texts(query: AnyQuery, atoms: Sequence[EventCondition]) -> Iterator[str]:
     """Whatever may be called a condition of a query, by types and by variables."""
     types = _types(query)
     for node in query.walk():

@@ -16,7 +16,7 @@ from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import known_of
 from weft.optimizer.cost.lookbacks import MOST_ORDERED, best_order, rule_work
 from weft.optimizer.cost.model import Costs
-from weft.optimizer.cost.ranks import Ranks
+from weft.optimizer.cost.ranks import ConditionRanks
 from weft.optimizer.invariants import check_query
 from weft.optimizer.prefixes import share_prefixes
 from weft.optimizer.rules.drop_always_where import drop_always_where
@@ -222,14 +222,14 @@ def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
         return found
     ordered = replace(query, pattern=after)
     check_query(query, ordered, order_conditions.__name__)
-    ranks = Ranks(after, costs.statistics)
+    ranks = ConditionRanks(after, costs.statistics)
     tests = ranks.work(query.pattern), ranks.work(after)
     rewrite = Rewrite(order_conditions.__name__, query.pattern, after, *tests)
     return replace(found, query=ordered, rewrites=(*found.rewrites, rewrite))
 
 
 def _in_best_order(pattern: Pattern, costs: Costs) -> Pattern:
-    ranks = Ranks(pattern, costs.statistics)
+    ranks = ConditionRanks(pattern, costs.statistics)
     after = pattern.transform(lambda node: order_conditions(node, ranks.rank), within=Pattern)
     assert isinstance(after, Pattern)
     return after
@@ -239,7 +239,7 @@ def _least_tests(pattern: Pattern) -> Inequality:
     """That no order of conditions costs less."""
 
     def work(pattern: Pattern, costs: Costs) -> float:
-        return Ranks(pattern, costs.statistics).work(pattern)
+        return ConditionRanks(pattern, costs.statistics).work(pattern)
 
     def least(costs: Costs) -> float:
         return work(_in_best_order(pattern, costs), costs)

@@ -25,7 +25,7 @@ READ = 0.1  # of a look: to read whether an event ends a beginning
 WORTH = 1.5  # how many times as much it must cost to find a beginning in each sequence
 
 
-class Costs(NamedTuple):
+class PrefixCosts(NamedTuple):
     """Events a second that are looked at for one of the sequences: each by itself, or all together."""
 
     alone: float
@@ -58,15 +58,15 @@ def share_prefixes(traced: Sequence[QueryTrace], statistics: Statistics) -> list
 _BEGINS = "it begins as"
 
 
-def prefix_costs(situation: Situation, count: int, users: int, statistics: Statistics) -> Costs:
+def prefix_costs(situation: Situation, count: int, users: int, statistics: Statistics) -> PrefixCosts:
     """Return the cost of the first slots for one of the sequences that share them as a prefix."""
     rates = [statistics.rate(slot.type).value for slot in situation.participants[:count]]
     blocks = [block for block in dependencies(situation).blocks if block[-1] < count]
     alone = rates[-1] * looks_in(situation, blocks, statistics)
-    return Costs(alone, (alone + sum(rates)) / users + READ * rates[-1])
+    return PrefixCosts(alone, (alone + sum(rates)) / users + READ * rates[-1])
 
 
-def _against(situation: Situation, count: int, costs: Costs, statistics: Statistics) -> str | None:
+def _against(situation: Situation, count: int, costs: PrefixCosts, statistics: Statistics) -> str | None:
     """Why a beginning is not shared; None: it is."""
     if any(statistics.rate(slot.type).origin == "default" for slot in situation.participants[:count]):
         return "which is not found once for all, since the rates of its types are not known"
@@ -117,7 +117,7 @@ def _situation(one: QueryTrace) -> Situation:
     return one.query.situation
 
 
-def _shared(one: QueryTrace, count: int, costs: Costs) -> QueryTrace:
+def _shared(one: QueryTrace, count: int, costs: PrefixCosts) -> QueryTrace:
     assert isinstance(one.query, SituationQuery)
     before = one.query.situation
     query = replace(one.query, situation=share_prefix(before, count))

@@ -124,7 +124,7 @@ class Value:
     def matches(self, pattern: str) -> Condition:
         """A regular expression is found in it."""
         return Condition(
-            algebra.Matches(self.expression, require_pattern(pattern, "the pattern of matches", regex=True))
+            algebra.RegexMatch(self.expression, require_pattern(pattern, "the pattern of matches", regex=True))
         )
 
     def lower(self) -> Value:

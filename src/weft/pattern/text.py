@@ -88,7 +88,7 @@ def condition_text(node: algebra.Predicate) -> str:
             return f"{_value(operand)}.is_in({list(values)!r})"
         case algebra.Like(operand, pattern):
             return f"{_value(operand)}.like({pattern!r})"
-        case algebra.Matches(operand, pattern):
+        case algebra.RegexMatch(operand, pattern):
             return f"{_value(operand)}.matches({pattern!r})"
     raise TypeError(f"not a condition of the builder: {node!r}")
 

@@ -21,7 +21,7 @@ MOST_STEPS = 30  # an event has two bits for each, and one more
 
 
 @dataclass(frozen=True)
-class Step(Node):
+class ChainStep(Node):
     """One event of a chain: the next event that it `takes` decides; the chain continues if it satisfies `needed`."""
 
     takes: Predicate
@@ -30,11 +30,11 @@ class Step(Node):
 
 
 @dataclass(frozen=True)
-class Chain(Node):
+class KeyedChain(Node):
     """The steps of a chain, and the attributes that must be equal in all of its events."""
 
     key: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ChainStep, ...]
     unwanted: Predicate | None = None  # of two steps: no such event with the same key may stand between them
 
     @property
@@ -63,7 +63,7 @@ def _sequences_in(graph: Graph, number: int) -> Iterator[int]:
         number = left
 
 
-def chain_of(pattern: Composite) -> Chain | None:
+def chain_of(pattern: Composite) -> KeyedChain | None:
     """The chain that a pattern is; None: it is none."""
     if isinstance(pattern, Without):
         return _without(pattern)
@@ -79,10 +79,10 @@ def chain_of(pattern: Composite) -> Chain | None:
     if rest or None in keys or len(keys) > 1 or None in steps:
         return None
     (key,) = keys
-    return Chain(key or (), (Step(takes, And(())), *(step for step in steps if step is not None)))
+    return KeyedChain(key or (), (ChainStep(takes, And(())), *(step for step in steps if step is not None)))
 
 
-def _without(pattern: Without) -> Chain | None:
+def _without(pattern: Without) -> KeyedChain | None:
     """A chain of two events with an unwanted one between them."""
     chain, unwanted = chain_of(pattern.pattern), pattern.unwanted
     if chain is None or len(chain.steps) > 2 or chain.unwanted or pattern.when != "between":
@@ -107,7 +107,7 @@ def _key_of(conditions: Conditions, right: Composite) -> tuple[str, ...] | None:
     return tuple(sorted(names))
 
 
-def _step_of(follow: CompositeSequence) -> Step | None:
+def _step_of(follow: CompositeSequence) -> ChainStep | None:
     """The step with which a sequence ends; None: it asks for more than a step can."""
     if follow.pick != "next" or not isinstance(follow.right, CompositeEvent):
         return None
@@ -122,4 +122,4 @@ def _step_of(follow: CompositeSequence) -> Step | None:
             within = least(within, span)
         else:
             return None
-    return None if rest else Step(takes, And(tuple(needed)), within)
+    return None if rest else ChainStep(takes, And(tuple(needed)), within)

@@ -25,7 +25,7 @@ from weft.algebra.terms import Previous
 from weft.tree import Node
 
 if TYPE_CHECKING:
-    from weft.plan.chains import Chain
+    from weft.plan.chains import KeyedChain
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class GraphNode(Node):
 
     pattern: Composite
     inputs: tuple[int, ...]
-    chain: Chain | None = None
+    chain: KeyedChain | None = None
     since: int | None = None
 
     @property

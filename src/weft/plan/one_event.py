@@ -15,11 +15,11 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
 )
 from weft.algebra.terms import Contains, conjuncts
 from weft.plan.atoms import IsType
@@ -34,7 +34,7 @@ _OF_ONE_EVENT = (
     In,
     Like,
     Literal,
-    Matches,
+    RegexMatch,
     Negative,
     Not,
     Or,
@@ -82,7 +82,7 @@ def at_hand(predicate: Predicate) -> Predicate:
             case Attribute(name):
                 return Attribute(name)
             case Contains(operand, Literal(part)):
-                return Matches(operand, re.escape(str(part)))
+                return RegexMatch(operand, re.escape(str(part)))
         return node
 
     return predicate.transform(rewrite)  # type: ignore[arg-type, return-value]

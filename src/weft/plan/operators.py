@@ -15,7 +15,7 @@ from weft.plan.keyed import KeyedSequence
 from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.partitioning.splits import Lane
 from weft.plan.properties import seen_types
-from weft.plan.search import Search
+from weft.plan.search import SituationSearch
 from weft.tree import Node
 
 
@@ -47,7 +47,7 @@ class SituationOp(Node):
 
     number: int
     query: SituationQuery
-    way: Search | KeyedSequence
+    way: SituationSearch | KeyedSequence
     beginning: SituationOp | None = None
 
     @property

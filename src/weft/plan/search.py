@@ -39,7 +39,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Step:
+class SearchStep:
     """Bind a slot: where its events are looked up, and which conditions are tested then.
 
     When a step `opens` a block for which there is no candidate, backtracking into earlier steps is pointless.
@@ -56,11 +56,11 @@ class Block:
     """A range of slots in a sequence without conditions on other slots, bound backwards from its last event."""
 
     slots: Slots
-    steps: tuple[Step, ...]
+    steps: tuple[SearchStep, ...]
 
 
 @dataclass(frozen=True)
-class Search:
+class SituationSearch:
     """The search for the sets of a situation.
 
     `exists` and `fills` say for each slot which events it sees, and which of these can be in a set. `ways` are the
@@ -70,7 +70,7 @@ class Search:
 
     exists: tuple[Predicate, ...]
     fills: tuple[Predicate, ...]
-    ways: dict[int | None, tuple[Step, ...]]
+    ways: dict[int | None, tuple[SearchStep, ...]]
     blocks: tuple[Block, ...] = ()
 
     @property
@@ -84,13 +84,13 @@ class Search:
         return tuple(tuple(sorted(own)) for own in names)
 
 
-def search_of(situation: Situation, *, in_blocks: bool = True) -> Search:
+def search_of(situation: Situation, *, in_blocks: bool = True) -> SituationSearch:
     """The search for the sets of a situation; slot by slot over all of it, when not in blocks."""
     slots = situation.participants
     exists = tuple(And((IsType(slot.type), *(_of_the_event(part) for part in slot.where))) for slot in slots)
     if situation.kind in ("any", "absence"):
         own = [[_alone(part, slot.variable) for part in situation.assertion] for slot in slots]
-        ways: dict[int | None, tuple[Step, ...]] = {}
+        ways: dict[int | None, tuple[SearchStep, ...]] = {}
         runs: tuple[Block, ...] = ()
     else:
         at = {name: number for number, name in enumerate(situation.variables)}
@@ -106,10 +106,10 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> Search:
         in_sequence = situation.kind == "sequence" and len(blocks) > 1
         runs = tuple(_block(shared, equal, block) for block in blocks) if in_sequence else ()
     fills = tuple(And((seen, *parts)) for seen, parts in zip(exists, own, strict=True))
-    return Search(exists, fills, ways, runs)
+    return SituationSearch(exists, fills, ways, runs)
 
 
-def search_lines(situation: Situation, search: Search) -> Iterator[str]:
+def search_lines(situation: Situation, search: SituationSearch) -> Iterator[str]:
     """The search for people: how each slot is filled, and what is tested then."""
     names = situation.variables
     if search.blocks:
@@ -147,7 +147,7 @@ def _firsts(situation: Situation) -> list[int | None]:
 
 def _steps(
     situation: Situation, shared: list[Told], equal: list[set[Reads]], first: int | None, blocks: Sequence[Slots]
-) -> tuple[Step, ...]:
+) -> tuple[SearchStep, ...]:
     """Return the steps of a search: first the new event's slot, then the rest, in `all` block by block."""
     count = len(situation.participants)
     free = (
@@ -185,12 +185,12 @@ def _bound_in_order(
     equal: list[set[Reads]],
     first: int | None,
     opening: Collection[int],
-) -> Iterator[Step]:
+) -> Iterator[SearchStep]:
     bound: set[int] = set()
     for number, slot in enumerate(order):
         lookup = _lookup(slot, bound, equal, first)
         bound.add(slot)
-        yield Step(slot, lookup, tuple(part for names, part in todo if names <= bound), number in opening)
+        yield SearchStep(slot, lookup, tuple(part for names, part in todo if names <= bound), number in opening)
         todo = [(names, part) for names, part in todo if not names <= bound]
 
 

@@ -39,7 +39,7 @@ STARTS = -1  # among what may come before a leaf: nothing need
 
 
 @dataclass(frozen=True)
-class Leaf:
+class PatternLeaf:
     """A place for an event: those of a `type` (None: of any) that satisfy the predicate, or more."""
 
     name: str  # the variable, or what else people call it
@@ -50,7 +50,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Tie:
+class LeafRelation:
     """Of two leaves that every match has events at, the first before the second: what must hold between these."""
 
     first: int
@@ -66,10 +66,10 @@ class QueryLeaves:
     """
 
     query: str
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[PatternLeaf, ...]
     key: Key = ()
     within: int | None = None  # in ticks
-    ties: tuple[Tie, ...] = ()
+    ties: tuple[LeafRelation, ...] = ()
     least: tuple[int, ...] = ()
 
 
@@ -110,8 +110,8 @@ def _leaves_of(query: AnyQuery) -> QueryLeaves:
             return QueryLeaves(query.name, tuple(_situation(query)), key)
     types = relevant_types(query)
     if types is None:
-        return QueryLeaves(query.name, (Leaf("any event", None, Always(), safe=False),))
-    return QueryLeaves(query.name, tuple(Leaf(name, name, IsType(name), safe=False) for name in sorted(types)))
+        return QueryLeaves(query.name, (PatternLeaf("any event", None, Always(), safe=False),))
+    return QueryLeaves(query.name, tuple(PatternLeaf(name, name, IsType(name), safe=False) for name in sorted(types)))
 
 
 # -- CEQL -------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class _Positions:
     """The events of a pattern in their order, with those that may come directly before each."""
 
     def __init__(self, pattern: Pattern) -> None:
-        self._leaves: list[Leaf] = []
+        self._leaves: list[PatternLeaf] = []
         self._before: list[set[int]] = []
         self._names: list[set[str]] = []  # the variables that each is bound to
         self._pairs: list[tuple[int, int]] = []  # of leaves in order
@@ -142,15 +142,15 @@ class _Positions:
         for place in firsts:
             self._before[place].add(STARTS)
 
-    def leaves(self) -> tuple[Leaf, ...]:
+    def leaves(self) -> tuple[PatternLeaf, ...]:
         return tuple(
             replace(leaf, after=frozenset(before)) for leaf, before in zip(self._leaves, self._before, strict=True)
         )
 
-    def ties(self) -> tuple[Tie, ...]:
+    def ties(self) -> tuple[LeafRelation, ...]:
         """What must hold between leaves that no match goes without."""
         return tuple(
-            Tie(one, other, tuple(self._tests(one, other)))
+            LeafRelation(one, other, tuple(self._tests(one, other)))
             for one, other in self._pairs
             if {one, other} <= self._always
         )
@@ -235,7 +235,7 @@ class _Positions:
             elif part.variable in names:
                 tests.append(part.predicate)
         place = len(self._leaves)
-        self._leaves.append(Leaf(name, event.type, And((IsType(event.type), *tests)), safe=True))
+        self._leaves.append(PatternLeaf(name, event.type, And((IsType(event.type), *tests)), safe=True))
         self._before.append(set())
         self._names.append(names)
         return {place}, {place}
@@ -244,11 +244,11 @@ class _Positions:
 # -- the others -------------------------------------------------------------------------------------
 
 
-def _composite(pattern: Composite, *, safe: bool) -> Iterator[Leaf]:
+def _composite(pattern: Composite, *, safe: bool) -> Iterator[PatternLeaf]:
     """The sources of a pattern; a pointwise one is safe (see `plan/partitioning/replicated.py`)."""
     match pattern:
         case CompositeEvent(type_, variable):
-            yield Leaf(variable, type_, source_predicates(pattern)[0], safe)
+            yield PatternLeaf(variable, type_, source_predicates(pattern)[0], safe)
         case CompositeFilter(inner) | After(inner):
             yield from _composite(inner, safe=safe)
         case Without(inner, unwanted):
@@ -263,35 +263,35 @@ def _composite(pattern: Composite, *, safe: bool) -> Iterator[Leaf]:
         case _:
             for source in pattern.walk(Composite):
                 if isinstance(source, CompositeEvent):
-                    yield Leaf(source.variable, source.type, source_predicates(source)[0], safe=False)
+                    yield PatternLeaf(source.variable, source.type, source_predicates(source)[0], safe=False)
 
 
-def _rule(rule: Rule) -> Iterator[Leaf]:
+def _rule(rule: Rule) -> Iterator[PatternLeaf]:
     keeps = not rule.consumes
     terminator = rule.terminator
-    yield Leaf(terminator.variable, terminator.events.type, _static(terminator.events), safe=keeps)
+    yield PatternLeaf(terminator.variable, terminator.events.type, _static(terminator.events), safe=keeps)
     for step in rule.lookbacks:
-        yield Leaf(step.variable, step.events.type, _static(step.events), safe=keeps and step.pick == "each")
+        yield PatternLeaf(step.variable, step.events.type, _static(step.events), safe=keeps and step.pick == "each")
     for node in rule.walk():
         if isinstance(node, Absence | Summary):
-            yield Leaf(f"not {node.events.type}", node.events.type, _static(node.events), safe=False)
+            yield PatternLeaf(f"not {node.events.type}", node.events.type, _static(node.events), safe=False)
 
 
 def _static(events: Events) -> Predicate:
     return And((IsType(events.type), *(at_hand(part) for part in conjuncts(events.static) if is_of_one_event(part))))
 
 
-def _situation(query: SituationQuery) -> Iterator[Leaf]:
+def _situation(query: SituationQuery) -> Iterator[PatternLeaf]:
     situation = query.situation
     safe = situation.cardinality is Cardinality.UNRESTRICTED
     for slot in situation.participants:
         safe &= slot.repeated is Repeated.EVERY and slot.consumption is Consumption.REUSE
     for slot in situation.participants:
         tests = (at_hand(part) for part in conjuncts(slot.where) if is_of_one_event(part))
-        yield Leaf(slot.variable, slot.type, And((IsType(slot.type), *tests)), safe)
+        yield PatternLeaf(slot.variable, slot.type, And((IsType(slot.type), *tests)), safe)
     match situation.context:
         case FromFor(opener):
-            yield Leaf(f"from {opener}", opener, IsType(opener), safe)
+            yield PatternLeaf(f"from {opener}", opener, IsType(opener), safe)
         case FromUntil(opener, closer):
-            yield Leaf(f"from {opener}", opener, IsType(opener), safe)
-            yield Leaf(f"until {closer}", closer, IsType(closer), safe=False)
+            yield PatternLeaf(f"from {opener}", opener, IsType(opener), safe)
+            yield PatternLeaf(f"until {closer}", closer, IsType(closer), safe=False)

@@ -20,7 +20,7 @@ from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.optimizer.invariants import bound_variables
 from weft.rule_tests import tables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
-from weft.rule_tests.places import Places, Written, shifted
+from weft.rule_tests.places import Places, TestText, shifted
 from weft.rule_tests.tables import TableCase
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.source import SourceText, Span
@@ -57,9 +57,9 @@ class Case:
     """Events and the matches they must give. `expected` None: only the numbers in `counts` count."""
 
     name: str
-    place: Written
+    place: TestText
     events: Sequence[EventDict] | Path
-    lines: Sequence[Written]  # where the events are written; none if they are in a file
+    lines: Sequence[TestText]  # where the events are written; none if they are in a file
     expected: tuple[Expected, ...] | None
     counts: Mapping[str | None, int] = field(default_factory=dict)  # by query; None: all together
     query: str | None = None  # matches of other queries are left alone
@@ -122,7 +122,7 @@ def _parse(source: SourceText) -> dict[str, Any]:
             message, line, column = found[1], int(found[2]), int(found[3])
         lines = source.text.split("\n")
         offset = min(sum(len(text) + 1 for text in lines[: line - 1]) + column - 1, len(source.text))
-        place = Written("", source, Span(offset, offset))
+        place = TestText("", source, Span(offset, offset))
         raise place.wrong("not-toml", f"this is not TOML: {message}") from None
 
 
@@ -144,7 +144,7 @@ class Beside:
     folder: Path
     within: Path | None = None
 
-    def path(self, named: str, place: Written) -> Path:
+    def path(self, named: str, place: TestText) -> Path:
         """The path of a file that is named in a test file."""
         path = self.folder / named
         if self.within is not None and not path.resolve().is_relative_to(self.within.resolve()):
@@ -230,7 +230,7 @@ class _CaseReader:
         query = table.get("query")
         if query is not None:
             self._require_query(query, self.places.value(section, "query", query))
-        lines: list[Written] = []
+        lines: list[TestText] = []
         events: Sequence[EventDict] | Path
         if "events_file" in table:
             events = self.beside.path(table["events_file"], self.places.key(section, "events_file"))
@@ -264,7 +264,7 @@ class _CaseReader:
             checked[name] = number
         return checked
 
-    def _require_query(self, name: str, place: Written) -> None:
+    def _require_query(self, name: str, place: TestText) -> None:
         if name not in self.variables:
             hint = did_you_mean(name, self.variables)
             raise place.wrong("unknown-query", f"the program has no query {name!r}", hint)

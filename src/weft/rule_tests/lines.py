@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from weft.errors import did_you_mean
-from weft.rule_tests.places import Written
+from weft.rule_tests.places import TestText
 from weft.runtime.reading.kinds import NANOSECONDS
 
 EventDict = dict[str, object]
@@ -29,10 +29,10 @@ class Notation:
     time_unit: str = "ms"
 
 
-def read_events(text: Written, notation: Notation) -> list[tuple[Written, EventDict]]:
+def read_events(text: TestText, notation: Notation) -> list[tuple[TestText, EventDict]]:
     """The events, each with its line; `+5` is five ticks after the event before."""
     clock = 0
-    events: list[tuple[Written, EventDict]] = []
+    events: list[tuple[TestText, EventDict]] = []
     for line in text.lines():
         event = _json_event(line) if line.text.startswith("{") else _plain_event(line, notation, clock)
         events.append((line, event))
@@ -41,7 +41,7 @@ def read_events(text: Written, notation: Notation) -> list[tuple[Written, EventD
     return events
 
 
-def _json_event(line: Written) -> EventDict:
+def _json_event(line: TestText) -> EventDict:
     try:
         event = json.loads(line.text)
     except json.JSONDecodeError as problem:
@@ -52,7 +52,7 @@ def _json_event(line: Written) -> EventDict:
     return event
 
 
-def _plain_event(line: Written, notation: Notation, clock: int) -> EventDict:
+def _plain_event(line: TestText, notation: Notation, clock: int) -> EventDict:
     words = list(line.pieces(r"\S+"))
     if len(words) < 2 or "=" in words[1].text:
         raise line.wrong("not-an-event", "an event needs a time and a type", EVENT_HINT)
@@ -72,7 +72,7 @@ def _plain_event(line: Written, notation: Notation, clock: int) -> EventDict:
     return {notation.type: words[1].text, **times, **attributes}
 
 
-def _ticks(word: Written, notation: Notation, clock: int) -> int:
+def _ticks(word: TestText, notation: Notation, clock: int) -> int:
     """A time in ticks: `12`, `2min`, or after the clock: `+12`, `+2min`."""
     found = _TIME.fullmatch(word.text)
     if found is None:
@@ -86,7 +86,7 @@ def _ticks(word: Written, notation: Notation, clock: int) -> int:
     return exact.numerator + (clock if found["later"] else 0)
 
 
-def read_pairs(text: Written, hint: str) -> dict[str, object]:
+def read_pairs(text: TestText, hint: str) -> dict[str, object]:
     """`name=value …`: numbers, true, false, null, "text" and [lists] are as in JSON; any other word is text."""
     pairs: dict[str, object] = {}
     at = 0
@@ -100,7 +100,7 @@ def read_pairs(text: Written, hint: str) -> dict[str, object]:
     return pairs
 
 
-def _require_blank(text: Written, hint: str) -> None:
+def _require_blank(text: TestText, hint: str) -> None:
     for word in text.pieces(r"\S+"):
         raise word.wrong("not-a-value", f"{word.text!r} is not `name=value`", hint)
 
@@ -123,7 +123,7 @@ class Expected:
     bound to exactly these positions, a field that is named has exactly this value.
     """
 
-    line: Written
+    line: TestText
     query: str
     positions: frozenset[int] | None = None
     more: bool = False
@@ -136,7 +136,7 @@ class Expected:
         return sorted((self.positions or frozenset()).union(*self.bindings.values()))
 
 
-def read_expected(line: Written, variables: Mapping[str, frozenset[str]], query: str | None) -> Expected:
+def read_expected(line: TestText, variables: Mapping[str, frozenset[str]], query: str | None) -> Expected:
     """The match that a line expects. `variables` are those of each query; `query` is the one meant if none is named."""
     arrow = re.search(r"(?:^|\s)->", line.text)
     body = line.part(0, arrow.start() if arrow else len(line.text))
@@ -165,7 +165,7 @@ def read_expected(line: Written, variables: Mapping[str, frozenset[str]], query:
     return Expected(line, query, positions, more, bindings, fields)
 
 
-def _binding(word: Written, known: frozenset[str], query: str) -> tuple[str, frozenset[int]]:
+def _binding(word: TestText, known: frozenset[str], query: str) -> tuple[str, frozenset[int]]:
     found = re.fullmatch(r"([^\s@]+)@(\d+(?:,\d+)*)", word.text)
     if found is None:
         raise word.wrong("not-a-match", f"{word.text!r} is neither a position nor a variable@position", MATCH_HINT)

@@ -25,7 +25,7 @@ _REMARK = re.compile(r"\"(?:\\.|[^\"\\])*\"|(?P<remark>(?:^|\s+)\#.*)")
 
 
 @dataclass(frozen=True)
-class Written:
+class TestText:
     """A piece of a test file. When it is not `exact` (the file has it with escapes), its place is its key's."""
 
     text: str
@@ -33,16 +33,16 @@ class Written:
     span: Span
     exact: bool = True
 
-    def part(self, start: int, end: int) -> Written:
+    def part(self, start: int, end: int) -> TestText:
         """A piece of the piece."""
         span = Span(self.span.start + start, self.span.start + end) if self.exact else self.span
-        return Written(self.text[start:end], self.source, span, self.exact)
+        return TestText(self.text[start:end], self.source, span, self.exact)
 
-    def pieces(self, pattern: str) -> Iterator[Written]:
+    def pieces(self, pattern: str) -> Iterator[TestText]:
         """The pieces that the pattern finds."""
         return (self.part(*found.span()) for found in re.finditer(pattern, self.text))
 
-    def lines(self) -> list[Written]:
+    def lines(self) -> list[TestText]:
         """Its lines that say something, without the spaces around them and the remarks, which a `#` begins."""
         lines = (line.part(0, _end_of(line.text)) for line in self.pieces(r"\S(?:.*\S)?"))
         return [line for line in lines if line.text]
@@ -80,17 +80,17 @@ class Places:
             elif found["key"] is not None:
                 self._keys[-1].setdefault(found["key"], (Span(*found.span("key")), found.end()))
 
-    def head(self, section: int) -> Written:
+    def head(self, section: int) -> TestText:
         """Where a section begins; the file's beginning if it is written in another way."""
         span = self._heads[section] if section < len(self._heads) else self._heads[0]
         return self._written(span)
 
-    def key(self, section: int, key: str) -> Written:
+    def key(self, section: int, key: str) -> TestText:
         """Where a key is written."""
         known = self._keys[section] if section < len(self._keys) else {}
         return self._written(known[key][0]) if key in known else self.head(section)
 
-    def value(self, section: int, key: str, text: str) -> Written:
+    def value(self, section: int, key: str, text: str) -> TestText:
         """Where a text is written, to the letter if the file has it to the letter."""
         place = self.key(section, key)
         known = self._keys[section] if section < len(self._keys) else {}
@@ -98,14 +98,14 @@ class Places:
             written = self.source.text
             opening = re.compile(r"\"\"\"\n?|'''\n?|\"|'").match(written, known[key][1])
             if opening is not None and written.startswith(text, opening.end()):
-                return Written(text, self.source, Span(opening.end(), opening.end() + len(text)))
-        return Written(text, self.source, place.span, exact=False)
+                return TestText(text, self.source, Span(opening.end(), opening.end() + len(text)))
+        return TestText(text, self.source, place.span, exact=False)
 
-    def _written(self, span: Span) -> Written:
-        return Written(self.source.text[span.start : span.end], self.source, span)
+    def _written(self, span: Span) -> TestText:
+        return TestText(self.source.text[span.start : span.end], self.source, span)
 
 
-def shifted(error: ProgramError, program: Written) -> ProgramError:
+def shifted(error: ProgramError, program: TestText) -> ProgramError:
     """The findings about a program written inside a test file, at their places in that file."""
 
     def moved(finding: Diagnostic) -> Diagnostic:

@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 
 from weft.algebra.query import Program
 from weft.errors import ProgramError, WeftError, did_you_mean
-from weft.rule_tests.places import Written
+from weft.rule_tests.places import TestText
 from weft.sql_tables.queries import sql
 
 KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -34,9 +34,9 @@ class TableCase:
     """Tables by name, and the rows or the number of rows that the query must give."""
 
     name: str
-    place: Written
+    place: TestText
     tables: Mapping[str, pa.Table | Path]
-    expected: Written | None
+    expected: TestText | None
     count: int | None
 
 
@@ -78,7 +78,7 @@ class TableOutcome:
 
 
 def read_table_case(
-    table: Mapping[str, Any], section: int, place: Written, expected: Written | None, path: Callable[[str], Path]
+    table: Mapping[str, Any], section: int, place: TestText, expected: TestText | None, path: Callable[[str], Path]
 ) -> TableCase:
     """A case from its section of the file; `path` gives that of a file named in it."""
     if "expected" not in table and "expected_count" not in table:
@@ -113,7 +113,7 @@ def run_table_case(program: Program, case: TableCase, engine: str) -> TableOutco
     return TableOutcome(case, sorted(missing.elements()), sorted(extra.elements()), counts)
 
 
-def _expected(written: Written, found: pa.Table) -> tuple[Counter[str], Counter[str]]:
+def _expected(written: TestText, found: pa.Table) -> tuple[Counter[str], Counter[str]]:
     """The rows expected and those found, in the columns that are expected."""
     if written.text.strip() == "none":
         return Counter(), Counter(_texts(found))
@@ -142,7 +142,7 @@ def _texts(table: pa.Table, schema: pa.Schema | None = None) -> Iterator[str]:
         yield json.dumps(shown, ensure_ascii=False, default=str)
 
 
-def _csv(text: str, place: Written, types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+def _csv(text: str, place: TestText, types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
     lines = "\n".join(line.strip() for line in text.strip().splitlines())
     options = pa_csv.ConvertOptions(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=["", "null"]

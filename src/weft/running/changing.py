@@ -15,7 +15,7 @@ PATIENCE = 45.0  # seconds: the trigger in progress ends first
 
 
 @dataclass(frozen=True)
-class Change:
+class ProgramChange:
     """What became of another program: when it was seen (seconds since 1970), what queries keep, or why not."""
 
     at: float
@@ -24,13 +24,13 @@ class Change:
     refused: bool = False
 
 
-def last_change(entry: Entry) -> Change | None:
+def last_change(entry: Entry) -> ProgramChange | None:
     """The last that a run told of."""
     told = entry.about.get("change")
-    return None if told is None else Change(**told)
+    return None if told is None else ProgramChange(**told)
 
 
-def change(name: str, file: str, text: str, patience: float = PATIENCE) -> Change | None:
+def change(name: str, file: str, text: str, patience: float = PATIENCE) -> ProgramChange | None:
     """Let a run take over a program, called `file`; None: it is still at its trigger, and takes it over afterwards.
 
     When the run refuses it, the file is put back as it was, and what the run says is raised.

@@ -21,7 +21,7 @@ def log_trigger(trigger: Trigger) -> None:
     LOGGER.info("%s", trigger, extra={"trigger": trigger.to_json()})
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -43,7 +43,7 @@ class TextLines(logging.Formatter):
 def show_logs(form: LogFormat, path: Path | None = None) -> None:
     """Have log lines written to a file, else to standard error."""
     handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.setFormatter(JsonFormatter() if form == "json" else TextLines())
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False

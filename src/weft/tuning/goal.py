@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
         return self.low <= other.high and other.low <= self.high
 
 
-class Point(NamedTuple):
+class TuningPoint(NamedTuple):
     """What one way to run a pattern reaches."""
 
     latency: float
@@ -38,7 +38,7 @@ def goal(latency: float, throughput: float, alpha: float, coefficient: float) ->
     return alpha * latency + coefficient * (1 - alpha) / throughput
 
 
-def coefficient_of(points: Iterable[Point]) -> float:
+def coefficient_of(points: Iterable[TuningPoint]) -> float:
     """What makes both objectives the same size: mean latency times mean throughput."""
     latencies, throughputs = zip(*points, strict=True)
     return float(sum(latencies) / len(latencies) * sum(throughputs) / len(throughputs))
@@ -54,16 +54,16 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def pareto(points: Mapping[str, Point]) -> list[str]:
+def pareto(points: Mapping[str, TuningPoint]) -> list[str]:
     """The ways that no other beats in both objectives."""
 
-    def beats(one: Point, other: Point) -> bool:
+    def beats(one: TuningPoint, other: TuningPoint) -> bool:
         better = one.latency <= other.latency and one.throughput >= other.throughput
         return better and one != other
 
     return [name for name, point in points.items() if not any(beats(other, point) for other in points.values())]
 
 
-def best_by_alpha(points: Mapping[str, Point], coefficient: float) -> dict[float, str]:
+def best_by_alpha(points: Mapping[str, TuningPoint], coefficient: float) -> dict[float, str]:
     """The way with the least goal for each weight; of equal ones the first."""
     return {alpha: min(points, key=lambda name: goal(*points[name], alpha, coefficient)) for alpha in ALPHAS}

@@ -15,7 +15,7 @@ from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import SituationOp
 from weft.plan.planner import plan
 from weft.statistics import TICKS_PER_SECOND, Statistics
-from weft.tuning.goal import Estimate, Point, best_by_alpha, coefficient_of, estimate, goal, pareto
+from weft.tuning.goal import Estimate, TuningPoint, best_by_alpha, coefficient_of, estimate, goal, pareto
 from weft.tuning.simulation import Measured, Simulation
 from weft.tuning.streams import RATE, Domain, Seed, Simulated
 
@@ -216,9 +216,9 @@ class _Trials:
         return [one for one in self.measured if not isnan(one.latency)]
 
     @property
-    def point(self) -> Point:
+    def point(self) -> TuningPoint:
         own = self.with_sets
-        return Point(estimate([one.latency for one in own]).mean, estimate([one.throughput for one in own]).mean)
+        return TuningPoint(estimate([one.latency for one in own]).mean, estimate([one.throughput for one in own]).mean)
 
     def goal(self, alpha: float, coefficient: float) -> Estimate:
         return estimate([goal(one.latency, one.throughput, alpha, coefficient) for one in self.with_sets])

@@ -25,7 +25,7 @@ from weft.workbench.isolation import CrowdedError, Result
 from weft.workbench.jobs import TestReport
 from weft.workbench.project import ProgramFile
 from weft.workbench.run_info import RunDetail, RunInfo
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample, Tried
 
 
@@ -36,9 +36,9 @@ class ProgramText(BaseModel):
     language: str = "ceql"
     path: str = ""
 
-    def source(self) -> Source:
+    def source(self) -> ProgramSource:
         """As the service takes it."""
-        return Source(self.text, self.language, self.path)
+        return ProgramSource(self.text, self.language, self.path)
 
 
 class Unfinished(ProgramText):
@@ -140,12 +140,12 @@ def _add_programs(router: APIRouter, bench: Workbench) -> None:
         return bench.programs()
 
     @router.get("/program", tags=["programs"])
-    def program(path: InProject) -> Source:
+    def program(path: InProject) -> ProgramSource:
         """A program as it is stored."""
         return bench.program(path)
 
     @router.post("/program/rename", tags=["programs"])
-    def rename(path: InProject, to: InProject) -> Source:
+    def rename(path: InProject, to: InProject) -> ProgramSource:
         """Give a program another path."""
         return bench.rename(path, to)
 
@@ -155,7 +155,7 @@ def _add_programs(router: APIRouter, bench: Workbench) -> None:
         return bench.delete(path)
 
     @router.put("/program", tags=["programs"])
-    def save(path: InProject, stored: Stored) -> Source:
+    def save(path: InProject, stored: Stored) -> ProgramSource:
         """Store a program."""
         return bench.save(path, stored.text)
 

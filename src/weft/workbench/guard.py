@@ -34,7 +34,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Guard:
+class RequestGuard:
     """Stands before the whole application, its web sockets included."""
 
     def __init__(self, app: App, token: str, hosts: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.running.changing import Change
+from weft.running.changing import ProgramChange
 from weft.runtime.watching.left_out import by_query
 
 HOUR = 3600.0
@@ -86,7 +86,7 @@ class RunInfo:
     state: str
     summary: RunSummary
     problem: str | None = None
-    change: Change | None = None
+    change: ProgramChange | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.errors import UsageError
-from weft.workbench.guard import App, Guard
+from weft.workbench.guard import App, RequestGuard
 from weft.workbench.isolation import Workers, WorkLimits
 from weft.workbench.service import Workbench
 
@@ -47,7 +47,7 @@ def workbench_app(bench: Workbench, address: Address, *, pages: bool = True) -> 
         from weft.workbench.pages import add_pages
 
         add_pages(app, bench)
-    return Guard(app, address.token, address.hosts)
+    return RequestGuard(app, address.token, address.hosts)
 
 
 def serve(

@@ -32,7 +32,7 @@ LOG_LINES = 200
 
 
 @dataclass(frozen=True)
-class Source:
+class ProgramSource:
     """A program: the text as it is written, its language, and its path, if it has one."""
 
     text: str
@@ -64,18 +64,18 @@ class Workbench:
         """The programs of the project."""
         return self.project.programs()
 
-    def program(self, path: str) -> Source:
+    def program(self, path: str) -> ProgramSource:
         """A program as it is stored."""
         ending = self.project.path(path, *PROGRAM_ENDINGS).suffix
-        return Source(self.project.read(path), PROGRAM_ENDINGS[ending], path)
+        return ProgramSource(self.project.read(path), PROGRAM_ENDINGS[ending], path)
 
-    def save(self, path: str, text: str) -> Source:
+    def save(self, path: str, text: str) -> ProgramSource:
         """Store a program."""
         self.project.path(path, *PROGRAM_ENDINGS)
         self.project.write(path, text)
         return self.program(path)
 
-    def rename(self, path: str, to: str) -> Source:
+    def rename(self, path: str, to: str) -> ProgramSource:
         """Give a program another path."""
         self.project.rename(path, to)
         return self.program(to)
@@ -85,17 +85,17 @@ class Workbench:
         self.project.delete(path)
         return path
 
-    def check(self, source: Source) -> Checked:
+    def check(self, source: ProgramSource) -> Checked:
         """What is wrong or doubtful in a program, and how its text is coloured."""
         _known(source.language)
         return checking.check(source.text, source.language, source.stem)
 
-    def plan(self, source: Source) -> Planned:
+    def plan(self, source: ProgramSource) -> Planned:
         """How a program would run."""
         _known(source.language)
         return checking.planned(source.text, source.language, source.stem)
 
-    def complete(self, source: Source, position: int) -> Completion:
+    def complete(self, source: ProgramSource, position: int) -> Completion:
         """What may be meant at a position: words of the language, names of the text and of the events beside it."""
         beside = Path(source.path).parent if source.path else Path()
         files = [self.project.path(file) for file in self.event_files() if Path(file).parent == beside]
@@ -114,11 +114,13 @@ class Workbench:
             raise UsageError("choose a file of events")
         return row_count(path)
 
-    def try_program(self, source: Source, sample: Sample, cancelled: Event | None = None) -> Tried:
+    def try_program(self, source: ProgramSource, sample: Sample, cancelled: Event | None = None) -> Tried:
         """What a program finds in a sample; `cancelled` ends it."""
         return self._isolated(cancelled, jobs.tried, source.job, sample, self._file(sample))
 
-    def why(self, source: Source, sample: Sample, positions: Sequence[int], cancelled: Event | None = None) -> Reasons:
+    def why(
+        self, source: ProgramSource, sample: Sample, positions: Sequence[int], cancelled: Event | None = None
+    ) -> Reasons:
         """Why events of a sample are a match or not."""
         return self._isolated(cancelled, jobs.explained, source.job, sample, self._file(sample), positions)
 
@@ -136,7 +138,7 @@ class Workbench:
 
     # ------------------------------------------------------------ tests
 
-    def keep_as_test(self, source: Source, sample: Sample, name: str, cancelled: Event | None = None) -> str:
+    def keep_as_test(self, source: ProgramSource, sample: Sample, name: str, cancelled: Event | None = None) -> str:
         """Add what a program finds in a sample to the tests beside it; the path of the test file."""
         if not source.path:
             raise UsageError("save the program first: a test names its file")
@@ -177,7 +179,7 @@ class Workbench:
         entry = registry.entry(name)
         return counted_funnels(entry) or newest_funnels(entry)
 
-    def submit(self, source: Source, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
+    def submit(self, source: ProgramSource, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
         """Run a program here, over the events of a sample, replayed at so many a second.
 
         Without a sample it waits for events that are pushed to it.
@@ -188,7 +190,7 @@ class Workbench:
             shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
         return _here(self._here.start(name, program, shown, rate, (sample.time, sample.type)))
 
-    def submit_to_spark(self, source: Source, sources: dict[str, str], name: str, steps: bool = True) -> RunInfo:
+    def submit_to_spark(self, source: ProgramSource, sources: dict[str, str], name: str, steps: bool = True) -> RunInfo:
         """Start `weft run` in the background, over folders of the project; matches go to `runs/NAME` of the project.
 
         `steps`: have it count the partial matches that reach each step, for funnels.
@@ -207,7 +209,7 @@ class Workbench:
             arguments += ["--source", text]
         return _on_spark(registry.detach(name, arguments))
 
-    def _live_program(self, source: Source) -> Program:
+    def _live_program(self, source: ProgramSource) -> Program:
         """A program that reads events as they come."""
         program = trying.program_of(source.text, _known(source.language), source.stem)
         trying.refuse_sql(
@@ -215,7 +217,7 @@ class Workbench:
         )
         return program
 
-    def _copied(self, source: Source, name: str) -> Path:
+    def _copied(self, source: ProgramSource, name: str) -> Path:
         """The folder with the program as a run has it: what is saved later does not change what runs."""
         if any(entry.name == name and entry.is_running for entry in registry.entries()):
             raise UsageError(f"a run called {name!r} is running already: stop it, or choose another name")
@@ -226,7 +228,7 @@ class Workbench:
         self.project.write(f"{inside}/{self._file_name(source)}", source.text)
         return folder
 
-    def _file_name(self, source: Source) -> str:
+    def _file_name(self, source: ProgramSource) -> str:
         """What the file of a program that runs is called; not as files are that runs pass over."""
         ending = next(ending for ending, language in PROGRAM_ENDINGS.items() if language == source.language)
         stem = self.project.path(source.path, ending).stem if source.path else source.stem
@@ -238,7 +240,7 @@ class Workbench:
         assert not isinstance(events, str)
         return self._run_here(name).push(events)
 
-    def change(self, name: str, source: Source) -> RunInfo:
+    def change(self, name: str, source: ProgramSource) -> RunInfo:
         """Let another program run in its place, on the events that come from now on.
 
         One on Spark keeps the state of queries that are the same, and is changed in the file that it watches.

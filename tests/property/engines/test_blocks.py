@@ -18,7 +18,7 @@ from weft.languages import compile_text
 from weft.plan import layers
 from weft.plan.operators import Plan, SituationOp
 from weft.plan.planner import plan
-from weft.plan.search import Search, search_of
+from weft.plan.search import SituationSearch, search_of
 
 SOME = some(120)
 
@@ -28,9 +28,9 @@ def case_of(text: str, events: list[EventDict], size: int) -> Case:
     return Case(program, events, [events[at : at + size] for at in range(0, len(events), size)])
 
 
-def searches_of(chosen: Plan) -> list[Search]:
+def searches_of(chosen: Plan) -> list[SituationSearch]:
     ways = [op.way for op in chosen.operators if isinstance(op, SituationOp)]
-    return [way for way in ways if isinstance(way, Search)]
+    return [way for way in ways if isinstance(way, SituationSearch)]
 
 
 def in_blocks(chosen: Plan) -> bool:

@@ -20,7 +20,7 @@ from weft.optimizer import prefixes, splits
 from weft.optimizer.atoms import conditions_of
 from weft.optimizer.cost.known import known_of
 from weft.optimizer.cost.model import Costs
-from weft.optimizer.cost.ranks import Ranks
+from weft.optimizer.cost.ranks import ConditionRanks
 from weft.optimizer.pipeline import as_written, trace
 from weft.statistics import Statistics
 
@@ -73,7 +73,7 @@ def _gains(chosen: AnyQuery, better: AnyQuery, costs: Costs) -> bool:
         case SituationQuery(), SituationQuery():
             return chosen.situation != better.situation
         case Query(), Query():
-            ranks = Ranks(chosen.pattern, costs.statistics)
+            ranks = ConditionRanks(chosen.pattern, costs.statistics)
             return ranks.work(chosen.pattern) > 1.01 * ranks.work(better.pattern)
     before, after = (
         as_written(Program("", (query,)), costs.statistics).queries[0].cost_after for query in (chosen, better)

@@ -15,7 +15,7 @@ from tests.strategies_composite import EventDict, composite_streams, eql_program
 from tests.strategies_mixed import Mixed, mixed_examples
 
 from weft.algebra.meaning import placed
-from weft.algebra.meaning.program import Evaluation
+from weft.algebra.meaning.program import ProgramEvaluation
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.why import Failure, explained
@@ -56,7 +56,7 @@ def sets_of_events(
 def check(program: Program, events: list[EventDict], seed: int) -> None:
     """Nothing fails for exactly those sets of events that are a match."""
     stream = placed(program, events, time="ts", type="type")
-    evaluation = Evaluation(program.queries, stream)
+    evaluation = ProgramEvaluation(program.queries, stream)
     for number, query in enumerate(program.queries):
         matched = {frozenset(match.positions) for match in evaluation.found[number] if match.positions}
         seen = evaluation.seen_by(number)

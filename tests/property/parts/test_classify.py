@@ -20,10 +20,10 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Negative,
     Not,
     Or,
+    RegexMatch,
 )
 from weft.plan.atoms import IsStream, IsType
 from weft.runtime.classify import classifier
@@ -93,7 +93,7 @@ def true_of(predicate, event):
             value = value_of(operand, event)
             regex = "".join({"%": "(.|\n)*", "_": "(.|\n)"}.get(char, re.escape(char)) for char in pattern)
             return isinstance(value, str) and bool(re.fullmatch(regex, value))
-        case Matches(operand, pattern):
+        case RegexMatch(operand, pattern):
             value = value_of(operand, event)
             return isinstance(value, str) and bool(re.search(pattern, value))
         case And(operands):
@@ -125,7 +125,7 @@ ATOMS = st.one_of(
     st.builds(Comparison, st.sampled_from(list(COMPARE)), EXPRESSIONS, EXPRESSIONS),
     st.builds(In, st.one_of(ATTRIBUTES, EXPRESSIONS), st.lists(CONSTANTS, max_size=4).map(tuple)),
     st.builds(Like, EXPRESSIONS, st.sampled_from(["a%", "_b%", "%o%", "GOOG", "", "%y"])),
-    st.builds(Matches, EXPRESSIONS, st.sampled_from(["^a", "b$", "O+", "more"])),
+    st.builds(RegexMatch, EXPRESSIONS, st.sampled_from(["^a", "b$", "O+", "more"])),
     st.sampled_from(["A", "B"]).map(IsType),
     st.sampled_from(["S1", "S2"]).map(IsStream),
     st.just(Always()),

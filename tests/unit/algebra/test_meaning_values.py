@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from weft.algebra.meaning.values import Scope, compare, evaluate, holds
+from weft.algebra.meaning.values import ValueScope, compare, evaluate, holds
 from weft.algebra.predicates import (
     Aggregate,
     And,
@@ -17,12 +17,12 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Monotone,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
 )
 
 X = Attribute("x")
@@ -30,16 +30,16 @@ Y = Attribute("y")
 
 
 def value(expression: Expression, **attributes: object) -> object:
-    return evaluate(expression, Scope({None: attributes}))
+    return evaluate(expression, ValueScope({None: attributes}))
 
 
 def true(predicate: Predicate, **attributes: object) -> bool:
-    return holds(predicate, Scope({None: attributes}))
+    return holds(predicate, ValueScope({None: attributes}))
 
 
 def over(function: str, *values: object) -> object:
     events = [{} if v is None else {"x": v} for v in values]
-    return evaluate(Aggregate(function, Attribute("x", "v")), Scope({}, {"v": events}))  # type: ignore[arg-type]
+    return evaluate(Aggregate(function, Attribute("x", "v")), ValueScope({}, {"v": events}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, [1], {"a": 1}])
@@ -113,9 +113,9 @@ def test_like_takes_the_whole_text() -> None:
 
 
 def test_matches_searches() -> None:
-    assert true(Matches(X, "b+c"), x="abbcd")
-    assert not true(Matches(X, "^b"), x="ab")
-    assert not true(Matches(X, "1"), x=1)
+    assert true(RegexMatch(X, "b+c"), x="abbcd")
+    assert not true(RegexMatch(X, "^b"), x="ab")
+    assert not true(RegexMatch(X, "1"), x=1)
 
 
 def test_in_compares_by_kind_and_value() -> None:
@@ -144,4 +144,4 @@ def test_aggregates() -> None:
 )
 def test_increasing_is_strict(values: list[object], rises: bool) -> None:
     events = [{"x": v} for v in values]
-    assert holds(Monotone("INCREASING", Attribute("x", "v")), Scope({}, {"v": events})) is rises
+    assert holds(Monotone("INCREASING", Attribute("x", "v")), ValueScope({}, {"v": events})) is rises

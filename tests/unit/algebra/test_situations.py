@@ -9,11 +9,11 @@ import pytest
 from weft.algebra.analysis.normal_form import NEVER, Equality, clauses, equality_of
 from weft.algebra.composites import Field
 from weft.algebra.contexts import FromFor, FromUntil, Whole, Windows
-from weft.algebra.meaning.values import Scope, holds
+from weft.algebra.meaning.values import ValueScope, holds
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import Always, And, Attribute, Comparison, Literal, Not, Or, Predicate
 from weft.algebra.situations import Participant, Situation, SituationQuery
-from weft.algebra.text.network import Link, links, network_lines
+from weft.algebra.text.network import NetworkLink, links, network_lines
 from weft.algebra.text.program import to_text
 
 A, B = Participant("A", "a"), Participant("B", "b")
@@ -80,12 +80,12 @@ def test_links_go_from_what_is_derived_before() -> None:
     second = SituationQuery("E", Situation("all", (Participant("D", "d"), A), context=FromFor("Open", 3)))
     early = SituationQuery("F", Situation("any", (Participant("E", "e"),)))
     assert links([early, first, second]) == (
-        Link(None, "E", 0),
-        Link(None, "A", 1),
-        Link(None, "B", 1),
-        Link(None, "A", 2),
-        Link(1, "D", 2),
-        Link(None, "Open", 2),
+        NetworkLink(None, "E", 0),
+        NetworkLink(None, "A", 1),
+        NetworkLink(None, "B", 1),
+        NetworkLink(None, "A", 2),
+        NetworkLink(1, "D", 2),
+        NetworkLink(None, "Open", 2),
     )
 
 
@@ -150,7 +150,7 @@ def test_what_would_grow_too_much_stays_whole() -> None:
 )
 def test_normal_form_has_the_same_truth(condition: Predicate) -> None:
     for values in product([{"x": 1}, {"x": 0}, {}], repeat=3):
-        scope = Scope(dict(zip("abc", values, strict=True)))
+        scope = ValueScope(dict(zip("abc", values, strict=True)))
         assert all(holds(clause, scope) for clause in clauses([condition])) == holds(condition, scope)
 
 

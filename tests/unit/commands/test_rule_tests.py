@@ -13,7 +13,7 @@ from weft.errors import ProgramError
 from weft.rule_tests import case_lines, run_file
 from weft.rule_tests.compare import difference
 from weft.rule_tests.lines import Expected, Notation, read_events, read_expected
-from weft.rule_tests.places import Written
+from weft.rule_tests.places import TestText
 from weft.rule_tests.run import FileResult
 from weft.runtime.data.matches import Match
 from weft.source import SourceText, Span
@@ -34,8 +34,8 @@ def weft(*args: str) -> Result:
     return CliRunner().invoke(app, list(args))
 
 
-def written(text: str) -> Written:
-    return Written(text, SourceText(text), Span(0, len(text)))
+def written(text: str) -> TestText:
+    return TestText(text, SourceText(text), Span(0, len(text)))
 
 
 def events(text: str, **notation: str) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness import some
 
-from weft.algebra.meaning.values import Scope, holds
+from weft.algebra.meaning.values import ValueScope, holds
 from weft.algebra.predicates import Or, Predicate, Value
 from weft.languages.content.lower import compile_filter
 from weft.runtime.live.filters import Filters
@@ -40,7 +40,7 @@ def test_each_condition_alone_says_the_same(
         (batch,) = read_events([{"type": "E", "ts": 0, **event}], columns={"x", "y"})
         found = {number: places.tolist() for number, places in filters.satisfied(batch).items()}
         assert found == {
-            number: [0] for number, condition in enumerate(wanted) if holds(condition, Scope({None: event}))
+            number: [0] for number, condition in enumerate(wanted) if holds(condition, ValueScope({None: event}))
         }
     batches = read_events([{"type": "E", "ts": 0, "x": x, "y": y} for x, y in rows], columns={"x", "y"})
     together = Filters([Or((condition,)) for condition in wanted])  # asks for no constant

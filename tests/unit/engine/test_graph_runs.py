@@ -21,7 +21,7 @@ from weft.algebra.composites import (
     Overlap,
     Without,
 )
-from weft.algebra.predicates import And, Attribute, Comparison, Like, Literal, Matches, Not
+from weft.algebra.predicates import And, Attribute, Comparison, Like, Literal, Not, RegexMatch
 from weft.algebra.query import Program
 from weft.algebra.terms import Elapsed, Previous
 from weft.kernels.joins import buckets, joining
@@ -106,12 +106,12 @@ A_S, B_S = Attribute("s", "a"), Attribute("s", "b")
 @pytest.mark.parametrize(
     "pattern",
     [
-        CompositeSequence(A, B, "each", (Not(And((Like(A_S, "a%"), Matches(B_S, "^b")))),)),
-        CompositeSequence(A, B, "next", (Like(B_S, "_b"),), (Matches(A_S, "a|c"),)),
+        CompositeSequence(A, B, "each", (Not(And((Like(A_S, "a%"), RegexMatch(B_S, "^b")))),)),
+        CompositeSequence(A, B, "next", (Like(B_S, "_b"),), (RegexMatch(A_S, "a|c"),)),
         Overlap(A, B, (Comparison("<", A_S, B_S), Like(A_S, "%"))),
         Without(CompositeSequence(A, B, "first"), C, "during", (Like(Attribute("s", "c"), "%b%"),)),
-        CompositeRepeat(A, "each", (Like(Previous(A_S), "a%"), Matches(A_S, "b"))),
-        CompositeRepeat(A, "longest", (Matches(A_S, "b"),)),
+        CompositeRepeat(A, "each", (Like(Previous(A_S), "a%"), RegexMatch(A_S, "b"))),
+        CompositeRepeat(A, "longest", (RegexMatch(A_S, "b"),)),
         CompositeFilter(CompositeUnion(A, B), (Not(Like(A_S, "a")),)),
         CompositeEvent("A", "a", (Like(A_S, "a%"),)),
     ],

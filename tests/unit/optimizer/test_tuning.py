@@ -13,12 +13,17 @@ import weft
 from weft.cli.main import app
 from weft.drawing import ratios
 from weft.errors import UsageError
-from weft.tuning.goal import Estimate, Point, best_by_alpha, coefficient_of, estimate, goal, pareto
+from weft.tuning.goal import Estimate, TuningPoint, best_by_alpha, coefficient_of, estimate, goal, pareto
 from weft.tuning.streams import Simulated
 from weft.tuning.writing import with_split
 
 # Table 6: latency and throughput; Table 7 as its formula gives it (two cells are printed wrongly).
-POINTS = {"0:4": Point(134, 113), "1:3": Point(50, 80), "2:2": Point(30, 104), "3:1": Point(14, 44)}
+POINTS = {
+    "0:4": TuningPoint(134, 113),
+    "1:3": TuningPoint(50, 80),
+    "2:2": TuningPoint(30, 104),
+    "3:1": TuningPoint(14, 44),
+}
 GOALS = {
     "0:4": {0: 26.55, 1: 134, 0.5: 80.27, 0.25: 53.41, 0.8: 112.51},
     "1:3": {0: 37.50, 1: 50, 0.5: 43.75, 0.25: 40.63, 0.8: 47.50},

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import weft
 from weft.cli.main import app
 from weft.errors import InputError, UsageError
-from weft.plan.parallel.model import STEP2012, Form, Model, model_of
+from weft.plan.parallel.model import STEP2012, Model, TaskModel, model_of
 from weft.plan.parallel.rates import components_of
 from weft.plan.parallel.tasks import lanes_for, tasks_of
 
@@ -106,7 +106,7 @@ def test_greedy_next_by_its_window() -> None:
 
 
 def test_the_law_of_replication() -> None:
-    form = Form("replication", 1e-6, 1e-10)
+    form = TaskModel("replication", 1e-6, 1e-10)
     copied, shared, lanes = 100_000.0, 400_000.0, 8.0
     busy = 1e-6 * (copied + shared / lanes) + 1e-10 * copied * shared / lanes
     assert form.tasks(copied + shared, 1 / busy, replicated=copied) == pytest.approx(lanes)

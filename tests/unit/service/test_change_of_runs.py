@@ -13,7 +13,7 @@ import pytest
 
 from weft.errors import UsageError
 from weft.running import registry
-from weft.running.changing import Change, change, last_change
+from weft.running.changing import ProgramChange, change, last_change
 from weft.running.program_files import ProgramFiles
 
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def running(watched: list[Path], answer: Callable[[str], Change | None]) -> Iterator[list[list[str]]]:
+def running(watched: list[Path], answer: Callable[[str], ProgramChange | None]) -> Iterator[list[list[str]]]:
     """A run that takes over what it sees, or refuses it; gives what it saw."""
     registration = registry.Registration("night", {"watched": [str(path) for path in watched]})
     files, seen, stop = ProgramFiles([str(path) for path in watched]), list[list[str]](), Event()
@@ -51,8 +51,12 @@ def running(watched: list[Path], answer: Callable[[str], Change | None]) -> Iter
         thread.join()
 
 
-def told(text: str) -> Change:
-    return Change(0.0, "no such thing", refused=True) if "wrong" in text or not text else Change(0.0, text, ["a"])
+def told(text: str) -> ProgramChange:
+    return (
+        ProgramChange(0.0, "no such thing", refused=True)
+        if "wrong" in text or not text
+        else ProgramChange(0.0, text, ["a"])
+    )
 
 
 def test_a_file_that_is_watched_is_written(folder: Path) -> None:

@@ -17,7 +17,7 @@ from weft.cli.main import app
 from weft.errors import BudgetError
 from weft.plan.planner import plan
 from weft.running import registry
-from weft.running.logs import JsonLines, TextLines
+from weft.running.logs import JsonFormatter, TextLines
 from weft.running.metrics import metrics_text
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.reading.order import Reading
@@ -74,7 +74,7 @@ def test_the_line_of_a_trigger_says_it_as_text_and_as_json(run: registry.Registr
     record = logging.makeLogRecord({"msg": "%s", "args": (trigger,), "trigger": trigger.to_json()})
     words = "5 shed (fire.t1 3, fire.v2.t1 4), 1,200 sampled out (fire 1,200), 7 dropped (fire.v2 7)"
     assert f"2 matches (fire 2), {words}, 0.50 s" in TextLines().format(record)
-    assert json.loads(JsonLines().format(record))["left_out"] == of_these(COUNTERS, QUERIES)
+    assert json.loads(JsonFormatter().format(record))["left_out"] == of_these(COUNTERS, QUERIES)
     assert "shed" not in str(Trigger(1, 0.0, 0.5, 10, 0, 0, QUERIES))
 
 

@@ -21,7 +21,7 @@ from weft.errors import UsageError
 from weft.live_programs.program import LiveProgram
 from weft.running import registry
 from weft.running.activity import Activity
-from weft.running.logs import JsonLines, TextLines, log_trigger
+from weft.running.logs import JsonFormatter, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
 from weft.runtime.watching.standstill import Standstill
 from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
@@ -129,7 +129,7 @@ def test_a_log_line_is_text_or_json_and_stays_one_line() -> None:
     assert "trigger 3: 10 events, 2 matches" in text
     assert "\n" not in text
     assert "\x1b" not in text
-    told = json.loads(JsonLines().format(lines[0]))
+    told = json.loads(JsonFormatter().format(lines[0]))
     assert (told["number"], told["events"], told["lag"], told["held"], told["behind"]) == (3, 10, 20, 3, 7)
 
 

@@ -25,30 +25,30 @@ class Act(Enum):
 
 
 @dataclass(eq=False)
-class Edge:
+class ChainEdge:
     """To a state, for events that satisfy the condition."""
 
     act: Act
-    target: State
+    target: ChainState
     condition: Predicate
 
 
 @dataclass(eq=False)
-class State:
+class ChainState:
     """A place in a chain: `name` is the variable that events taken from here are bound to."""
 
     name: str
     final: bool = False
     stop: bool = False
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[ChainEdge] = field(default_factory=list)
 
-    def add(self, act: Act, target: State, condition: Predicate = ANYTHING) -> None:
+    def add(self, act: Act, target: ChainState, condition: Predicate = ANYTHING) -> None:
         """One more edge."""
-        self.edges.append(Edge(act, target, condition))
+        self.edges.append(ChainEdge(act, target, condition))
 
-    def copied(self) -> State:
+    def copied(self) -> ChainState:
         """A state with the same edges; those to itself lead to the copy."""
-        copy = State(self.name, self.final, self.stop)
+        copy = ChainState(self.name, self.final, self.stop)
         copy.edges = [replace(edge, target=copy if edge.target is self else edge.target) for edge in self.edges]
         return copy
 
@@ -64,9 +64,9 @@ def both(one: Predicate, other: Predicate) -> Predicate:
     return And(parts) if len(parts) > 1 else parts[0] if parts else ANYTHING
 
 
-def start_state(chain: Chain) -> State:
+def start_state(chain: Chain) -> ChainState:
     """The state in which every partial match of the chain begins."""
-    return _Compiler().sequence(_Place(chain.links, len(chain.links) - 1), State("", final=True))
+    return _Compiler().sequence(_Place(chain.links, len(chain.links) - 1), ChainState("", final=True))
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def _is_not_followed(link: Link) -> bool:
 
 class _Compiler:
     def __init__(self) -> None:
-        self._stops: dict[str, State] = {}
-        self._ungreedy: dict[State, State] = {}  # what a state was before it yielded to something greedy
+        self._stops: dict[str, ChainState] = {}
+        self._ungreedy: dict[ChainState, ChainState] = {}  # what a state was before it yielded to something greedy
 
-    def sequence(self, place: _Place, sink: State) -> State:
+    def sequence(self, place: _Place, sink: ChainState) -> ChainState:
         """The states of all links up to the place, of which the first is given."""
         for index in range(place.index, -1, -1):
             here = replace(place, index=index)
@@ -162,14 +162,14 @@ class _Compiler:
             sink = self._not_next(here, sink) if here.link.negated else self._link(here, sink)
         return sink
 
-    def _not_next(self, place: _Place, sink: State) -> State:
-        state = State(place.link.name)
+    def _not_next(self, place: _Place, sink: ChainState) -> ChainState:
+        state = ChainState(place.link.name)
         refused = place.take()
         state.add(Act.IGNORE if sink.final else Act.PROCEED, sink, Not(refused))
         state.add(Act.PROCEED, self._stop(refused, place.link.name), refused)
         return state
 
-    def _link(self, place: _Place, sink: State) -> State:
+    def _link(self, place: _Place, sink: ChainState) -> ChainState:
         link = place.link
         if link.most is None:
             looping = self._looping(place, self._without_nots(place, sink))
@@ -181,7 +181,7 @@ class _Compiler:
         self._add_stops(place, state)
         return state
 
-    def _times(self, place: _Place, sink: State, beyond: State, least: int, most: int) -> State:
+    def _times(self, place: _Place, sink: ChainState, beyond: ChainState, least: int, most: int) -> ChainState:
         """So many events; from the least on, the chain may go on `beyond`."""
         link = place.link
         take = _unless(place.take(), link.until)
@@ -200,18 +200,18 @@ class _Compiler:
     def _single(
         self,
         place: _Place,
-        sink: State,
-        beyond: State,
+        sink: ChainState,
+        beyond: ChainState,
         take: Predicate,
         ignore: Predicate | None,
         *,
         optional: bool,
         again: bool = False,
-    ) -> State:
+    ) -> ChainState:
         """One event (or one time the group), after which the chain is in `sink`; if optional, it may go `beyond`."""
         if place.link.group:
             return self._group(place, sink, beyond if optional else None, first=not again)
-        state = State(place.link.name)
+        state = ChainState(place.link.name)
         sink = self._without_nots(place, sink)
         state.add(Act.TAKE, sink, take)
         if optional:
@@ -219,14 +219,14 @@ class _Compiler:
         if ignore is not None:
             waiting = state
             if optional or place.heads_optional_group:
-                waiting = State(place.link.name)
+                waiting = ChainState(place.link.name)
                 waiting.add(Act.TAKE, sink, take)
                 waiting.add(Act.IGNORE, waiting, ignore)
                 self._add_stops(place, waiting)
             state.add(Act.IGNORE, waiting, ignore)
         return state
 
-    def _proceed(self, state: State, place: _Place, beyond: State) -> None:
+    def _proceed(self, state: ChainState, place: _Place, beyond: ChainState) -> None:
         """Go on without another event; something greedy does so as it did before, once `until` came."""
         link = place.link
         if link.greedy and link.until is not None:
@@ -235,13 +235,13 @@ class _Compiler:
         else:
             state.add(Act.PROCEED, beyond, place.proceed())
 
-    def _looping(self, place: _Place, sink: State) -> State:
+    def _looping(self, place: _Place, sink: ChainState) -> ChainState:
         link = place.link
         if link.group:
             return self._looping_group(place, sink)
         take = _unless(place.take(), link.until)
         ignore = place.inner_ignore()
-        state = State(link.name)
+        state = ChainState(link.name)
         if link.greedy and link.until is not None:
             self._ungreedy[sink] = sink.copied()
         self._proceed(state, place, sink)
@@ -251,21 +251,21 @@ class _Compiler:
         self._add_stop_after(place, state)
         if ignore is not None:
             ignore = _unless(ignore, link.until)
-            waiting = State(link.name)
+            waiting = ChainState(link.name)
             waiting.add(Act.TAKE, state, take)
             waiting.add(Act.IGNORE, waiting, ignore)
             state.add(Act.IGNORE, waiting, ignore)
             self._add_stop_after(place, waiting)
         return state
 
-    def _group(self, place: _Place, sink: State, beyond: State | None, *, first: bool) -> State:
+    def _group(self, place: _Place, sink: ChainState, beyond: ChainState | None, *, first: bool) -> ChainState:
         state = self.sequence(self._inside(place, first=first), sink)
         if beyond is not None:
             state.add(Act.PROCEED, beyond, place.proceed())
         return state
 
-    def _looping_group(self, place: _Place, sink: State) -> State:
-        again = State(place.link.name)
+    def _looping_group(self, place: _Place, sink: ChainState) -> ChainState:
+        again = ChainState(place.link.name)
         state = self.sequence(self._inside(place, first=False), again)
         state.add(Act.PROCEED, sink, place.proceed())
         again.add(Act.PROCEED, state, place.proceed())
@@ -277,31 +277,31 @@ class _Compiler:
 
     # -- negated links -------------------------------------------------------------------------
 
-    def _stop(self, refused: Predicate, name: str) -> State:
+    def _stop(self, refused: Predicate, name: str) -> ChainState:
         if name not in self._stops:
-            self._stops[name] = State(name, stop=True)
+            self._stops[name] = ChainState(name, stop=True)
             self._stops[name].add(Act.TAKE, self._stops[name], refused)
         return self._stops[name]
 
-    def _add_stops(self, place: _Place, state: State) -> None:
+    def _add_stops(self, place: _Place, state: ChainState) -> None:
         """End the partial match on what the negated links before this one refuse."""
         for link in place.nots:
             refused = replace(place, index=place.links.index(link)).take()
             state.add(Act.PROCEED, self._stop(refused, link.name), refused)
 
-    def _add_stop_after(self, place: _Place, state: State) -> None:
+    def _add_stop_after(self, place: _Place, state: ChainState) -> None:
         """While events are still taken, the negated link that follows holds already."""
         following = place.following
         if following is not None and _is_not_followed(following):
             refused = _fits(following)
             state.add(Act.PROCEED, self._stop(refused, following.name), refused)
 
-    def _without_nots(self, place: _Place, sink: State) -> State:
+    def _without_nots(self, place: _Place, sink: ChainState) -> ChainState:
         """The state for when an event of an optional link was taken: the nots before it hold no longer."""
         names = {link.name for link in place.nots}
         if place.index == 0 or not names or not place.link.optional:
             return sink
-        copy = State(sink.name, sink.final, sink.stop)
+        copy = ChainState(sink.name, sink.final, sink.stop)
         for edge in sink.edges:
             target = edge.target
             if edge.act is Act.PROCEED:

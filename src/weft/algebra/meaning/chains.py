@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.analysis.chain_states import Act, Edge, State, start_state
+from weft.algebra.analysis.chain_states import Act, ChainEdge, ChainState, start_state
 from weft.algebra.chains import Chain, Fits, Skip, SkipTo
 from weft.algebra.meaning.stream import Happening
-from weft.algebra.meaning.values import Scope, holds
+from weft.algebra.meaning.values import ValueScope, holds
 from weft.algebra.predicates import Always, And, Not, Predicate
 
 Bound = frozenset[tuple[str, int]]
@@ -16,7 +16,7 @@ Bound = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class _Partial:
-    state: State
+    state: ChainState
     bound: Bound
 
 
@@ -50,7 +50,7 @@ def _after(partial: _Partial, index: int, event: Happening, starts: bool) -> Ite
                 yield _Partial(ending, bound)
 
 
-def _edges(state: State, event: Happening) -> Iterator[tuple[State, Edge]]:
+def _edges(state: ChainState, event: Happening) -> Iterator[tuple[ChainState, ChainEdge]]:
     """The edges that take or ignore the event, here and wherever it can proceed."""
     for edge in state.edges:
         if satisfies(edge.condition, event):
@@ -60,7 +60,7 @@ def _edges(state: State, event: Happening) -> Iterator[tuple[State, Edge]]:
                 yield state, edge
 
 
-def _end_after(state: State, event: Happening) -> State | None:
+def _end_after(state: ChainState, event: Happening) -> ChainState | None:
     """The end, if nothing but optional links is left after the event."""
     for edge in state.edges:
         if edge.act is Act.PROCEED and satisfies(edge.condition, event):
@@ -80,7 +80,7 @@ def satisfies(condition: Predicate, event: Happening) -> bool:
         case Not(operand):
             return not satisfies(operand, event)
         case Fits(types, where):
-            return (not types or event.type in types) and holds(where, Scope({None: event.attributes}))
+            return (not types or event.type in types) and holds(where, ValueScope({None: event.attributes}))
     raise TypeError(f"not a condition of a chain: {condition!r}")
 
 

@@ -17,7 +17,7 @@ from weft.algebra.composites import (
     Overlap,
     Without,
 )
-from weft.algebra.meaning.conditions import NOTHING, View, all_hold, alone, value_of
+from weft.algebra.meaning.conditions import NOTHING, ConditionView, all_hold, alone, value_of
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.occurrences import (
     Occurrence,
@@ -84,15 +84,15 @@ def _occurrences(pattern: Composite, stream: Stream) -> Iterator[Occurrence]:
             raise TypeError(f"not a composite pattern: {pattern!r}")
 
 
-def after(one: Occurrence, other: Occurrence) -> View:
+def after(one: Occurrence, other: Occurrence) -> ConditionView:
     """What a condition on two operands sees: both, of which the first came before."""
     both = joined(one, other)
-    return View(now=both, before=one, every=both, whole=both)
+    return ConditionView(now=both, before=one, every=both, whole=both)
 
 
-def in_run(run: Occurrence, candidate: Occurrence) -> View:
+def in_run(run: Occurrence, candidate: Occurrence) -> ConditionView:
     """What a condition on a run and a candidate for its next member sees."""
-    return View(now=joined(run, candidate), before=run, every=run, whole=candidate)
+    return ConditionView(now=joined(run, candidate), before=run, every=run, whole=candidate)
 
 
 # ---------------------------------------------------------------- one after the other
@@ -107,7 +107,9 @@ def _followed(left: Occurrence, rights: Sequence[Occurrence], follow: CompositeS
     return [joined(left, right) for right in (fitting[:1] if follow.pick == "first" else fitting)]
 
 
-def _successors(views: dict[Occurrence, View], pattern: CompositeSequence | CompositeRepeat) -> list[Occurrence]:
+def _successors(
+    views: dict[Occurrence, ConditionView], pattern: CompositeSequence | CompositeRepeat
+) -> list[Occurrence]:
     """The immediate successors among candidates that come after; `views` says what conditions see of each."""
     for _, group in groupby(sorted(views, key=history_key), history_key):
         deciding = [one for one in group if all_hold(pattern.among, views[one])]
@@ -122,7 +124,7 @@ def _successors(views: dict[Occurrence, View], pattern: CompositeSequence | Comp
 def _runs(members: Sequence[Occurrence], pattern: CompositeRepeat) -> Iterator[Occurrence]:
     """EQL: every run from every member, each as it grows."""
     wanted = (*pattern.among, *pattern.where)
-    new = [one for one in members if all_hold(wanted, View(one, NOTHING, NOTHING, one))]
+    new = [one for one in members if all_hold(wanted, ConditionView(one, NOTHING, NOTHING, one))]
     length = 1
     while new:
         yield from new if pattern.lengths.allow(length) else ()

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from weft.algebra.meaning import values
 from weft.algebra.meaning.occurrences import Occurrence
-from weft.algebra.meaning.values import EventDict, Scope, Value
+from weft.algebra.meaning.values import EventDict, Value, ValueScope
 from weft.algebra.predicates import And, Attribute, Expression, Not, Or, Predicate
 from weft.algebra.terms import Contains, Elapsed, Every, Previous, mentioned
 from weft.tree import Node
@@ -19,7 +19,7 @@ NOTHING = Occurrence((), ())
 
 
 @dataclass(frozen=True)
-class View:
+class ConditionView:
     """What a condition can read where it is evaluated.
 
     `now` holds all current bindings, `before` the preceding occurrence, `every` the events `Every` ranges over, and
@@ -36,17 +36,17 @@ class View:
         return [event.attributes for event in occurrence.of(variable or "")]
 
 
-def alone(occurrence: Occurrence) -> View:
+def alone(occurrence: Occurrence) -> ConditionView:
     """An occurrence before which there was nothing."""
-    return View(occurrence, NOTHING, occurrence, occurrence)
+    return ConditionView(occurrence, NOTHING, occurrence, occurrence)
 
 
-def all_hold(conditions: Iterable[Predicate], view: View) -> bool:
+def all_hold(conditions: Iterable[Predicate], view: ConditionView) -> bool:
     """Whether all conditions hold."""
     return all(holds(condition, view) for condition in conditions)
 
 
-def holds(condition: Predicate, view: View) -> bool:
+def holds(condition: Predicate, view: ConditionView) -> bool:
     """Whether a condition holds."""
     match condition:
         case And(operands):
@@ -63,12 +63,12 @@ def holds(condition: Predicate, view: View) -> bool:
     return all(_holds_for(condition, view, dict(zip(wholes, choice, strict=True))) for choice in product(*choices))
 
 
-def value_of(expression: Expression, view: View) -> Value | None:
+def value_of(expression: Expression, view: ConditionView) -> Value | None:
     """The value of an expression without `Every`."""
     return values.shown(_as_attributes(expression), _scope(expression, view, {}))
 
 
-def _holds_for(condition: Predicate, view: View, chosen: Mapping[Every, EventDict]) -> bool:
+def _holds_for(condition: Predicate, view: ConditionView, chosen: Mapping[Every, EventDict]) -> bool:
     """Whether a condition without connectives holds when each `Every` means the one event chosen for it."""
     scope = _scope(condition, view, chosen)
     plain = _as_attributes(condition)
@@ -92,7 +92,7 @@ def _as_attributes(node: AnyNode) -> AnyNode:
     return cast(AnyNode, node.transform(rewrite))
 
 
-def _scope(node: Node, view: View, chosen: Mapping[Every, EventDict]) -> Scope:
+def _scope(node: Node, view: ConditionView, chosen: Mapping[Every, EventDict]) -> ValueScope:
     """The event that each variable, and each term as `_as_attributes` writes it, reads."""
     events: dict[str | None, EventDict] = {
         variable: _last(view.events(view.now, variable)) for variable in mentioned(node)
@@ -105,10 +105,10 @@ def _scope(node: Node, view: View, chosen: Mapping[Every, EventDict]) -> Scope:
                 events[repr(part)] = chosen[part]
             case Elapsed():
                 events[repr(part)] = {"ticks": _elapsed(part, view)}
-    return Scope(events)
+    return ValueScope(events)
 
 
-def _elapsed(term: Elapsed, view: View) -> int | None:
+def _elapsed(term: Elapsed, view: ConditionView) -> int | None:
     firsts = [event.start for event in view.now.of(term.first)] if term.first else [view.whole.start]
     lasts = [event.end for event in view.now.of(term.last)] if term.last else [view.whole.end]
     return max(lasts) - min(firsts) if firsts and lasts else None

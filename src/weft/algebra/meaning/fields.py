@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from weft.algebra.analysis.multiplicity import MANY, most
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation
-from weft.algebra.meaning.values import Scope, shown, shown_of
+from weft.algebra.meaning.values import ValueScope, shown, shown_of
 from weft.algebra.predicates import Expression, variables_of
 from weft.algebra.query import Query
 
@@ -38,4 +38,4 @@ def variables_shown(query: Query) -> set[str]:
 def computed(value: Expression, valuation: Valuation, stream: Sequence[Happening]) -> object:
     """A value over the variables of a match."""
     bound = {name: [stream[i].attributes for i in valuation.of(name)] for name in variables_of(value)}
-    return shown(value, Scope({name: events[0] if events else {} for name, events in bound.items()}, bound))
+    return shown(value, ValueScope({name: events[0] if events else {} for name, events in bound.items()}, bound))

@@ -35,14 +35,14 @@ def program_matches(queries: Sequence[AnyQuery], stream: Stream, key: Sequence[s
     cycles = cycles_beyond_rules(queries)
     if cycles:
         raise ValueError(f"these queries are made of each other: {' <- '.join((*cycles[0], cycles[0][0]))}")
-    found = Evaluation(queries, stream, key=key)
+    found = ProgramEvaluation(queries, stream, key=key)
     return [
         [replace(match, number=number, id=found.ids.id_of(number, match)) for match in own]
         for number, own in enumerate(found.found)
     ]
 
 
-class Evaluation:
+class ProgramEvaluation:
     """Queries over a stream and their matches so far, evaluated by depth: depth 0 first, then 1, and so on.
 
     `only` are the numbers of the wanted queries; then only these and the queries that feed them are evaluated.

@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 from weft.algebra.meaning.functions import is_number
 from weft.algebra.meaning.values import (
     EventDict,
-    Scope,
     Value,
+    ValueScope,
     as_held,
     attribute_of,
     calculable,
@@ -34,14 +34,14 @@ def value_of(expression: Expression, summaries: Summarized, bound: Bound) -> Val
     return evaluate(*without_summaries(expression, summaries, bound))
 
 
-def without_summaries(node: AnyNode, summaries: Summarized, bound: Bound) -> tuple[AnyNode, Scope]:
+def without_summaries(node: AnyNode, summaries: Summarized, bound: Bound) -> tuple[AnyNode, ValueScope]:
     """The expression with each summary written as an attribute, and the scope that has their values."""
     results: Bound = {repr(summary): {"value": _summary(summary, events)} for summary, events in summaries}
 
     def rewrite(part: Node) -> Node:
         return Attribute("value", repr(part)) if isinstance(part, Summary) else part
 
-    return cast(AnyNode, node.transform(rewrite)), Scope({**bound, **results})
+    return cast(AnyNode, node.transform(rewrite)), ValueScope({**bound, **results})
 
 
 def _summary(summary: Summary, events: Sequence[EventDict]) -> Value | None:

@@ -12,7 +12,7 @@ from weft.algebra.analysis.rule_graph import instant_cycles
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.rule_values import as_kind, value_of, without_summaries
 from weft.algebra.meaning.stream import Happening, Stream, positions_of
-from weft.algebra.meaning.values import EventDict, Scope, Value, holds
+from weft.algebra.meaning.values import EventDict, Value, ValueScope, holds
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.rules import Absence, Between, Events, Extent, LookBack, Rule, Summary, Within, summaries
 
@@ -117,7 +117,7 @@ def _is_inside(time: int, extent: Extent, bound: Combination) -> bool:
 
 
 def _fits(event: Happening, wanted: Events, bound: Combination) -> bool:
-    scope = Scope({None: event.attributes, **{name: other.attributes for name, other in bound.items()}})
+    scope = ValueScope({None: event.attributes, **{name: other.attributes for name, other in bound.items()}})
     return event.type == wanted.type and all(holds(condition, scope) for condition in (*wanted.static, *wanted.related))
 
 

@@ -8,7 +8,7 @@ from weft.algebra.contexts import Windows
 from weft.algebra.meaning.match import Match, bindings_of
 from weft.algebra.meaning.partitions import Partition, absent_windows, key_values, partitions
 from weft.algebra.meaning.stream import Happening, Stream, positions_of
-from weft.algebra.meaning.values import EventDict, Scope, holds, shown
+from weft.algebra.meaning.values import EventDict, ValueScope, holds, shown
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Participant, Situation, SituationQuery
 
@@ -87,7 +87,7 @@ def _visible(slot: Participant, arrived: Sequence[Happening], consumed: Iterable
 
 def is_seen(slot: Participant, event: Happening) -> bool:
     """Whether an event exists for a slot."""
-    return all(holds(condition, Scope({slot.variable: event.attributes})) for condition in slot.where)
+    return all(holds(condition, ValueScope({slot.variable: event.attributes})) for condition in slot.where)
 
 
 def _full(views: Sequence[Sequence[Happening]], in_sequence: bool) -> list[Candidate]:
@@ -114,7 +114,7 @@ def _single(views: Sequence[Sequence[Happening]]) -> list[Candidate]:
 
 def satisfies(situation: Situation, candidate: Candidate) -> bool:
     """Whether the assertion holds."""
-    scope = Scope(read_of(situation, candidate))
+    scope = ValueScope(read_of(situation, candidate))
     return all(holds(condition, scope) for condition in situation.assertion)
 
 
@@ -225,5 +225,5 @@ def _absence(query: SituationQuery, part: Partition) -> Match:
 
 
 def _fields(query: SituationQuery, chosen: dict[str | None, EventDict], part: Partition) -> dict[str, object]:
-    scope = Scope({**chosen, None: key_values(query.situation.context.by, part.key)})
+    scope = ValueScope({**chosen, None: key_values(query.situation.context.by, part.key)})
     return {field.name: shown(field.value, scope) for field in query.fields}

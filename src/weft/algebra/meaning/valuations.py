@@ -14,7 +14,7 @@ from itertools import product
 from weft.algebra.chains import Chain
 from weft.algebra.meaning.chains import chain_intervals
 from weft.algebra.meaning.stream import Happening
-from weft.algebra.meaning.values import Scope, holds
+from weft.algebra.meaning.values import ValueScope, holds
 from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Union, may_be_nothing
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.predicates import Aggregate, Attribute, Monotone, Predicate, variables_of
@@ -87,7 +87,7 @@ def is_other(event: Happening, unwanted: Other) -> bool:
 
 def satisfies(event: Happening, predicate: Predicate) -> bool:
     """Return whether the event satisfies the predicate."""
-    return holds(predicate, Scope({None: event.attributes}))
+    return holds(predicate, ValueScope({None: event.attributes}))
 
 
 def _joined(lefts: Iterable[Valuation], rights: Iterable[Valuation], contiguous: bool, fit: Fits) -> set[Valuation]:
@@ -122,7 +122,7 @@ def correlates(condition: Predicate, valuation: Valuation, stream: Sequence[Happ
     if any(not bound[variable] for variable in [*single, *_needed_as_wholes(condition)]):
         return True
     return all(
-        holds(condition, Scope(dict(zip(single, choice, strict=True)), bound))
+        holds(condition, ValueScope(dict(zip(single, choice, strict=True)), bound))
         for choice in product(*(bound[variable] for variable in single))
     )
 

@@ -32,12 +32,12 @@ from weft.algebra.predicates import (
     IsNull,
     Like,
     Literal,
-    Matches,
     Monotone,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
 )
 from weft.regexes import finder
 
@@ -55,7 +55,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True)
-class Scope:
+class ValueScope:
     """The events an expression can read.
 
     `chosen[None]` is the current event; `chosen[x]` the one event chosen of those bound to x;
@@ -114,7 +114,7 @@ def number_of(event: EventDict, name: str) -> int | float | Decimal | None:
     return value if is_number(value) else None
 
 
-def evaluate(expression: Expression, scope: Scope) -> Value | None:
+def evaluate(expression: Expression, scope: ValueScope) -> Value | None:
     """The value of an expression."""
     match expression:
         case Literal(value):
@@ -136,7 +136,7 @@ def evaluate(expression: Expression, scope: Scope) -> Value | None:
     raise TypeError(f"not an expression: {expression!r}")
 
 
-def shown(expression: Expression, scope: Scope) -> Value | None:
+def shown(expression: Expression, scope: ValueScope) -> Value | None:
     """The value of an expression as it is shown: the value of one event has the digits that it came with."""
     match expression:
         case Attribute(name, variable) if variable is not None:
@@ -149,7 +149,7 @@ def shown(expression: Expression, scope: Scope) -> Value | None:
     return evaluate(expression, scope)
 
 
-def holds(predicate: Predicate, scope: Scope) -> bool:
+def holds(predicate: Predicate, scope: ValueScope) -> bool:
     """Whether a predicate is true."""
     match predicate:
         case Always():
@@ -159,7 +159,7 @@ def holds(predicate: Predicate, scope: Scope) -> bool:
         case Like(operand, pattern):
             text = evaluate(operand, scope)
             return isinstance(text, str) and re.fullmatch(_like_to_regex(pattern), text, re.DOTALL) is not None
-        case Matches(operand, pattern):
+        case RegexMatch(operand, pattern):
             text = evaluate(operand, scope)
             return isinstance(text, str) and finder(pattern)(text)
         case In(operand, values):

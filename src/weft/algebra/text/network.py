@@ -11,7 +11,7 @@ from weft.algebra.text.situations import context_text
 
 
 @dataclass(frozen=True)
-class Link:
+class NetworkLink:
     """Events of a type go from a situation (None: from the input) to another; `number` is its place in the program."""
 
     source: int | None
@@ -19,14 +19,14 @@ class Link:
     target: int
 
 
-def links(queries: Sequence[SituationQuery]) -> tuple[Link, ...]:
+def links(queries: Sequence[SituationQuery]) -> tuple[NetworkLink, ...]:
     """The links of a network, by target and type. A situation receives what is derived before it in the program."""
-    found: list[Link] = []
+    found: list[NetworkLink] = []
     for target, query in enumerate(queries):
         for type_ in sorted(query.situation.types):
             makers = [number for number, maker in enumerate(queries[:target]) if maker.name == type_]
             sources: Sequence[int | None] = makers or [None]
-            found += [Link(source, type_, target) for source in sources]
+            found += [NetworkLink(source, type_, target) for source in sources]
     return tuple(found)
 
 
@@ -49,7 +49,7 @@ def _label(query: SituationQuery) -> str:
     return f"{query.name}\n{situation.kind}({slots})\n{policies}\n{context_text(situation.context)}"
 
 
-def _edge(link: Link, target: Situation) -> str:
+def _edge(link: NetworkLink, target: Situation) -> str:
     """An edge with the filter it passes through, dashed for events that only open or close partitions."""
     slots = [slot for slot in target.participants if slot.type == link.type]
     filters = " | ".join(" AND ".join(map(expression_text, slot.where)) for slot in slots if slot.where)

@@ -189,7 +189,7 @@ def _expression(node: object) -> tuple[str, int]:
             return f"{_at(left, _ADD)} {operator} {_at(right, _ADD)}", _COMPARE
         case predicates.Like(operand, pattern):
             return f"{_at(operand, _ADD)} LIKE {_literal(pattern)}", _COMPARE
-        case predicates.Matches(operand, pattern):
+        case predicates.RegexMatch(operand, pattern):
             return f"{_at(operand, _ADD)} MATCHES {_literal(pattern)}", _COMPARE
         case predicates.In(operand, values):
             return f"{_at(operand, _ADD)} IN {{{', '.join(map(_literal, values))}}}", _COMPARE

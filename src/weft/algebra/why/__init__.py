@@ -13,7 +13,7 @@ from weft.algebra.analysis.feeding import feeders
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.meaning import placed
 from weft.algebra.meaning.match import bindings_of
-from weft.algebra.meaning.program import Evaluation
+from weft.algebra.meaning.program import ProgramEvaluation
 from weft.algebra.meaning.query import query_matches
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.query import AnyQuery, Program, Query
@@ -59,7 +59,7 @@ def explanations(
     """For each query of the program, why the events at these positions are a match of it or not."""
     stream = placed(program, events, time=time, type=type)
     fed_by = feeders(program.queries)
-    evaluation = Evaluation(program.queries, stream, {at for own in fed_by for at in own})
+    evaluation = ProgramEvaluation(program.queries, stream, {at for own in fed_by for at in own})
     found = []
     for number, query in enumerate(program.queries):
         seen = evaluation.seen_by(number)

@@ -24,7 +24,7 @@ from weft.algebra.composites import (
     Without,
 )
 from weft.algebra.meaning import composites as meant
-from weft.algebra.meaning.conditions import NOTHING, View, all_hold, alone, holds, value_of
+from weft.algebra.meaning.conditions import NOTHING, ConditionView, all_hold, alone, holds, value_of
 from weft.algebra.meaning.occurrences import Occurrence, history_key, joined, later, occurrence_of
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.predicates import And, Attribute, IsNull, Or, Predicate
@@ -32,9 +32,9 @@ from weft.algebra.terms import Elapsed, Every, Previous, mentioned
 from weft.algebra.text.program import expression_text
 from weft.algebra.why.failures import (
     MARK,
-    Budget,
     Failure,
     Near,
+    SearchBudget,
     Steps,
     all_missing,
     condition_failure,
@@ -61,7 +61,7 @@ class CompositeReading:
         self._wanted = {position for event in chosen for position in event.positions}
         self._occurrences: dict[Composite, list[Occurrence]] = {}
 
-    def nears(self, budget: Budget) -> Iterator[NearOne]:
+    def nears(self, budget: SearchBudget) -> Iterator[NearOne]:
         """All readings that are cheap enough."""
         for near in self._near(self._query.pattern, budget):
             unused = self._wanted.difference(near.found.positions)
@@ -77,7 +77,7 @@ class CompositeReading:
             self._occurrences[pattern] = meant.occurrences(pattern, seen)
         return self._occurrences[pattern]
 
-    def _near(self, pattern: Composite, budget: Budget) -> list[NearOne]:
+    def _near(self, pattern: Composite, budget: SearchBudget) -> list[NearOne]:
         """The near occurrences of a pattern, those of least cost of each, in no order."""
         found: dict[tuple[object, ...], NearOne] = {}
         for near in self._all_near(pattern, budget):
@@ -86,7 +86,7 @@ class CompositeReading:
                 found[key] = near
         return list(found.values())
 
-    def _all_near(self, pattern: Composite, budget: Budget) -> Iterator[NearOne]:
+    def _all_near(self, pattern: Composite, budget: SearchBudget) -> Iterator[NearOne]:
         match pattern:
             case CompositeEvent():
                 yield from (_source(pattern, event) for event in self._chosen)
@@ -114,7 +114,7 @@ class CompositeReading:
     # ------------------------------------------------------------ two operands
 
     def _alone(
-        self, pattern: CompositeSequence | Overlap, part: Composite, other: Composite, budget: Budget
+        self, pattern: CompositeSequence | Overlap, part: Composite, other: Composite, budget: SearchBudget
     ) -> Iterator[NearOne]:
         """One operand without the other: what is asked of it alone can still fail."""
         gone = all_missing(_steps(other))
@@ -126,7 +126,7 @@ class CompositeReading:
             failing = _failing(asked, alone(near.found), absent)
             yield replace(_with(near, [*gone, *failing]), absent=absent)
 
-    def _pairs(self, pattern: CompositeSequence | Overlap, budget: Budget) -> Iterator[NearOne]:
+    def _pairs(self, pattern: CompositeSequence | Overlap, budget: SearchBudget) -> Iterator[NearOne]:
         for left, right in product(self._near(pattern.left, budget), self._near(pattern.right, budget)):
             if budget.allows(left.cost, right.cost) and not left.found.events & right.found.events:
                 absent = left.absent | right.absent
@@ -160,12 +160,16 @@ class CompositeReading:
 
     # ------------------------------------------------------------ repetitions
 
-    def _runs(self, pattern: CompositeRepeat, members: Sequence[NearOne], budget: Budget) -> Iterator[NearOne]:
+    def _runs(self, pattern: CompositeRepeat, members: Sequence[NearOne], budget: SearchBudget) -> Iterator[NearOne]:
         """EQL: runs of all their members."""
         ordered = sorted(members, key=lambda near: _order_of(near.found))
         wanted = (*pattern.among, *pattern.where)
         runs = [
-            (_with(near, _failing(wanted, View(near.found, NOTHING, NOTHING, near.found), near.absent)), 1, place)
+            (
+                _with(near, _failing(wanted, ConditionView(near.found, NOTHING, NOTHING, near.found), near.absent)),
+                1,
+                place,
+            )
             for place, near in enumerate(ordered)
         ]
         while runs:
@@ -286,13 +290,13 @@ def _supposing(pattern: Composite, failures: Iterable[Failure]) -> Composite:
     return found
 
 
-def _kept(conditions: Iterable[Predicate], view: View, names: frozenset[str]) -> tuple[Predicate, ...]:
+def _kept(conditions: Iterable[Predicate], view: ConditionView, names: frozenset[str]) -> tuple[Predicate, ...]:
     """The conditions without those that do not hold and speak of these variables only."""
     parts = (part for condition in conditions for part in conjuncts(condition))
     return tuple(part for part in parts if mentioned(part) - names or holds(part, view))
 
 
-def _failing(conditions: Iterable[Predicate], view: View, absent: frozenset[str]) -> Iterator[Failure]:
+def _failing(conditions: Iterable[Predicate], view: ConditionView, absent: frozenset[str]) -> Iterator[Failure]:
     """The conditions that do not hold; what speaks of absent steps cannot fail."""
     for condition in (part for whole in conditions for part in conjuncts(whole)):
         names = mentioned(condition)
@@ -305,7 +309,7 @@ def _failing(conditions: Iterable[Predicate], view: View, absent: frozenset[str]
         yield replace(failure, kind="bound") if timed else failure
 
 
-def _values(condition: Predicate, view: View) -> str:
+def _values(condition: Predicate, view: ConditionView) -> str:
     """What the attributes and spans in a condition are."""
     parts: dict[str, str] = {}
     inside = {node.attribute for node in condition.walk() if isinstance(node, Previous | Every)}
@@ -352,7 +356,7 @@ def _run_failure(pattern: CompositeRepeat, name: str, run: Occurrence) -> Failur
 
 
 def _deciding(
-    one: Occurrence, others: dict[Occurrence, View], pattern: CompositeSequence | CompositeRepeat
+    one: Occurrence, others: dict[Occurrence, ConditionView], pattern: CompositeSequence | CompositeRepeat
 ) -> list[Occurrence]:
     """The successors that come before one, in the order of complete histories, and decide."""
     earlier = [other for other in sorted(others, key=history_key) if history_key(other) < history_key(one)]

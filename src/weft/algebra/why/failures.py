@@ -72,7 +72,7 @@ class Near(Generic[Found]):
         return sum(failure.cost for failure in self.failures)
 
 
-class Budget:
+class SearchBudget:
     """How much a near match may cost; the parts of a pattern get only those that are cheap enough."""
 
     def __init__(self, most: int) -> None:
@@ -87,11 +87,11 @@ class Budget:
         return sum(costs) <= self.most
 
 
-def budgets() -> Iterable[Budget]:
+def budgets() -> Iterable[SearchBudget]:
     """From nothing to the largest."""
     most = 0
     while most <= LARGEST:
-        yield Budget(most)
+        yield SearchBudget(most)
         most = most + 1 if most < 4 else most * 2
 
 

@@ -14,16 +14,16 @@ from weft.algebra.chains import Chain
 from weft.algebra.meaning.selection import project
 from weft.algebra.meaning.stream import Happening
 from weft.algebra.meaning.valuations import Valuation, correlates, is_other, is_such, satisfies
-from weft.algebra.meaning.values import Scope, attribute_of, evaluate
+from weft.algebra.meaning.values import ValueScope, attribute_of, evaluate
 from weft.algebra.patterns import Bind, Correlate, Event, Filter, Maybe, Other, Pattern, Repeat, Union, may_be_nothing
 from weft.algebra.patterns import Sequence as Sequencing
 from weft.algebra.predicates import Aggregate, Attribute, Monotone, Predicate, variables_of
 from weft.algebra.text.program import expression_text
 from weft.algebra.why.chains import chain_nears
 from weft.algebra.why.failures import (
-    Budget,
     Failure,
     Near,
+    SearchBudget,
     Steps,
     all_missing,
     condition_failure,
@@ -51,7 +51,7 @@ class PatternReading:
         self._beside = [i for i in range(max(low, 0), min(high, len(members) - 1) + 1) if i not in set(chosen)]
 
     def nears(
-        self, pattern: Pattern, budget: Budget, names: frozenset[str] = frozenset(), step: str = ""
+        self, pattern: Pattern, budget: SearchBudget, names: frozenset[str] = frozenset(), step: str = ""
     ) -> list[NearValuation]:
         """The near valuations of a pattern that are cheap enough; `names` are the variables it is bound to around."""
         found: dict[tuple[object, ...], NearValuation] = {}
@@ -61,7 +61,9 @@ class PatternReading:
                 found[key] = near
         return list(found.values())
 
-    def _all_nears(self, pattern: Pattern, budget: Budget, names: frozenset[str], step: str) -> Iterator[NearValuation]:
+    def _all_nears(
+        self, pattern: Pattern, budget: SearchBudget, names: frozenset[str], step: str
+    ) -> Iterator[NearValuation]:
         def of(part: Pattern) -> list[NearValuation]:
             return self.nears(part, budget, names, step)
 
@@ -146,7 +148,9 @@ class PatternReading:
             absent = _variables(other)
             yield from (replace(_with(near, gone), absent=near.absent | absent) for near in of(part))
 
-    def _runs(self, members: Sequence[NearValuation], contiguous: bool, budget: Budget) -> Iterator[NearValuation]:
+    def _runs(
+        self, members: Sequence[NearValuation], contiguous: bool, budget: SearchBudget
+    ) -> Iterator[NearValuation]:
         ordered = sorted(members, key=lambda near: (near.found.end, near.found.start))
         runs = [(near, place) for place, near in enumerate(ordered)]
         while runs:
@@ -203,7 +207,7 @@ class PatternReading:
         parts: dict[str, str] = {}
         for node in condition.walk():
             if isinstance(node, Aggregate):
-                parts[expression_text(node)] = shown(evaluate(node, Scope({}, bound)))
+                parts[expression_text(node)] = shown(evaluate(node, ValueScope({}, bound)))
             elif isinstance(node, Monotone) or (isinstance(node, Attribute) and node not in inside):
                 at = node.attribute if isinstance(node, Monotone) else node
                 values = [shown(attribute_of(event, at.name)) for event in bound[at.variable or ""]]

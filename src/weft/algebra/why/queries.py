@@ -15,7 +15,7 @@ from weft.algebra.patterns import Correlate, Filter, Pattern
 from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, IsNull, Literal, Or, variables_of
 from weft.algebra.query import Consume, Query, Strategy, Window
 from weft.algebra.text.program import expression_text
-from weft.algebra.why.failures import MARK, Budget, Failure, conjuncts, extra, listed, marked, shown
+from weft.algebra.why.failures import MARK, Failure, SearchBudget, conjuncts, extra, listed, marked, shown
 from weft.algebra.why.keys import KEY, same_key, twins
 from weft.algebra.why.patterns import NearValuation, PatternReading
 from weft.tree import Node
@@ -67,7 +67,7 @@ class QueryReading:
         self._wanted = {position for event in chosen for position in event.positions}
         self._gathered: dict[Supposed, tuple[Candidates, Homes]] = {}
 
-    def nears(self, budget: Budget) -> Iterator[NearValuation]:
+    def nears(self, budget: SearchBudget) -> Iterator[NearValuation]:
         """All readings that are cheap enough."""
         for near in self._reading.nears(self._query.pattern, budget):
             found = near.found

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from weft.algebra.meaning.rule_values import value_of
 from weft.algebra.meaning.rules import Combination, Consumed, are_absent, condition_holds, firings, such, summarized
 from weft.algebra.meaning.stream import Happening, positions_of
-from weft.algebra.meaning.values import EventDict, Scope, attribute_of, evaluate, holds
+from weft.algebra.meaning.values import EventDict, ValueScope, attribute_of, evaluate, holds
 from weft.algebra.predicates import Attribute, Predicate
 from weft.algebra.rules import LookBack, Rule, Summary, Terminator, mentioned, summaries
 from weft.algebra.text.program import expression_text, to_text
 from weft.algebra.text.rules import absence_text
 from weft.algebra.why.failures import (
-    Budget,
     Failure,
     Near,
+    SearchBudget,
     condition_failure,
     conjuncts,
     extra,
@@ -44,7 +44,7 @@ class RuleReading:
         self._consumed_before: list[Consumed] | None = None
         self._nothing: NearFiring = Near({})
 
-    def nears(self, budget: Budget) -> Iterator[NearFiring]:
+    def nears(self, budget: SearchBudget) -> Iterator[NearFiring]:
         """All readings that are cheap enough."""
         for near in self._bound(self._nothing, self._rule.steps, budget):
             used = {position for event in near.found.values() for position in event.positions}
@@ -55,7 +55,9 @@ class RuleReading:
             if near.found and budget.allows(whole.cost):
                 yield whole
 
-    def _bound(self, near: NearFiring, steps: Sequence[Terminator | LookBack], budget: Budget) -> Iterator[NearFiring]:
+    def _bound(
+        self, near: NearFiring, steps: Sequence[Terminator | LookBack], budget: SearchBudget
+    ) -> Iterator[NearFiring]:
         """The combination so far, with an event, or none, for each step that is left."""
         if not budget.allows(near.cost):
             return
@@ -151,7 +153,7 @@ class RuleReading:
 
 
 def _unfit(condition: Predicate, variable: str, event: Happening, near: NearFiring) -> Iterator[Failure]:
-    scope = Scope({None: event.attributes, **{name: other.attributes for name, other in near.found.items()}})
+    scope = ValueScope({None: event.attributes, **{name: other.attributes for name, other in near.found.items()}})
     for part in conjuncts(condition):
         names = mentioned(part)
         if not names & near.absent and not holds(part, scope):

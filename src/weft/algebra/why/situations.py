@@ -13,7 +13,7 @@ from itertools import combinations
 from weft.algebra.meaning.partitions import key_of, partitions
 from weft.algebra.meaning.situations import Candidate, is_seen, read_of, satisfies, selected_in
 from weft.algebra.meaning.stream import Happening, positions_of
-from weft.algebra.meaning.values import Scope, attribute_of, holds
+from weft.algebra.meaning.values import ValueScope, attribute_of, holds
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.predicates import And, Attribute, IsNull, Or, Predicate
 from weft.algebra.situations import Participant, Situation, SituationQuery
@@ -21,9 +21,9 @@ from weft.algebra.terms import mentioned
 from weft.algebra.text.program import expression_text
 from weft.algebra.text.situations import context_text
 from weft.algebra.why.failures import (
-    Budget,
     Failure,
     Near,
+    SearchBudget,
     condition_failure,
     conjuncts,
     extra,
@@ -49,7 +49,7 @@ class SituationReading:
         self._wanted = {position for event in chosen for position in event.positions}
         self._last = max((event.end for event in seen if not event.is_derived), default=0)
 
-    def nears(self, budget: Budget) -> Iterator[NearSet]:
+    def nears(self, budget: SearchBudget) -> Iterator[NearSet]:
         """All readings that are cheap enough."""
         if self._situation.kind == "absence":
             yield self._absence()
@@ -72,7 +72,7 @@ class SituationReading:
 
     # ------------------------------------------------------------ slots
 
-    def _filled(self, budget: Budget) -> Iterator[NearSet]:
+    def _filled(self, budget: SearchBudget) -> Iterator[NearSet]:
         slots = self._situation.participants
         if self._situation.kind == "any":
             for number, slot in enumerate(slots):
@@ -82,7 +82,7 @@ class SituationReading:
             return
         yield from self._full(Near[Candidate](()), slots, budget)
 
-    def _full(self, near: NearSet, slots: Sequence[Participant], budget: Budget) -> Iterator[NearSet]:
+    def _full(self, near: NearSet, slots: Sequence[Participant], budget: SearchBudget) -> Iterator[NearSet]:
         if not budget.allows(near.cost):
             return
         if not slots:
@@ -109,7 +109,7 @@ class SituationReading:
 
     def _unsatisfied(self, near: NearSet) -> Iterator[Failure]:
         events = dict(zip(self._situation.variables, near.found, strict=True))
-        scope = Scope(read_of(self._situation, near.found))
+        scope = ValueScope(read_of(self._situation, near.found))
         for condition in self._situation.assertion:
             names = mentioned(condition)
             if names & near.absent or holds(condition, scope):
@@ -228,7 +228,7 @@ def _divided(situation: Situation) -> Situation:
 def _unfit(slot: Participant, event: Happening) -> Iterator[Failure]:
     if event.type != slot.type:
         yield wrong_type(slot.variable, slot.type, event.type, event.positions)
-    scope = Scope({slot.variable: event.attributes})
+    scope = ValueScope({slot.variable: event.attributes})
     for part in slot.where:
         if not holds(part, scope):
             read = dict.fromkeys(node.name for node in part.walk() if isinstance(node, Attribute))

@@ -74,7 +74,7 @@ def _source(uri: Uri) -> Incoming:
     return Incoming(items=_items(uri, given), is_live=isinstance(given, Iterator))
 
 
-class MatchCall:
+class MatchCallback:
     """Calls a function with each match."""
 
     def __init__(self, uri: Uri) -> None:
@@ -94,7 +94,7 @@ class MatchCall:
 
 
 def _sink(uri: Uri) -> Writer:
-    return MatchCall(uri)
+    return MatchCallback(uri)
 
 
 PYTHON = Adapter(

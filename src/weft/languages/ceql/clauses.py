@@ -7,7 +7,7 @@ from fractions import Fraction
 from weft.algebra.query import Window
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.scope import Scope
+from weft.languages.ceql.scope import CeqlScope
 from weft.languages.durations import LONGEST, TICKS
 from weft.languages.findings import Findings
 from weft.source import Span
@@ -19,7 +19,9 @@ NANOSECONDS = {
 _UNITS = [word for unit in ("EVENT", *NANOSECONDS) for word in (unit, f"{unit}S")]
 
 
-def lower_partition(clause: syntax.Partition | None, scope: Scope, findings: Findings) -> tuple[tuple[str, ...], ...]:
+def lower_partition(
+    clause: syntax.Partition | None, scope: CeqlScope, findings: Findings
+) -> tuple[tuple[str, ...], ...]:
     """The key parts; an attribute that no event of FROM has is reported."""
     if clause is None:
         return ()
@@ -57,7 +59,7 @@ def lower_span(spans: tuple[syntax.Amount, ...], place: Span, time_unit: str, fi
     return max(1, min(ticks.numerator // ticks.denominator, LONGEST))
 
 
-def lower_window(clause: syntax.Within, scope: Scope, time_unit: str, findings: Findings) -> Window | None:
+def lower_window(clause: syntax.Within, scope: CeqlScope, time_unit: str, findings: Findings) -> Window | None:
     """The window; time spans become ticks of the input's time unit."""
     if clause.attribute is not None:
         return _attribute_window(clause, clause.attribute, scope, findings)
@@ -70,7 +72,7 @@ def lower_window(clause: syntax.Within, scope: Scope, time_unit: str, findings: 
     return _time_window(clause, amounts, time_unit, findings)
 
 
-def _attribute_window(clause: syntax.Within, name: syntax.Name, scope: Scope, findings: Findings) -> Window:
+def _attribute_window(clause: syntax.Within, name: syntax.Name, scope: CeqlScope, findings: Findings) -> Window:
     if (clause.amount or 0) < 0:
         findings.error("bad-window", "a window cannot be negative", clause.span)
     kinds = _check_attribute(name, scope, findings)
@@ -116,7 +118,7 @@ def _unit(part: syntax.Amount, findings: Findings) -> str | None:
     return None
 
 
-def _check_attribute(name: syntax.Name, scope: Scope, findings: Findings) -> set[str] | None:
+def _check_attribute(name: syntax.Name, scope: CeqlScope, findings: Findings) -> set[str] | None:
     """The kinds of an attribute of the events of FROM, reported when none has it."""
     kinds = scope.kinds_anywhere(name.text)
     if kinds is not None and not kinds:

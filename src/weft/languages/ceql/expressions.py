@@ -10,13 +10,13 @@ from weft.algebra import predicates as algebra
 from weft.algebra.numbers import negated
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.scope import Occurrence, Scope
+from weft.languages.ceql.scope import CeqlScope, Occurrence
 from weft.languages.ceql.timestamps import ticks_at
 from weft.languages.conditions import BOOLEAN, FAMILY_OF, NUMBER, TEXT, Families, Typed, say
 from weft.languages.durations import TICKS
-from weft.languages.expressions import parts_of
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_CHARACTERS
+from weft.languages.syntax import parts_of
 from weft.regexes import RegexError, finder, hint
 
 MONOTONE = ("INCREASING", "DECREASING")
@@ -26,7 +26,7 @@ FUNCTIONS = {"LOWER": (_TEXTS, _TEXTS), "UPPER": (_TEXTS, _TEXTS), "LENGTH": (_T
 
 
 @dataclass(frozen=True)
-class Owner:
+class AttributeOwner:
     """The variable whose attributes are read: the one before the bracket.
 
     `label` goes onto the attributes in the algebra; it is None where the predicate is about the current event.
@@ -42,24 +42,24 @@ class Owner:
 class Outside:
     """Outside any brackets, attributes are read through variables: `a[x] > b[x]`."""
 
-    owner_of: Callable[[syntax.Variable], Owner]
+    owner_of: Callable[[syntax.Variable], AttributeOwner]
     example: str = "x"  # a variable that could have been meant
 
 
-Place = Owner | Outside  # where an expression stands
+Place = AttributeOwner | Outside  # where an expression stands
 
 
 class Expressions:
     """Lowers expressions of one query."""
 
-    def __init__(self, scope: Scope, time_unit: str, findings: Findings) -> None:
+    def __init__(self, scope: CeqlScope, time_unit: str, findings: Findings) -> None:
         self._scope = scope
         self._time_unit = time_unit
         self._findings = findings
 
     # ------------------------------------------------------------ predicates
 
-    def predicate(self, node: syntax.Expression, owner: Owner) -> algebra.Predicate:
+    def predicate(self, node: syntax.Expression, owner: AttributeOwner) -> algebra.Predicate:
         """The predicate inside a variable's brackets."""
         match node:
             case syntax.And():
@@ -128,7 +128,7 @@ class Expressions:
         except RegexError as fault:
             message = f"not a regular expression: {fault}"
             self._findings.error("bad-regex", message, node.pattern_span, hint(node.pattern))
-        return algebra.Matches(operand.value, node.pattern)
+        return algebra.RegexMatch(operand.value, node.pattern)
 
     def _in(self, node: syntax.In, operand: Typed) -> algebra.Predicate:
         if not node.values:
@@ -141,7 +141,7 @@ class Expressions:
                 break
         return algebra.In(operand.value, tuple(literal.value for literal in node.values))
 
-    def _flag(self, node: syntax.Attribute, owner: Owner) -> algebra.Predicate:
+    def _flag(self, node: syntax.Attribute, owner: AttributeOwner) -> algebra.Predicate:
         flag = self.value(node, owner)
         needed = f"{node.name.text!r} alone must be a boolean"
         self._expect(flag, BOOLEAN, node, needed, f"compare it with a value: {node.name.text} = …")
@@ -198,7 +198,7 @@ class Expressions:
         return Typed(call, gives)
 
     def _attribute(self, name: syntax.Name, place: Place) -> Typed:
-        if isinstance(place, Owner):
+        if isinstance(place, AttributeOwner):
             return Typed(algebra.Attribute(name.text, place.label), self.families_of(name, place))
         message = f"{name.text!r} stands outside any brackets: of which variable is it?"
         hint = f"write {place.example}[{name.text}] for an attribute of {place.example}, '{name.text}' for a text"
@@ -208,7 +208,7 @@ class Expressions:
         self._findings.error("attribute-without-variable", message, name.span, hint)
         return Typed(algebra.Literal(0), None)
 
-    def families_of(self, name: syntax.Name, owner: Owner) -> Families:
+    def families_of(self, name: syntax.Name, owner: AttributeOwner) -> Families:
         """What an attribute of a variable can be; reports one that no event of the variable has."""
         kinds = self._scope.kinds(owner.events, name.text) if owner.known else None
         if kinds is None:
@@ -222,7 +222,7 @@ class Expressions:
             return None
         return frozenset(kind.family for kind in kinds)
 
-    def _aggregate(self, node: syntax.Call, owner: Owner) -> Typed:
+    def _aggregate(self, node: syntax.Call, owner: AttributeOwner) -> Typed:
         if node.function in MONOTONE:
             hint = f"use it as a filter of its own: … AND {node.function}(x[attribute])"
             self._findings.error("not-a-value", f"{node.function} is a condition, not a value", node.span, hint)
@@ -254,7 +254,7 @@ class Expressions:
             self._findings.error("type-mismatch", f"{needed}; this is {say(found.families)}", node.span, hint)
 
     def _refuse_nested(self, node: syntax.Of | syntax.Call, place: Place) -> None:
-        outer = place.name if isinstance(place, Owner) else "x"
+        outer = place.name if isinstance(place, AttributeOwner) else "x"
         if isinstance(node, syntax.Call):
             message = f"{node.function} speaks of all events of a variable, so it cannot stand inside brackets"
             hint = f"write it as a filter of its own: … AND {node.function}(…) > …"

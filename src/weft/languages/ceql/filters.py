@@ -11,8 +11,8 @@ from weft.algebra import predicates as algebra
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
 from weft.languages.ceql.cooccurrence import bound_together
-from weft.languages.ceql.expressions import MONOTONE, Expressions, Outside, Owner
-from weft.languages.ceql.scope import Bindings, Occurrence, Scope
+from weft.languages.ceql.expressions import MONOTONE, AttributeOwner, Expressions, Outside
+from weft.languages.ceql.scope import Bindings, CeqlScope, Occurrence
 from weft.languages.findings import Findings
 from weft.languages.limits import require_alternatives
 
@@ -23,15 +23,15 @@ Test = syntax.Comparison | syntax.Like | syntax.In | syntax.InRange | syntax.IsN
 class _Target:
     """A variable of a filter, and the stream the filter must restrict it to where the pattern does not."""
 
-    owner: Owner
+    owner: AttributeOwner
     stream: str | None = None
 
 
-class Filters:
+class FilterLowering:
     """Lowers the filters of one query. `everywhere` gives all variables of its formula."""
 
     def __init__(
-        self, scope: Scope, everywhere: Callable[[], frozenset[str]], time_unit: str, findings: Findings
+        self, scope: CeqlScope, everywhere: Callable[[], frozenset[str]], time_unit: str, findings: Findings
     ) -> None:
         self._scope = scope
         self._time_unit = time_unit
@@ -82,7 +82,7 @@ class Filters:
                 return algebra.Or((self.event_predicate(left, event), self.event_predicate(right, event)))
         stream, type_name = event
         names = [type_name] if stream is None else [type_name, f"{stream}>{type_name}"]
-        alone = Filters(self._scope, lambda: frozenset(names), self._time_unit, self._findings)
+        alone = FilterLowering(self._scope, lambda: frozenset(names), self._time_unit, self._findings)
         bound = dict.fromkeys(names, frozenset({event}))
         if isinstance(condition, syntax.Of | Test) and (unary := alone._unary(bound, condition)) is not None:
             return unary[1]
@@ -105,7 +105,7 @@ class Filters:
             predicate = algebra.Or((of_another, predicate))
         return target.owner.name, predicate
 
-    def _predicate(self, node: syntax.Of | Test, owner: Owner) -> algebra.Predicate:
+    def _predicate(self, node: syntax.Of | Test, owner: AttributeOwner) -> algebra.Predicate:
         place = Outside(lambda _: owner)
         match node:
             case syntax.Of(_, body, ()):
@@ -156,7 +156,7 @@ class Filters:
 
     # ------------------------------------------------------------ variables
 
-    def _labelled(self, variable: syntax.Variable, bound: Bindings) -> Owner:
+    def _labelled(self, variable: syntax.Variable, bound: Bindings) -> AttributeOwner:
         """A variable of an n-ary filter: its attributes say whose they are."""
         target = self._target(variable, bound)
         if target.stream is not None:
@@ -169,16 +169,16 @@ class Filters:
         stream, name = (None if variable.stream is None else variable.stream.text), variable.name.text
         if stream is not None and (None, name) in bound.get(name, ()):
             # The pattern says `name` of whatever stream: the filter itself has to tell the streams apart.
-            owner = Owner(name, frozenset({(stream, name)}))
+            owner = AttributeOwner(name, frozenset({(stream, name)}))
             if self._scope.streams and stream not in self._scope.streams:
                 hint = did_you_mean(stream, self._scope.streams)
                 self._findings.error("unknown-stream", f"{stream!r} is not in FROM", variable.span, hint)
                 return _Target(replace(owner, known=False))
             return _Target(owner, None if self._scope.only_stream_with(name) == stream else stream)
         if variable.text in bound:
-            return _Target(Owner(variable.text, bound[variable.text]))
+            return _Target(AttributeOwner(variable.text, bound[variable.text]))
         self._report_unbound(variable, bound)
-        return _Target(Owner(variable.text, frozenset(), known=False))
+        return _Target(AttributeOwner(variable.text, frozenset(), known=False))
 
     def _report_unbound(self, variable: syntax.Variable, bound: Bindings) -> None:
         everywhere = self._everywhere()

@@ -9,8 +9,8 @@ from weft.languages.ceql import doubts, syntax
 from weft.languages.ceql.clauses import lower_limit, lower_partition, lower_span, lower_window
 from weft.languages.ceql.counting import counted
 from weft.languages.ceql.declarations import Schema, declared_catalog, given_catalog
-from weft.languages.ceql.filters import Filters
-from weft.languages.ceql.scope import ANY_STREAM, NOTHING_DECLARED, Bindings, Occurrence, Scope, scope_of
+from weft.languages.ceql.filters import FilterLowering
+from weft.languages.ceql.scope import ANY_STREAM, NOTHING_DECLARED, Bindings, CeqlScope, Occurrence, scope_of
 from weft.languages.ceql.selecting import SelectList
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import TICKS
@@ -70,7 +70,7 @@ def _named(queries: tuple[syntax.Query, ...], stem: str, findings: Findings) -> 
 class _QueryLowering:
     """One query on its way to the algebra."""
 
-    def __init__(self, node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> None:
+    def __init__(self, node: syntax.Query, scope: CeqlScope, time_unit: str, findings: Findings) -> None:
         self._node = node
         self._time_unit = time_unit
         self._scope = scope
@@ -78,7 +78,7 @@ class _QueryLowering:
         self._types: set[str] = set()  # of events that may be bound
         self._named: set[str] = set()  # those, and what NOT speaks of
         self._names: list[syntax.Name] = []
-        self._filters = Filters(scope, lambda: _variables(node.formula), time_unit, findings)
+        self._filters = FilterLowering(scope, lambda: _variables(node.formula), time_unit, findings)
 
     def lower(self, name: str) -> query.Query:
         node = self._node

@@ -8,7 +8,7 @@ from weft.algebra.numbers import number_text
 from weft.algebra.predicates import Value
 from weft.languages.ceql import syntax
 from weft.languages.ceql.clause_words import KEYWORDS
-from weft.languages.expressions import chain
+from weft.languages.syntax import chain
 
 # How tightly things bind; an operand that binds less tightly is put in parentheses.
 _FILTER, _EITHER, _ADJACENT, _SEQUENCE, _POSTFIX = range(5)

@@ -23,7 +23,7 @@ Bindings = Mapping[str, frozenset[Occurrence]]  # variable -> the events of the 
 
 
 @dataclass(frozen=True)
-class Scope:
+class CeqlScope:
     """The declared (stream, type) pairs of a query's FROM clause. None: nothing is declared or can be checked."""
 
     offered: tuple[tuple[str, EventType], ...] | None
@@ -126,14 +126,14 @@ def scope_of(
     declared: bool,
     findings: Findings,
     defined: Defined = NOTHING_DEFINED,
-) -> Scope:
+) -> CeqlScope:
     """The scope of a FROM clause; streams that are not declared are reported.
 
     `declared`: the catalog is the program's own, and not a schema given beside it.
     """
     if not catalog.streams and not (declared and streams):
         types = tuple((ANY_STREAM, type_) for type_ in catalog.types)
-        return Scope(types or None, restricts=declared, catalog=catalog, defined=defined)
+        return CeqlScope(types or None, restricts=declared, catalog=catalog, defined=defined)
     chosen = []
     for name in streams:
         stream = catalog.stream_named(name.text)
@@ -144,6 +144,6 @@ def scope_of(
         else:
             chosen.append(stream)
     if len(chosen) < len(streams):
-        return Scope(None, defined=defined)  # what it would have offered is not known: report no follow-on mistakes
+        return CeqlScope(None, defined=defined)  # what it would have offered is not known: report no follow-on mistakes
     offered = tuple((stream.name, type_) for stream in chosen or catalog.streams for type_ in stream.types)
-    return Scope(offered, restricts=declared, catalog=catalog, defined=defined)
+    return CeqlScope(offered, restricts=declared, catalog=catalog, defined=defined)

@@ -7,8 +7,8 @@ from weft.algebra import predicates as algebra
 from weft.algebra.analysis.multiplicity import MANY, most
 from weft.errors import did_you_mean
 from weft.languages.ceql import syntax
-from weft.languages.ceql.filters import Filters
-from weft.languages.ceql.scope import Bindings, Occurrence, Scope
+from weft.languages.ceql.filters import FilterLowering
+from weft.languages.ceql.scope import Bindings, CeqlScope, Occurrence
 from weft.languages.findings import Findings
 
 Lowered = tuple[tuple[query.Selected, ...] | None, tuple[query.Computed, ...]]
@@ -18,7 +18,7 @@ class SelectList:
     """Lowers the select list of one query, whose pattern has been lowered already."""
 
     def __init__(
-        self, scope: Scope, filters: Filters, bound: Bindings, pattern: patterns.Pattern, findings: Findings
+        self, scope: CeqlScope, filters: FilterLowering, bound: Bindings, pattern: patterns.Pattern, findings: Findings
     ) -> None:
         self._scope = scope
         self._filters = filters

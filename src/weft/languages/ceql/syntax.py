@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from weft.languages.expressions import NOWHERE
-from weft.languages.expressions import And as And
-from weft.languages.expressions import Arithmetic as Arithmetic
-from weft.languages.expressions import Comparison as Comparison
-from weft.languages.expressions import Expression as Expression
-from weft.languages.expressions import Literal as Literal
-from weft.languages.expressions import Name as Name
-from weft.languages.expressions import Negative as Negative
-from weft.languages.expressions import Not as Not
-from weft.languages.expressions import Or as Or
-from weft.languages.expressions import SyntaxNode as SyntaxNode
+from weft.languages.syntax import NOWHERE
+from weft.languages.syntax import And as And
+from weft.languages.syntax import Arithmetic as Arithmetic
+from weft.languages.syntax import Comparison as Comparison
+from weft.languages.syntax import Expression as Expression
+from weft.languages.syntax import Literal as Literal
+from weft.languages.syntax import Name as Name
+from weft.languages.syntax import Negative as Negative
+from weft.languages.syntax import Not as Not
+from weft.languages.syntax import Or as Or
+from weft.languages.syntax import SyntaxNode as SyntaxNode
 from weft.source import Span
 
 

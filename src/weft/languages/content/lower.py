@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from weft.algebra import predicates as algebra
 from weft.errors import did_you_mean
-from weft.languages import expressions as syntax
-from weft.languages.conditions import UNKNOWN, Conditions, Typed
+from weft.languages import syntax
+from weft.languages.conditions import UNKNOWN, ConditionLowering, Typed
 from weft.languages.content.parser import parse
 from weft.languages.findings import Findings
 from weft.languages.limits import within_limits
@@ -36,7 +36,7 @@ def compile_filter(text: str, fields: Fields | None = None) -> algebra.Predicate
     return lowered
 
 
-class FieldConditions(Conditions):
+class FieldConditions(ConditionLowering):
     """Lowers conditions in which a name is a field of the current event."""
 
     def __init__(self, fields: Fields | None, findings: Findings) -> None:
@@ -61,7 +61,7 @@ class FieldConditions(Conditions):
             if not (isinstance(node.part, syntax.Literal) and isinstance(node.part.value, str)):
                 self.findings.error("not-a-text", "what is contained is a text in quotes", node.part.span)
                 return algebra.Always()
-            return algebra.Matches(self.value(node.operand).value, re.escape(node.part.value))
+            return algebra.RegexMatch(self.value(node.operand).value, re.escape(node.part.value))
         return super().condition(node)
 
     def _read(self, name: syntax.Name) -> Typed:

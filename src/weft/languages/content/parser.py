@@ -8,9 +8,9 @@ from functools import cache
 from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
-from weft.languages.expressions import Expression, Name
 from weft.languages.grammars import load_parser
 from weft.languages.stops import Dialect, Explained, Stop, explain
+from weft.languages.syntax import Expression, Name
 from weft.languages.tokens import Child, ExpressionRules, place
 from weft.source import SourceText
 

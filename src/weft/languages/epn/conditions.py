@@ -5,17 +5,17 @@ from __future__ import annotations
 from weft.algebra import predicates as algebra
 from weft.algebra.terms import conjuncts
 from weft.errors import did_you_mean
-from weft.languages import expressions
-from weft.languages.conditions import UNKNOWN, Conditions, Families, Typed
-from weft.languages.epn.scope import Scope
-from weft.languages.expressions import Name
+from weft.languages import syntax as expressions
+from weft.languages.conditions import UNKNOWN, ConditionLowering, Families, Typed
+from weft.languages.epn.scope import EpnScope
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 
 
-class EpnConditions(Conditions):
+class EpnConditions(ConditionLowering):
     """Lower the conditions of a `where` clause, which may refer to all participants."""
 
-    def __init__(self, scope: Scope, findings: Findings) -> None:
+    def __init__(self, scope: EpnScope, findings: Findings) -> None:
         super().__init__(findings)
         self._scope = scope
 
@@ -48,10 +48,10 @@ class EpnConditions(Conditions):
         return False
 
 
-class Filters(EpnConditions):
+class ParticipantFilters(EpnConditions):
     """Lowers the filter of a participant: it may speak of that one only."""
 
-    def __init__(self, scope: Scope, variable: str, findings: Findings) -> None:
+    def __init__(self, scope: EpnScope, variable: str, findings: Findings) -> None:
         super().__init__(scope, findings)
         self._variable = variable
 
@@ -70,7 +70,7 @@ class Filters(EpnConditions):
 class Derivations(EpnConditions):
     """Lowers derived values: they may also read what the partitions are divided by, as a name alone."""
 
-    def __init__(self, scope: Scope, is_absence: bool, findings: Findings) -> None:
+    def __init__(self, scope: EpnScope, is_absence: bool, findings: Findings) -> None:
         super().__init__(scope, findings)
         self._is_absence = is_absence
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from weft.algebra import contexts
 from weft.languages.durations import LONGEST, UNITS, ticks_of
 from weft.languages.epn import syntax
-from weft.languages.epn.scope import Scope
-from weft.languages.expressions import Name
+from weft.languages.epn.scope import EpnScope
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_PARTITIONS
+from weft.languages.syntax import Name
 
 _MANY = 10_000  # partitions of one event that take much room
 
@@ -16,7 +16,7 @@ _MANY = 10_000  # partitions of one event that take much room
 class ContextLowering:
     """Lowers the context of one pattern."""
 
-    def __init__(self, scope: Scope, time_unit: str, findings: Findings) -> None:
+    def __init__(self, scope: EpnScope, time_unit: str, findings: Findings) -> None:
         self._scope = scope
         self._time_unit = time_unit
         self._findings = findings

@@ -13,14 +13,14 @@ from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.conditions import Families
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.epn import syntax
-from weft.languages.epn.conditions import Derivations, EpnConditions, Filters
+from weft.languages.epn.conditions import Derivations, EpnConditions, ParticipantFilters
 from weft.languages.epn.contexts import ContextLowering
 from weft.languages.epn.doubts import warn
 from weft.languages.epn.policies import Settings, lower_policies, lowered_split
-from weft.languages.epn.scope import Types, scope_of
-from weft.languages.expressions import Name
+from weft.languages.epn.scope import EpnTypes, scope_of
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_PARTICIPANTS
+from weft.languages.syntax import Name
 from weft.source import SourceText, Span
 from weft.tree import Node
 
@@ -42,7 +42,7 @@ def lower(
         hint = "a pattern looks like this: pattern Rise sequence(A a, B b) where a.x < b.x context fixed 10 minutes"
         findings.error("no-pattern", "there is no pattern in this text", program.span, hint)
     declared = {type_.name: type_ for type_ in given_catalog(schema).all_types()} or None
-    types = Types(declared, {node.name.text: node.name for node in reversed(program.patterns)}, defined)
+    types = EpnTypes(declared, {node.name.text: node.name for node in reversed(program.patterns)}, defined)
     queries = []
     for node in program.patterns:
         types.reading = node.name.text
@@ -55,7 +55,7 @@ def lower(
     return Program(LANGUAGE, found, text=source.text, time_unit=time_unit), warnings
 
 
-def _refuse_known_name(name: Name, types: Types, findings: Findings) -> None:
+def _refuse_known_name(name: Name, types: EpnTypes, findings: Findings) -> None:
     if name.text in types.derived:
         line = findings.source.location(types.patterns[name.text].span.start)[0]
         message = f"a second pattern {name.text!r} (the first is in line {line})"
@@ -68,7 +68,7 @@ def _refuse_known_name(name: Name, types: Types, findings: Findings) -> None:
 class _PatternLowering:
     """One pattern on its way to the algebra."""
 
-    def __init__(self, node: syntax.Pattern, types: Types, time_unit: str, findings: Findings) -> None:
+    def __init__(self, node: syntax.Pattern, types: EpnTypes, time_unit: str, findings: Findings) -> None:
         self._node = node
         self._time_unit = time_unit
         self._findings = findings
@@ -131,7 +131,7 @@ class _PatternLowering:
             repeated, consumption = settings.value("repeated", variable), settings.value("consumption", variable)
             assert isinstance(repeated, Repeated)
             assert isinstance(consumption, Consumption)
-            where = Filters(self._scope, variable, self._findings).conditions(node.filter)
+            where = ParticipantFilters(self._scope, variable, self._findings).conditions(node.filter)
             if repeated is not Repeated.OVERRIDE or self._is_only_newest(node, newest):
                 found.append(Participant(node.type.text, variable, repeated, consumption, where))
         return tuple(found)

@@ -8,7 +8,7 @@ from functools import cache
 from lark import Lark, UnexpectedInput
 
 from weft.errors import ProgramError
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.epn import syntax
 from weft.languages.epn.mistakes import EPN
 from weft.languages.grammars import load_parser

@@ -11,9 +11,9 @@ from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
 from weft.errors import did_you_mean
 from weft.languages.epn import syntax
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_DIGITS
+from weft.languages.syntax import Name
 
 POLICIES: dict[str, type[Enum]] = {
     "evaluation": Evaluation,

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.epn import syntax
 from weft.languages.epn.mistakes import KEYWORDS
-from weft.languages.expressions import Name
 from weft.languages.printing import AND, NOT, OR, ExpressionPrinter
+from weft.languages.syntax import Name
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 

@@ -10,13 +10,13 @@ from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.epn import syntax
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 from weft.schema import EventType
 
 
 @dataclass
-class Types:
+class EpnTypes:
     """The event types there are. `declared` is None when any type may be in the input.
 
     `patterns` are the places of all patterns of the text, `derived` the fields of those that were read already.
@@ -76,11 +76,11 @@ class Types:
 
 
 @dataclass(frozen=True)
-class Scope:
+class EpnScope:
     """The participants of a pattern by variable, the types there are, and what the partitions are divided by."""
 
     participants: Mapping[str, syntax.Participant]
-    types: Types
+    types: EpnTypes
     by: Mapping[str, Name]
 
     def families(self, variable: str, attribute: Name, findings: Findings) -> Families:
@@ -88,7 +88,7 @@ class Scope:
         return self.types.families(self.participants[variable].type.text, attribute, findings)
 
 
-def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: Types, findings: Findings) -> Scope:
+def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: EpnTypes, findings: Findings) -> EpnScope:
     """The scope of a pattern; variables used twice and types that do not exist are reported."""
     participants: dict[str, syntax.Participant] = {}
     for participant in node.participants:
@@ -102,4 +102,4 @@ def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: Types,
                 "duplicate-variable", message, name.span, f"give each its own variable: {type_} x, {type_} y"
             )
         participants.setdefault(name.text, participant)
-    return Scope(participants, types, {name.text: name for name in (context.by if context else ())})
+    return EpnScope(participants, types, {name.text: name for name in (context.by if context else ())})

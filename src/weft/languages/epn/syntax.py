@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.languages.expressions import Expression, Name, SyntaxNode
+from weft.languages.syntax import Expression, Name, SyntaxNode
 
 
 @dataclass(frozen=True)

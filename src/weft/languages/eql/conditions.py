@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from weft.algebra import predicates as algebra
 from weft.algebra import terms
 from weft.errors import did_you_mean
-from weft.languages import expressions
-from weft.languages.conditions import UNKNOWN, Conditions, Typed
+from weft.languages import syntax as expressions
+from weft.languages.conditions import UNKNOWN, ConditionLowering, Typed
 from weft.languages.durations import ticks_of
 from weft.languages.eql import syntax
-from weft.languages.eql.scope import Scope
-from weft.languages.expressions import Name
+from weft.languages.eql.scope import EqlScope
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 from weft.source import Span
 
 
 @dataclass(frozen=True)
-class Condition:
+class QueryCondition:
     """One condition of a query, and whether it stood in FILTER."""
 
     predicate: algebra.Predicate
@@ -27,7 +27,7 @@ class Condition:
     span: Span
 
 
-def lower_conditions(query: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> list[Condition]:
+def lower_conditions(query: syntax.Query, scope: EqlScope, time_unit: str, findings: Findings) -> list[QueryCondition]:
     """The query's conditions, each as it would stand between commas."""
     lowering = EqlConditions(scope, time_unit, findings)
     lowered = []
@@ -35,7 +35,7 @@ def lower_conditions(query: syntax.Query, scope: Scope, time_unit: str, findings
         if not any(isinstance(part, expressions.Field | expressions.Bare | syntax.Occurs) for part in node.walk()):
             hint = "compare an attribute, as in a.price > 3"
             findings.error("no-variable", "this condition is about no event", node.span, hint)
-        lowered.append(Condition(lowering.condition(node), in_filter, node.span))
+        lowered.append(QueryCondition(lowering.condition(node), in_filter, node.span))
     return lowered
 
 
@@ -53,10 +53,10 @@ def _separate(
                 yield from _separate((node.argument,), findings, in_filter=True)
 
 
-class EqlConditions(Conditions):
+class EqlConditions(ConditionLowering):
     """Lowers the conditions of one query."""
 
-    def __init__(self, scope: Scope, time_unit: str, findings: Findings) -> None:
+    def __init__(self, scope: EqlScope, time_unit: str, findings: Findings) -> None:
         super().__init__(findings)
         self._scope = scope
         self._time_unit = time_unit

@@ -7,7 +7,7 @@ from weft.algebra.endpoints import Input, Output
 from weft.algebra.query import Program
 from weft.algebra.terms import mentioned
 from weft.errors import Diagnostic, did_you_mean
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.bounds import warn_of_no_bound
 from weft.languages.ceql.declarations import Schema, given_catalog
 from weft.languages.counts import Count, bounds_of
@@ -15,11 +15,11 @@ from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.durations import ticks_of
 from weft.languages.eql import syntax
 from weft.languages.eql.conditions import EqlConditions, lower_conditions
-from weft.languages.eql.placement import Place, normalised, places_of, put
-from weft.languages.eql.scope import Scope, declared_catalog, scope_of
-from weft.languages.expressions import Name
+from weft.languages.eql.placement import PlacedPattern, normalised, places_of, put
+from weft.languages.eql.scope import EqlScope, declared_catalog, scope_of
 from weft.languages.findings import Findings
 from weft.languages.output_fields import Selected, output_fields
+from weft.languages.syntax import Name
 from weft.schema import Catalog
 from weft.source import SourceText, Span
 
@@ -84,7 +84,7 @@ def _bound_of(variables: tuple[str, ...]) -> str:
 class _QueryLowering:
     """One query on its way to the algebra."""
 
-    def __init__(self, node: syntax.Query, scope: Scope, time_unit: str, findings: Findings) -> None:
+    def __init__(self, node: syntax.Query, scope: EqlScope, time_unit: str, findings: Findings) -> None:
         self._node = node
         self._scope = scope
         self._time_unit = time_unit
@@ -110,7 +110,7 @@ class _QueryLowering:
         spans = tuple((condition.predicate, condition.span) for condition in conditions)
         return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields), spans=spans)
 
-    def _pattern(self, place: Place) -> composites.Composite:
+    def _pattern(self, place: PlacedPattern) -> composites.Composite:
         where, among = tuple(place.where), tuple(place.among)
         below = [self._pattern(operand) for operand in place.operands]
         match place.pattern:

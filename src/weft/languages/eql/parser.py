@@ -8,7 +8,7 @@ from functools import cache
 from lark import Lark, UnexpectedInput
 
 from weft.errors import ProgramError
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.counts import count_of
 from weft.languages.eql import syntax
 from weft.languages.eql.mistakes import EQL

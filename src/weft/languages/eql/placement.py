@@ -7,26 +7,26 @@ from dataclasses import dataclass, field
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import looks_back, mentioned
 from weft.languages.eql import syntax
-from weft.languages.eql.conditions import Condition
+from weft.languages.eql.conditions import QueryCondition
 from weft.languages.findings import Findings
 
 
 @dataclass(eq=False)
-class Place:
+class PlacedPattern:
     """A pattern with its own conditions: `among` are those of FILTER where the operator passes events over."""
 
     pattern: syntax.Pattern
-    parent: Place | None = None
-    operands: list[Place] = field(default_factory=list)
+    parent: PlacedPattern | None = None
+    operands: list[PlacedPattern] = field(default_factory=list)
     where: list[Predicate] = field(default_factory=list)
     among: list[Predicate] = field(default_factory=list)
 
-    def ancestors(self) -> list[Place]:
+    def ancestors(self) -> list[PlacedPattern]:
         """This place and those around it, innermost first."""
         return [self, *(self.parent.ancestors() if self.parent else [])]
 
     @property
-    def leaves(self) -> dict[str, Place]:
+    def leaves(self) -> dict[str, PlacedPattern]:
         """The places of the variables below it."""
         if isinstance(self.pattern, syntax.Leaf):
             return {self.pattern.variable.text: self}
@@ -53,14 +53,14 @@ def normalised(pattern: syntax.Pattern) -> syntax.Pattern:
     return inner
 
 
-def places_of(pattern: syntax.Pattern, parent: Place | None = None) -> Place:
+def places_of(pattern: syntax.Pattern, parent: PlacedPattern | None = None) -> PlacedPattern:
     """The places of a pattern, without conditions."""
-    place = Place(pattern, parent)
+    place = PlacedPattern(pattern, parent)
     place.operands = [places_of(child, place) for child in pattern.children() if isinstance(child, syntax.Pattern)]
     return place
 
 
-def put(condition: Condition, root: Place, findings: Findings) -> None:
+def put(condition: QueryCondition, root: PlacedPattern, findings: Findings) -> None:
     """Give a condition to the operator it belongs to."""
     leaves = root.leaves
     names = mentioned(condition.predicate)
@@ -82,7 +82,7 @@ def put(condition: Condition, root: Place, findings: Findings) -> None:
         findings.warning("never-together", message, condition.span, "they stand on different sides of a |")
 
 
-def _lowest(predicate: Predicate, leaves: dict[str, Place]) -> Place:
+def _lowest(predicate: Predicate, leaves: dict[str, PlacedPattern]) -> PlacedPattern:
     """The lowest place below which all variables are bound; never below the + around one that looks back."""
     around = [leaves[name].ancestors() for name in sorted(mentioned(predicate))]
     lowest = next(place for place in around[0] if all(place in others for others in around))
@@ -93,7 +93,7 @@ def _lowest(predicate: Predicate, leaves: dict[str, Place]) -> Place:
     return lowest
 
 
-def _deciding(leaf: Place) -> Place:
+def _deciding(leaf: PlacedPattern) -> PlacedPattern:
     """Where a plain condition on one variable ends the search: the ; it is next in, or the + directly around it."""
     around = leaf.parent
     if around is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.eql import syntax
 from weft.languages.eql.mistakes import KEYWORDS
-from weft.languages.expressions import Name
 from weft.languages.printing import AND, COMPARE, NOT, OR, ExpressionPrinter
+from weft.languages.syntax import Name
 
 # How tightly patterns bind; an operand that binds less tightly is put in parentheses.
 _UNION, _WITHOUT, _NEXT, _POSTFIX = range(4)

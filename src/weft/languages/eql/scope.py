@@ -11,13 +11,13 @@ from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families
 from weft.languages.defined import NOTHING_DEFINED, Defined
 from weft.languages.eql import syntax
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 from weft.schema import Catalog, EventType, Kind
 
 
 @dataclass(frozen=True)
-class Scope:
+class EqlScope:
     """The variables of a query, and the declared types; None: nothing is declared or can be checked."""
 
     leaves: Mapping[str, syntax.Leaf]
@@ -41,7 +41,9 @@ class Scope:
         return frozenset({kind.family})
 
 
-def scope_of(query: syntax.Query, types: Mapping[str, EventType] | None, defined: Defined, findings: Findings) -> Scope:
+def scope_of(
+    query: syntax.Query, types: Mapping[str, EventType] | None, defined: Defined, findings: Findings
+) -> EqlScope:
     """The variables of a query's pattern; those used twice, and types that are not declared, are reported."""
     leaves: dict[str, syntax.Leaf] = {}
     for leaf in query.pattern.walk():
@@ -57,7 +59,7 @@ def scope_of(query: syntax.Query, types: Mapping[str, EventType] | None, defined
             hint = f"give each its own alias, as in {leaf.type.text} x ; {leaf.type.text} y"
             findings.error("duplicate-variable", message, name.span, hint)
         leaves.setdefault(name.text, leaf)
-    return Scope(leaves, types, defined)
+    return EqlScope(leaves, types, defined)
 
 
 def declared_catalog(program: syntax.Program, findings: Findings) -> Catalog:

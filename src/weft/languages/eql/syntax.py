@@ -7,7 +7,7 @@ from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.languages.counts import Count
-from weft.languages.expressions import Expression, Name, SyntaxNode
+from weft.languages.syntax import Expression, Name, SyntaxNode
 
 # ---------------------------------------------------------------- conditions
 

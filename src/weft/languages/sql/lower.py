@@ -13,7 +13,7 @@ from weft.languages.sql import syntax
 from weft.languages.sql.clauses import LocatedClause
 from weft.languages.sql.constants import DAY_TIME
 from weft.languages.sql.doubts import warn
-from weft.languages.sql.navigation import Navigations, RowScope
+from weft.languages.sql.navigation import Navigations, RowNames
 from weft.languages.sql.parser import parse_clause
 from weft.languages.sql.patterns import lower_pattern, variables_of
 from weft.languages.sql.types import type_of
@@ -67,7 +67,7 @@ class _ClauseLowering:
         self._subsets = self._lower_subsets()
         members: dict[str, tuple[str, ...]] = {name: (name,) for name in self._primary}
         members.update({subset.name: subset.variables for subset in self._subsets})
-        self._scope = RowScope(members, None if columns is None else tuple(columns), findings)
+        self._scope = RowNames(members, None if columns is None else tuple(columns), findings)
 
     def lower(self) -> RowPattern:
         """The clause in the algebra; what is wrong has been reported, with something harmless in its place."""

@@ -30,7 +30,7 @@ _NOTHING = Constant(None)
 
 
 @dataclass(frozen=True)
-class RowScope:
+class RowNames:
     """What names mean: primary variables with subsets (by their members), and the columns of the input if known."""
 
     variables: Mapping[str, tuple[str, ...]]  # a subset or variable -> primary variables
@@ -77,7 +77,7 @@ class _Argument:
 class Navigations:
     """Turns the expressions of one clause into the algebra."""
 
-    def __init__(self, scope: RowScope, place: Place) -> None:
+    def __init__(self, scope: RowNames, place: Place) -> None:
         self._scope = scope
         self._place = place
         self._findings = scope.findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from weft.languages.expressions import SyntaxNode
+from weft.languages.syntax import SyntaxNode
 
 # ---------------------------------------------------------------- names and expressions
 

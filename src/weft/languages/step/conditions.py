@@ -8,8 +8,8 @@ from typing import Literal as OneOf
 from weft.algebra import predicates as algebra
 from weft.algebra import terms
 from weft.algebra.composites import Lengths
-from weft.languages import expressions
-from weft.languages.conditions import BOOLEAN, NUMBER, UNKNOWN, Conditions, Typed
+from weft.languages import syntax as expressions
+from weft.languages.conditions import BOOLEAN, NUMBER, UNKNOWN, ConditionLowering, Typed
 from weft.languages.counts import bounds_of
 from weft.languages.findings import Findings
 from weft.languages.limits import MOST_LENGTH, MOST_LENGTH_OF_ANY
@@ -21,7 +21,7 @@ _CONDITION = expressions.And | expressions.Or | expressions.Not | expressions.Co
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
-class StepConditions(Conditions):
+class StepConditions(ConditionLowering):
     """Lowers the conditions at one place of a pattern."""
 
     def __init__(

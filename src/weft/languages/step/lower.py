@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.algebra import composites
 from weft.algebra.query import Program
 from weft.errors import Diagnostic
-from weft.languages import expressions
+from weft.languages import syntax as expressions
 from weft.languages.bounds import warn_of_no_bound
 from weft.languages.ceql.declarations import Schema
 from weft.languages.defined import NOTHING_DEFINED, Defined
@@ -15,12 +15,12 @@ from weft.languages.step import syntax
 from weft.languages.step.conditions import Place, StepConditions
 from weft.languages.step.declarations import declared_catalog, inputs_of, outputs_of
 from weft.languages.step.negation import Negations, negations_of, own_and_shared
-from weft.languages.step.scope import Part, Variables, beside, variables_of
+from weft.languages.step.scope import LoweredPattern, Variables, beside, variables_of
 from weft.source import SourceText, Span
 from weft.tree import Node
 
 LANGUAGE = "step"
-_NOTHING = Part(composites.CompositeEvent("", ""), frozenset(), {})  # stands for what has been reported
+_NOTHING = LoweredPattern(composites.CompositeEvent("", ""), frozenset(), {})  # stands for what has been reported
 
 
 def lower(
@@ -68,16 +68,16 @@ class _QueryLowering:
         fields, spans = self._fields(whole), tuple(self._spans)
         return composites.CompositeQuery(self._node.name.text, whole.pattern, fields, spans=spans)
 
-    def _fields(self, whole: Part) -> tuple[composites.Field, ...]:
+    def _fields(self, whole: LoweredPattern) -> tuple[composites.Field, ...]:
         conditions = self._conditions(whole, "projection")
         return tuple(field for _, field in output_fields(self._node.projection or (), conditions, self._findings))
 
-    def _conditions(self, part: Part, place: Place, lasting: str | None = None) -> StepConditions:
+    def _conditions(self, part: LoweredPattern, place: Place, lasting: str | None = None) -> StepConditions:
         return StepConditions(self._variables, part.readable, part.unreadable, place, self._findings, lasting)
 
     # ------------------------------------------------------------ patterns
 
-    def _pattern(self, node: syntax.Pattern) -> Part:
+    def _pattern(self, node: syntax.Pattern) -> LoweredPattern:
         """The operators of a pattern and what can be read of it; `_NOTHING` after an error of shape."""
         match node:
             case syntax.Leaf():
@@ -97,22 +97,22 @@ class _QueryLowering:
                 self._findings.error("misplaced-negation", message, node.span, hint)
         return _NOTHING
 
-    def _leaf(self, node: syntax.Leaf, *conditions: expressions.Expression | None) -> Part:
+    def _leaf(self, node: syntax.Leaf, *conditions: expressions.Expression | None) -> LoweredPattern:
         name = node.variable.text
-        alone = Part(composites.CompositeEvent(node.type.text, name), frozenset({name}), {})
+        alone = LoweredPattern(composites.CompositeEvent(node.type.text, name), frozenset({name}), {})
         where = self._conditions(alone, "event").all_of(*conditions)
         source = composites.CompositeEvent(node.type.text, name, where)
         self._spans.append((source, node.span))
         return alone.with_pattern(source)
 
-    def _either(self, node: syntax.Either) -> Part:
+    def _either(self, node: syntax.Either) -> LoweredPattern:
         left, right = self._pattern(node.left), self._pattern(node.right)
         if _NOTHING in (left, right):
             return _NOTHING
         union = composites.CompositeUnion(left.pattern, right.pattern)
-        return Part(union, frozenset(), {**left.hidden("union"), **right.hidden("union")})
+        return LoweredPattern(union, frozenset(), {**left.hidden("union"), **right.hidden("union")})
 
-    def _overlap(self, node: syntax.Overlap) -> Part:
+    def _overlap(self, node: syntax.Overlap) -> LoweredPattern:
         left, right = self._pattern(node.left), self._pattern(node.right)
         if _NOTHING in (left, right):
             return _NOTHING
@@ -120,7 +120,7 @@ class _QueryLowering:
         where = self._conditions(both, "pair").all_of(node.condition)
         return both.with_pattern(composites.Overlap(left.pattern, right.pattern, where))
 
-    def _repeat(self, node: syntax.Repeat) -> Part:
+    def _repeat(self, node: syntax.Repeat) -> LoweredPattern:
         inner = self._pattern(node.pattern)
         if inner is _NOTHING:
             return _NOTHING
@@ -129,7 +129,7 @@ class _QueryLowering:
         pick: composites.RepeatPick = "each" if node.each else "longest"
         return inner.with_pattern(composites.CompositeRepeat(inner.pattern, pick, where, lengths=lengths))
 
-    def _follow(self, negations: Negations) -> Part:
+    def _follow(self, negations: Negations) -> LoweredPattern:
         """`left ; right` without what must not happen before or during it."""
         right = self._pattern(negations.right)
         left = None if negations.left is None else self._pattern(negations.left)
@@ -141,26 +141,28 @@ class _QueryLowering:
             found = self._without(found, other, node, "before" if left is None else "during")
         return found
 
-    def _unwanted(self, node: syntax.Pattern) -> Part:
+    def _unwanted(self, node: syntax.Pattern) -> LoweredPattern:
         """What must not happen; what the conditions on an event say of other events is left to `_without`."""
         return self._leaf(node, *own_and_shared(node)[0]) if isinstance(node, syntax.Leaf) else self._pattern(node)
 
-    def _without(self, found: Part, other: Part, node: syntax.Negated, when: composites.When) -> Part:
+    def _without(
+        self, found: LoweredPattern, other: LoweredPattern, node: syntax.Negated, when: composites.When
+    ) -> LoweredPattern:
         both = beside(found.pattern, found, other)
         where = self._conditions(both, "pair").all_of(node.condition)
         if isinstance(node.pattern, syntax.Leaf):
             conditions = self._conditions(both, "event", lasting=node.pattern.variable.text)
             where += conditions.all_of(*own_and_shared(node.pattern)[1])
         pattern = composites.Without(found.pattern, other.pattern, when, where)
-        return Part(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
+        return LoweredPattern(pattern, found.readable, {**found.unreadable, **other.hidden("negation")})
 
-    def _joined(self, left: Part, right: Part, negations: Negations) -> Part:
+    def _joined(self, left: LoweredPattern, right: LoweredPattern, negations: Negations) -> LoweredPattern:
         pick: composites.SequencePick = "each" if negations.each else "first"
         both = beside(composites.CompositeSequence(left.pattern, right.pattern, pick), left, right)
         unreadable = dict(both.unreadable)
         for negated in negations.unwanted:
             names = [leaf.variable.text for leaf in negated.walk() if isinstance(leaf, syntax.Leaf)]
             unreadable |= dict.fromkeys(names, "negation")
-        conditions = self._conditions(Part(both.pattern, both.readable, unreadable), "pair")
+        conditions = self._conditions(LoweredPattern(both.pattern, both.readable, unreadable), "pair")
         where = conditions.all_of(*negations.conditions)
         return both.with_pattern(composites.CompositeSequence(left.pattern, right.pattern, pick, where))

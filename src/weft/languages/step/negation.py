@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.languages.expressions import And, Expression, Field, parts_of
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
+from weft.languages.syntax import And, Expression, Field, parts_of
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
 from weft.languages.counts import count_of
-from weft.languages.expressions import Expression, Name
 from weft.languages.grammars import load_parser
 from weft.languages.step import syntax
 from weft.languages.step.mistakes import STEP
 from weft.languages.stops import explain
+from weft.languages.syntax import Expression, Name
 from weft.languages.tokens import Child, ExpressionRules, from_to, number_of, place
 from weft.source import SourceText, Span
 

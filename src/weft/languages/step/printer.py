@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from weft.languages import expressions
-from weft.languages.expressions import Name
+from weft.languages import syntax as expressions
 from weft.languages.printing import AND, OR, UNARY, ExpressionPrinter
 from weft.languages.step import syntax
 from weft.languages.step.mistakes import KEYWORDS
+from weft.languages.syntax import Name
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 

@@ -10,34 +10,34 @@ from weft.algebra.composites import Composite
 from weft.errors import did_you_mean
 from weft.languages.conditions import Families
 from weft.languages.defined import NOTHING_DEFINED, Defined
-from weft.languages.expressions import Field, Name
 from weft.languages.findings import Findings
 from weft.languages.step import syntax
+from weft.languages.syntax import Field, Name
 from weft.schema import EventType
 
 Reason = OneOf["union", "negation"]
 
 
 @dataclass(frozen=True)
-class Part:
+class LoweredPattern:
     """A lowered pattern: the variables a condition above it can read, and those it cannot."""
 
     pattern: Composite
     readable: frozenset[str]
     unreadable: Mapping[str, Reason]
 
-    def with_pattern(self, pattern: Composite) -> Part:
+    def with_pattern(self, pattern: Composite) -> LoweredPattern:
         """The same variables, of a pattern around this one."""
-        return Part(pattern, self.readable, self.unreadable)
+        return LoweredPattern(pattern, self.readable, self.unreadable)
 
     def hidden(self, reason: Reason) -> Mapping[str, Reason]:
         """All its variables, as unreadable."""
         return {**dict.fromkeys(self.readable, reason), **self.unreadable}
 
 
-def beside(pattern: Composite, left: Part, right: Part) -> Part:
+def beside(pattern: Composite, left: LoweredPattern, right: LoweredPattern) -> LoweredPattern:
     """A pattern made of two, both of which can be read."""
-    return Part(pattern, left.readable | right.readable, {**left.unreadable, **right.unreadable})
+    return LoweredPattern(pattern, left.readable | right.readable, {**left.unreadable, **right.unreadable})
 
 
 @dataclass(frozen=True)

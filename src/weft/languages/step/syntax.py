@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.languages.counts import Count
-from weft.languages.expressions import Expression, Name, SyntaxNode
+from weft.languages.syntax import Expression, Name, SyntaxNode
 
 # ---------------------------------------------------------------- conditions
 

@@ -9,12 +9,12 @@ from typing import Protocol
 from weft.algebra import predicates as algebra
 from weft.algebra import rules
 from weft.errors import did_you_mean
-from weft.languages import expressions
-from weft.languages.conditions import NUMBER, UNKNOWN, Conditions, Typed
-from weft.languages.expressions import Expression, Name
+from weft.languages import syntax as expressions
+from weft.languages.conditions import NUMBER, UNKNOWN, ConditionLowering, Typed
 from weft.languages.findings import Findings
+from weft.languages.syntax import Expression, Name
 from weft.languages.tesla import syntax
-from weft.languages.tesla.scope import Scope, Types, bindings_in, kind_named
+from weft.languages.tesla.scope import TeslaScope, TeslaTypes, bindings_in, kind_named
 from weft.source import Span
 
 _FLIPPED: dict[str, algebra.ComparisonOperator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -36,13 +36,13 @@ class AtHand:
     index: int | None = None
 
 
-class RuleConditions(Conditions):
+class RuleConditions(ConditionLowering):
     """Lowers the conditions and values at one place of a rule."""
 
     def __init__(
         self,
-        scope: Scope,
-        types: Types,
+        scope: TeslaScope,
+        types: TeslaTypes,
         findings: Findings,
         at_hand: AtHand | None = None,
         extents: Extents | None = None,

@@ -14,7 +14,7 @@ from weft.languages.findings import Findings
 from weft.languages.tesla import syntax
 from weft.languages.tesla.check import check_cycles
 from weft.languages.tesla.rule import RuleLowering
-from weft.languages.tesla.scope import Types, scope_of
+from weft.languages.tesla.scope import TeslaTypes, scope_of
 from weft.source import SourceText
 
 LANGUAGE = "tesla"
@@ -35,7 +35,7 @@ def lower(
     """
     findings = Findings(source)
     others = _behind(program, running)
-    types = Types(program.rules, given_catalog(schema), defined)
+    types = TeslaTypes(program.rules, given_catalog(schema), defined)
     if not program.rules:
         hint = "a rule looks like this: define Fire(area: string) from Smoke(value > 3) where area = Smoke.area"
         findings.error("no-rule", "there is no rule in this text", program.span, hint)
@@ -63,7 +63,7 @@ def _behind(program: syntax.Program, running: Sequence[AnyQuery]) -> list[Rule]:
     return behind(types, (query for query in running if isinstance(query, Rule)))
 
 
-def _check_types(node: syntax.Rule, types: Types, findings: Findings) -> None:
+def _check_types(node: syntax.Rule, types: TeslaTypes, findings: Findings) -> None:
     """Report types that do not exist, in predicates and aggregates alike."""
     assigned = frozenset(number.type.text for number in node.assigned) or None
     for part in (*node.clauses, *node.assignments):

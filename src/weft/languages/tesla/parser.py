@@ -8,11 +8,11 @@ from functools import cache
 from lark import Lark, Token, UnexpectedInput
 
 from weft.errors import ProgramError
-from weft.languages.expressions import Name
 from weft.languages.forms import Forms, Misplaced, Placed
 from weft.languages.grammars import load_parser
 from weft.languages.limits import require_digits
 from weft.languages.stops import explain
+from weft.languages.syntax import Name
 from weft.languages.tesla import syntax
 from weft.languages.tesla.mistakes import TESLA
 from weft.languages.tokens import Child, ExpressionRules, from_to, number_of, place

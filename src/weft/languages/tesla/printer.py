@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from weft.languages.expressions import Expression, Name
 from weft.languages.printing import ADD, AND, COMPARE, OR, ExpressionPrinter
+from weft.languages.syntax import Expression, Name
 from weft.languages.tesla import syntax
 from weft.languages.tesla.mistakes import KEYWORDS
 

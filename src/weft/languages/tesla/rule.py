@@ -10,12 +10,12 @@ from weft.algebra import rules
 from weft.errors import did_you_mean
 from weft.languages.conditions import Typed, say
 from weft.languages.durations import ticks_of
-from weft.languages.expressions import Expression, Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Expression, Name
 from weft.languages.tesla import syntax
 from weft.languages.tesla.check import check_absence, check_possible
 from weft.languages.tesla.constraints import AtHand, RuleConditions
-from weft.languages.tesla.scope import Scope, Types, kind_named
+from weft.languages.tesla.scope import TeslaScope, TeslaTypes, kind_named
 from weft.schema import Kind
 from weft.source import Span
 from weft.tree import Node
@@ -27,7 +27,9 @@ _EXAMPLE = "each A(…) within 5 min from B"
 class RuleLowering:
     """Lowers a rule, clause by clause in the order of the text, in which parameters are bound."""
 
-    def __init__(self, node: syntax.Rule, scope: Scope, types: Types, time_unit: str, findings: Findings) -> None:
+    def __init__(
+        self, node: syntax.Rule, scope: TeslaScope, types: TeslaTypes, time_unit: str, findings: Findings
+    ) -> None:
         self._node = node
         self._scope = scope
         self._types = types

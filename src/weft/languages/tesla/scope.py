@@ -10,8 +10,8 @@ from weft.languages.ceql.declarations import KINDS
 from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families, Typed
 from weft.languages.defined import NOTHING_DEFINED, Defined
-from weft.languages.expressions import Name
 from weft.languages.findings import Findings
+from weft.languages.syntax import Name
 from weft.languages.tesla import syntax
 from weft.schema import Catalog, Kind
 from weft.source import Span
@@ -29,7 +29,7 @@ def kind_named(name: Name, findings: Findings) -> Kind | None:
     return kind
 
 
-class Types:
+class TeslaTypes:
     """The event types whose attributes are known: those that rules define, running ones too, and those of a schema."""
 
     def __init__(self, rules: tuple[syntax.Rule, ...], catalog: Catalog, defined: Defined = NOTHING_DEFINED) -> None:
@@ -84,7 +84,7 @@ class Types:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundEvent:
     """An event that a rule binds: its type, and its place among them."""
 
     type: Name
@@ -92,10 +92,10 @@ class Bound:
 
 
 @dataclass
-class Scope:
+class TeslaScope:
     """The events a rule binds, by name, and the parameters bound so far."""
 
-    events: Mapping[str, Bound]
+    events: Mapping[str, BoundEvent]
     rule: syntax.Rule
     parameters: dict[str, Typed] = field(default_factory=dict)
 
@@ -111,9 +111,9 @@ class Scope:
         findings.error("unknown-variable", f"nothing is called {name.text!r} here", name.span, hint)
 
 
-def scope_of(rule: syntax.Rule, findings: Findings) -> Scope | None:
+def scope_of(rule: syntax.Rule, findings: Findings) -> TeslaScope | None:
     """The names of a rule; None when a name is used twice, as then nothing more can be said."""
-    events: dict[str, Bound] = {}
+    events: dict[str, BoundEvent] = {}
     is_clear = True
     for clause in rule.clauses:
         if not isinstance(clause, syntax.Selected):
@@ -125,8 +125,8 @@ def scope_of(rule: syntax.Rule, findings: Findings) -> Scope | None:
             hint = f"give it a name of its own: {type_.text}(…) as {_free_name(type_.text, events)}"
             findings.error("duplicate-variable", message, name.span, hint)
             is_clear = False
-        events.setdefault(name.text, Bound(type_, len(events)))
-    return Scope(events, rule) if is_clear else None
+        events.setdefault(name.text, BoundEvent(type_, len(events)))
+    return TeslaScope(events, rule) if is_clear else None
 
 
 def _nameless_types(rule: syntax.Rule) -> set[str]:
@@ -140,7 +140,7 @@ def _nameless_types(rule: syntax.Rule) -> set[str]:
     }
 
 
-def _free_name(type_: str, events: Mapping[str, Bound]) -> str:
+def _free_name(type_: str, events: Mapping[str, BoundEvent]) -> str:
     return next(name for number in range(2, 99) if (name := f"{type_[:1].upper()}{number}") not in events)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from weft.languages.expressions import Expression, Name, SyntaxNode
+from weft.languages.syntax import Expression, Name, SyntaxNode
 
 Function = OneOf["COUNT", "SUM", "AVG", "MIN", "MAX"]
 Operator = OneOf["<", "<=", ">", ">=", "=", "<>"]

@@ -18,7 +18,7 @@ MOST_SEARCHED = 64  # operands of a chain that is searched at all
 Keys = Sequence[float]  # for each operand but the last, how many values tie it to the next one
 
 
-class Found(NamedTuple):
+class BracketCost(NamedTuple):
     """Brackets of a stretch of operands: what its operators do, its bursts, and their number per second."""
 
     cost: float
@@ -34,17 +34,17 @@ def best_brackets(operands: Sequence[Profile], keys: Keys = ()) -> Shape:
     return min(candidates(operands, keys), key=lambda found: found.cost).shape
 
 
-def candidates(operands: Sequence[Profile], keys: Keys = ()) -> list[Found]:
+def candidates(operands: Sequence[Profile], keys: Keys = ()) -> list[BracketCost]:
     """The brackets of the whole that are best for some use of it, by an exact search."""
     count = len(operands)
     ties = keys or (1.0,) * count
     waits = _waits(operands)
-    fronts = {(i, i): [Found(0.0, operands[i].burst, operands[i].bursts, i)] for i in range(count)}
+    fronts = {(i, i): [BracketCost(0.0, operands[i].burst, operands[i].bursts, i)] for i in range(count)}
     rights = dict(fronts)
     for length in range(2, count + 1):
         for i in range(count - length + 1):
             j = i + length - 1
-            front: list[Found] = []
+            front: list[BracketCost] = []
             for k in range(j - 1, i - 1, -1):
                 lefts, others = fronts[i, k], rights[k + 1, j]
                 front += _joined(lefts, others, operands[i].rate, waits[i][k], waits[k + 1][j], ties[k])
@@ -65,14 +65,19 @@ def _waits(operands: Sequence[Profile]) -> list[list[float]]:
 
 
 def _joined(
-    lefts: Sequence[Found], rights: Sequence[Found], rate: float, left_wait: float, right_wait: float, keys: float
-) -> list[Found]:
+    lefts: Sequence[BracketCost],
+    rights: Sequence[BracketCost],
+    rate: float,
+    left_wait: float,
+    right_wait: float,
+    keys: float,
+) -> list[BracketCost]:
     """Join each left range with its best right range; the output depends only on the bursts of the left one.
 
     All candidates have the same number of bursts per second, so the one with less cost and smaller bursts is better.
     """
     bursts, waiting = 1 / max(left_wait, right_wait), right_wait / left_wait / keys
-    found: list[Found] = []
+    found: list[BracketCost] = []
     for left_cost, burst, left_bursts, left_shape in lefts:
         waiters = waiting * burst
         best, best_shape = float("inf"), rights[0].shape
@@ -82,18 +87,18 @@ def _joined(
                 best, best_shape = total, shape
         waits_for = left_bursts * right_wait
         size = burst * waits_for if waits_for > 1.0 else burst
-        found.append(Found(left_cost + rate + best, size, bursts, (left_shape, best_shape)))
+        found.append(BracketCost(left_cost + rate + best, size, bursts, (left_shape, best_shape)))
     found.sort(key=lambda one: (one.cost, one.burst))
-    kept: list[Found] = []
+    kept: list[BracketCost] = []
     for one in found:
         if not kept or one.burst < kept[-1].burst:
             kept.append(one)
     return kept
 
 
-def _useful_on_the_right(front: Sequence[Found]) -> list[Found]:
+def _useful_on_the_right(front: Sequence[BracketCost]) -> list[BracketCost]:
     """Those that no other beats in cost, bursts and their number: on the right all three cost."""
-    kept: list[Found] = []
+    kept: list[BracketCost] = []
     for one in sorted(front, key=lambda found: found[:3]):
         if not any(other.burst <= one.burst and other.bursts <= one.bursts for other in kept):
             kept.append(one)

@@ -15,7 +15,7 @@ from weft.statistics import Statistics
 MOST_ORDERED = 10  # look-backs: the search takes time that doubles with each
 
 
-class Looking(NamedTuple):
+class LookBackCost(NamedTuple):
     """What a look-back does for each combination: how many events it looks at, and how many it takes."""
 
     looked: float
@@ -62,7 +62,7 @@ def _goes(rule: Rule, order: Sequence[str], free: bool) -> bool:
     return is_allowed(rule, (*order, *rest), free)
 
 
-def lookings(rule: Rule, statistics: Statistics) -> tuple[float, dict[str, Looking]]:
+def lookings(rule: Rule, statistics: Statistics) -> tuple[float, dict[str, LookBackCost]]:
     """How often a rule is tried in a second, and what each look-back does then."""
     types = {step.variable: step.events.type for step in rule.steps}  # as statistics call them
 
@@ -80,15 +80,15 @@ def lookings(rule: Rule, statistics: Statistics) -> tuple[float, dict[str, Looki
             found *= 1.0 if known is None else known.value
         return found
 
-    def looking(step: LookBack) -> Looking:
+    def looking(step: LookBack) -> LookBackCost:
         events = step.events
         keys = [test for test in events.related if _is_key(test)]
         others = [test for test in events.related if not _is_key(test)]
         inside = statistics.rate(events.type).value * statistics.seconds(step.within.ticks) * fraction(step, keys)
         holds = fraction(step, [*events.static, *others])
         if step.count is None:
-            return Looking(inside, inside * holds)
-        return Looking(min(inside, step.count / max(holds, 1e-9)), min(inside * holds, step.count))
+            return LookBackCost(inside, inside * holds)
+        return LookBackCost(min(inside, step.count / max(holds, 1e-9)), min(inside * holds, step.count))
 
     terminator = rule.terminator
     tries = statistics.rate(terminator.events.type).value * fraction(terminator, terminator.events.static)

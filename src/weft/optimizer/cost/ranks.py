@@ -12,7 +12,7 @@ USUAL = {"=": 0.1, "<>": 0.9}
 OFTEN, DEARER = 0.5, 3.0
 
 
-class Ranks:
+class ConditionRanks:
     """The ranks of the conditions of a regular pattern: the fraction that is refused for each unit of work."""
 
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from weft.algebra.composites import Composite
-from weft.optimizer.chains import Chain
+from weft.optimizer.chains import OperandChain
 
 
-def lift_plain_conditions(chain: Chain) -> Composite:
+def lift_plain_conditions(chain: OperandChain) -> Composite:
     """Ask the plain conditions of a chain of the whole, so that its brackets are free.
 
     Before: `((A a ; B b)[b.x > 3] ; C c)`. After: `((A a ; B b) ; C c)[b.x > 3]`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from weft.algebra.composites import Composite
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import mentioned
-from weft.optimizer.chains import Chain, Path, Shape, leaves_of
+from weft.optimizer.chains import OperandChain, Path, Shape, leaves_of
 
 
-def rebracket_next(chain: Chain, shape: Shape) -> Composite:
+def rebracket_next(chain: OperandChain, shape: Shape) -> Composite:
     """Put other brackets around the operands of a chain.
 
     Before: `(A a ; B b) ; C c`. After, for the shape `(0, (1, 2))`: `A a ; (B b ; C c)`.
@@ -24,7 +24,7 @@ def rebracket_next(chain: Chain, shape: Shape) -> Composite:
     return chain.built(shape, spine)
 
 
-def _lowest_on_spine(chain: Chain, shape: Shape, names: frozenset[str]) -> Path:
+def _lowest_on_spine(chain: OperandChain, shape: Shape, names: frozenset[str]) -> Path:
     path: Path = ()
     while not isinstance(shape, int):
         left = shape[0]

@@ -8,11 +8,11 @@ from itertools import pairwise
 from weft.algebra.composites import Composite
 from weft.algebra.predicates import Attribute, Comparison
 from weft.algebra.terms import mentioned
-from weft.optimizer.chains import Chain
+from weft.optimizer.chains import OperandChain
 from weft.optimizer.keys import key_name
 
 
-def spread_key(chain: Chain) -> Chain:
+def spread_key(chain: OperandChain) -> OperandChain:
     """Rewrite the key equalities of a chain to neighbours, so that any bracketing has an equality at every operator.
 
     Before: `(A a ; B b)[FILTER(a.k = b.k)] ; C c [FILTER(a.k = c.k)]`. After: `… ; C c [FILTER(b.k = c.k)]`.
@@ -27,7 +27,7 @@ def spread_key(chain: Chain) -> Chain:
     return replace(chain, among=tuple(among))
 
 
-def _tied_variable(chain: Chain, operand: Composite, name: str) -> str:
+def _tied_variable(chain: OperandChain, operand: Composite, name: str) -> str:
     """The variable that ties an operand: that which conditions name."""
     named = {variable for test in chain.among if key_name(test) == name for variable in mentioned(test)}
     return next(variable for variable in operand.variables if variable in named)

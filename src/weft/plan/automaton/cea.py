@@ -51,7 +51,7 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Condition:
+class AutomatonCondition:
     """A filter over several events. `scoped`: it holds for each instance of its part of the pattern."""
 
     predicate: Predicate
@@ -67,7 +67,7 @@ class Automaton:
     last: frozenset[int]
     near: tuple[frozenset[int], ...]  # by atom: followers at the very next event
     far: tuple[frozenset[int], ...]  # by atom: followers at any later event
-    conditions: tuple[Condition, ...]
+    conditions: tuple[AutomatonCondition, ...]
     derived: tuple[tuple[str, Expression], ...] = ()  # attributes that conditions read, worked out for each event
 
 
@@ -76,7 +76,7 @@ class _Builder:
     atoms: list[Atom] = field(default_factory=list)
     near: list[set[int]] = field(default_factory=list)
     far: list[set[int]] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[AutomatonCondition] = field(default_factory=list)
     derived: dict[str, Expression] = field(default_factory=dict)
 
     def add(self, atom: Atom) -> int:
@@ -265,7 +265,7 @@ def _correlate(builder: _Builder, part: _Part, predicate: Predicate, *, scoped: 
     """
     number = len(builder.conditions)
     predicate = _with_derived(predicate, builder.derived)
-    builder.conditions.append(Condition(predicate, scoped))
+    builder.conditions.append(AutomatonCondition(predicate, scoped))
     variables = variables_of(predicate)
     for index in range(part.begin, part.end):
         atom = builder.atoms[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from weft.algebra.analysis.chain_states import Act, State, start_state
+from weft.algebra.analysis.chain_states import Act, ChainState, start_state
 from weft.algebra.chains import Chain, Fits
 from weft.algebra.predicates import Always, And, Not, Or, Predicate
 from weft.plan.atoms import IsType
@@ -14,7 +14,7 @@ Parts = tuple[Predicate, ...]  # all must hold
 
 
 @dataclass(frozen=True)
-class Move:
+class ChainMove:
     """An event that satisfies the guard is taken under a name, or ignored (None); then the chain is in `target`.
 
     Without a target the match ends with it.
@@ -22,7 +22,7 @@ class Move:
 
     guard: Parts
     name: str | None
-    target: State | None
+    target: ChainState | None
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ChainAtoms:
 
     def __init__(self, chain: Chain, add: Callable[[Parts, str | None], int]) -> None:
         self._add = add
-        self._known: dict[State, dict[int, Move]] = {}
+        self._known: dict[ChainState, dict[int, ChainMove]] = {}
         start = start_state(chain)
         begin = [move for move in _moves(start) if move.name is not None]
         self._first = {add(move.guard, move.name): move for move in begin}
@@ -66,35 +66,35 @@ class ChainAtoms:
             if move.target is not None:
                 yield atom, followers[move.target]
 
-    def _all(self) -> Iterator[tuple[int, Move]]:
+    def _all(self) -> Iterator[tuple[int, ChainMove]]:
         yield from self._first.items()
         for moves in self._known.values():
             yield from moves.items()
 
-    def _follow(self, state: State) -> Follow:
+    def _follow(self, state: ChainState) -> Follow:
         """A state that passes over anything only waits, which costs nothing."""
         moves = self._known[state]
-        waits = {atom for atom, move in moves.items() if move == Move((), None, state)}
+        waits = {atom for atom, move in moves.items() if move == ChainMove((), None, state)}
         others = frozenset(moves) - waits
         return Follow(frozenset(), others) if waits else Follow(others, frozenset())
 
 
-def _moves(state: State) -> list[Move]:
+def _moves(state: ChainState) -> list[ChainMove]:
     """What can become of an event here. Where it stops the partial match, only the end of a match is reached."""
     ways = list(_ways(state, ()))
     stops = tuple(Not(And(guard)) for guard, _, act, target in ways if target.stop)
-    found: dict[Move, None] = {}
+    found: dict[ChainMove, None] = {}
     for guard, source, act, target in ways:
         name = source.name if act is Act.TAKE else None
         if target.stop:
             continue
-        found[Move(guard, name, None) if target.final else Move((*guard, *stops), name, target)] = None
+        found[ChainMove(guard, name, None) if target.final else ChainMove((*guard, *stops), name, target)] = None
         if act is Act.TAKE:
-            found.update((Move((*guard, *rest), name, None), None) for rest in _ways_out(target, ()))
+            found.update((ChainMove((*guard, *rest), name, None), None) for rest in _ways_out(target, ()))
     return list(found)
 
 
-def _ways(state: State, guard: Parts) -> Iterator[tuple[Parts, State, Act, State]]:
+def _ways(state: ChainState, guard: Parts) -> Iterator[tuple[Parts, ChainState, Act, ChainState]]:
     for edge in state.edges:
         whole = (*guard, *_parts(edge.condition))
         if edge.act is Act.PROCEED:
@@ -103,7 +103,7 @@ def _ways(state: State, guard: Parts) -> Iterator[tuple[Parts, State, Act, State
             yield whole, state, edge.act, edge.target
 
 
-def _ways_out(state: State, guard: Parts) -> Iterator[Parts]:
+def _ways_out(state: ChainState, guard: Parts) -> Iterator[Parts]:
     """What an event must satisfy for the chain to be at its end after it."""
     for edge in state.edges:
         if edge.act is Act.PROCEED:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weft.algebra.predicates import Aggregate, Attribute, Comparison, ComparisonOperator, Expression, Monotone
-from weft.plan.automaton.cea import Automaton, Condition, Slot
+from weft.plan.automaton.cea import Automaton, AutomatonCondition, Slot
 from weft.plan.automaton.determinize import Label
 
 Kind = str  # "pair", "last", "general", "rising", "whole" or "same"
@@ -107,7 +107,7 @@ def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> Compile
     )
 
 
-def order_of(written: Sequence[Condition], changed: Sequence[Condition]) -> list[int]:
+def order_of(written: Sequence[AutomatonCondition], changed: Sequence[AutomatonCondition]) -> list[int]:
     """In which order conditions are tested that have changed places, by their numbers; equal ones keep their order."""
     left = list(enumerate(written))
     order = []
@@ -131,7 +131,7 @@ def _same_slots(automaton: Automaton) -> dict[Slot, Slot]:
     return same
 
 
-def _compile(compiler: _Compiler, number: int, condition: Condition) -> CompiledCondition:
+def _compile(compiler: _Compiler, number: int, condition: AutomatonCondition) -> CompiledCondition:
     predicate = condition.predicate
     if isinstance(predicate, Monotone):
         slot = compiler.slot(number, predicate.attribute)

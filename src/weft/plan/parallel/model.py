@@ -21,7 +21,7 @@ USUAL_WINDOW = 5000  # ticks, for which constants of `next` are
 
 
 @dataclass(frozen=True)
-class Form:
+class TaskModel:
     """Tasks for a rate: `linear` a*rate + b, `exponential` a*exp(rate*b), or by the `replication` law.
 
     By that law a task is busy for a*(R + S/P) + b*R*S/P of a second, with R events that all tasks get and S shared out.
@@ -79,14 +79,14 @@ class Model:
     """Forms by kind of component; `ratio` is how much cheaper a replicated event is to send than one that is dealt."""
 
     name: str
-    forms: Mapping[Kind, Form]
+    forms: Mapping[Kind, TaskModel]
     ratio: float
     margin: float = 1.1
     cores: int = 0
     date: str = ""
     fits: Mapping[str, float] = field(default_factory=dict)  # how far points are from the forms, as a part of them
 
-    def form(self, kind: Kind) -> Form | None:
+    def form(self, kind: Kind) -> TaskModel | None:
         """The form of a kind; of one that the document does not have, that of a projection. None: it needs no task."""
         if kind == "union":
             return None
@@ -105,7 +105,7 @@ class Model:
         """The model of a file."""
         try:
             text = json.loads(path.read_text(encoding="utf-8"))
-            forms = {kind: Form(**form) for kind, form in text.pop("forms").items()}
+            forms = {kind: TaskModel(**form) for kind, form in text.pop("forms").items()}
             model = Model(forms=forms, **text)
             model.forms["projection"]  # every model has one
         except OSError as problem:
@@ -115,17 +115,17 @@ class Model:
         return model
 
 
-ONE_TASK = Form("linear", 0.0, 1.0)  # whatever the rate
+ONE_TASK = TaskModel("linear", 0.0, 1.0)  # whatever the rate
 STEP2012 = Model(
     "step2012",
     {
-        "source": Form("linear", 1.427e-06, -0.6818),
-        "projection": Form("linear", 5.448e-06, -0.9008),
-        "exception": Form("linear", 7.748e-06, -1.353),
-        "conjunction": Form("exponential", 1.08, 1.829e-05),
-        "greedy next": Form("exponential", 1.087, 4.325e-06, wa=1.381e-09, wb=1.685e-05),
-        "any next": Form("exponential", 0.6142, 1.36e-05),
-        "any iteration": Form("linear", 1.4113e-05, -0.54603, most=7),
+        "source": TaskModel("linear", 1.427e-06, -0.6818),
+        "projection": TaskModel("linear", 5.448e-06, -0.9008),
+        "exception": TaskModel("linear", 7.748e-06, -1.353),
+        "conjunction": TaskModel("exponential", 1.08, 1.829e-05),
+        "greedy next": TaskModel("exponential", 1.087, 4.325e-06, wa=1.381e-09, wb=1.685e-05),
+        "any next": TaskModel("exponential", 0.6142, 1.36e-05),
+        "any iteration": TaskModel("linear", 1.4113e-05, -0.54603, most=7),
         "greedy iteration": ONE_TASK,
     },
     ratio=2.058,
@@ -146,7 +146,8 @@ USUAL_RATES: dict[Kind, float] = {
 }
 USUAL = Model(
     "usual",
-    {kind: Form("linear", 1 / rate, 0.0, rate) for kind, rate in USUAL_RATES.items()} | {"greedy iteration": ONE_TASK},
+    {kind: TaskModel("linear", 1 / rate, 0.0, rate) for kind, rate in USUAL_RATES.items()}
+    | {"greedy iteration": ONE_TASK},
     ratio=2.4,
 )
 NAMED = {model.name: model for model in (STEP2012, USUAL)}

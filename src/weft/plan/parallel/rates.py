@@ -49,7 +49,7 @@ Kind = Literal[
 MOST_MEMBERS = 64  # of a run that nothing bounds
 
 
-class Stream(NamedTuple):
+class ComponentStream(NamedTuple):
     """What one component sends another: at which rate, and whether every task of the receiver gets all of it."""
 
     sender: int
@@ -68,7 +68,7 @@ class Component:
     name: str
     rate_in: float
     rate_out: float
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[ComponentStream, ...] = ()
     window: int | None = None
 
     @property
@@ -99,7 +99,7 @@ def _whole(query: AnyQuery, known: Statistics, places: dict[str, int]) -> Compon
     kind: Kind = "automaton"
     if isinstance(query, Rule | SituationQuery):
         kind = "rules" if isinstance(query, Rule) else "situation"
-    streams = tuple(Stream(places[type_], rate, False) for type_, rate in rates.items() if type_ in places)
+    streams = tuple(ComponentStream(places[type_], rate, False) for type_, rate in rates.items() if type_ in places)
     return Component(kind, query.name, sum(rates.values()), min(rates.values(), default=0.0), streams)
 
 
@@ -117,7 +117,7 @@ def _graph_components(graph: Graph, known: Statistics, places: dict[str, int], f
         kind, out = _rate_out(node.pattern, inputs, known)
         copied = _replicated(kind, inputs)
         streams = tuple(
-            Stream(numbers[number], rates[number], side in copied)
+            ComponentStream(numbers[number], rates[number], side in copied)
             for side, number in enumerate(node.inputs)
             if numbers[number] >= 0
         )
@@ -127,7 +127,7 @@ def _graph_components(graph: Graph, known: Statistics, places: dict[str, int], f
         found.append(Component(kind, name, sum(inputs), out, streams, _window(node.pattern)))
     for output in graph.outputs:
         rate = rates[output.node]
-        streams = (Stream(numbers[output.node], rate, False),) if numbers[output.node] >= 0 else ()
+        streams = (ComponentStream(numbers[output.node], rate, False),) if numbers[output.node] >= 0 else ()
         found.append(Component("projection", output.query.name, rate, rate, streams))
     return found
 

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 from weft.optimizer.cost import Costs
 from weft.plan.partitioning.splits import Split, Strategy
-from weft.plan.partitioning.work import Work, joint, total_of, work_of
+from weft.plan.partitioning.work import PartWork, joint, total_of, work_of
 from weft.plan.properties import Family
 from weft.plan.properties import families as joined_families
 
@@ -25,11 +25,11 @@ GROUPS = (1.0, 0.5, 0.25, 0.125)  # of a fair share: how large groups of related
 MOST_CUT = 200  # queries of a family of which it is found out where they can be cut
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """Queries that can run independently of the rest of the program, by number, and their cost."""
 
     queries: tuple[int, ...]
-    work: Work
+    work: PartWork
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class ByQuery(Split):
 
     strategy: ClassVar[Strategy] = "query"
     copies: ClassVar[bool] = True
-    families: tuple[Part, ...]
-    cuts: tuple[tuple[Part, ...], ...]
+    families: tuple[QueryPart, ...]
+    cuts: tuple[tuple[QueryPart, ...], ...]
 
     def __hash__(self) -> int:
         return hash(tuple(family.queries for family in self.families))
@@ -51,7 +51,7 @@ class ByQuery(Split):
     def numbered_from(self, first: int) -> ByQuery:
         """The same for queries with numbers that are larger by so much."""
 
-        def moved(parts: Sequence[Part]) -> tuple[Part, ...]:
+        def moved(parts: Sequence[QueryPart]) -> tuple[QueryPart, ...]:
             return tuple(part._replace(queries=tuple(first + number for number in part.queries)) for part in parts)
 
         return replace(self, families=moved(self.families), cuts=tuple(map(moved, self.cuts)))
@@ -65,7 +65,7 @@ class ByQuery(Split):
         """What a lane before it tells already."""
         return [frozenset(own) & frozenset().union(*dealt[:place]) for place, own in enumerate(dealt)]
 
-    def placed(self, lanes: int) -> list[list[Part]]:
+    def placed(self, lanes: int) -> list[list[QueryPart]]:
         """Return the parts of each lane, by the assignment that minimises the maximum load.
 
         Either each part is assigned separately to the lane where it adds least, which may run one operator in many
@@ -74,13 +74,13 @@ class ByQuery(Split):
         parts = self.parts(lanes)
         fair = total_of(part.work for part in parts) / lanes
         related = _related(parts)
-        tries: list[list[list[Part]]] = [[[part] for part in parts]]
+        tries: list[list[list[QueryPart]]] = [[[part] for part in parts]]
         if len(related) < len(parts) and lanes > 1:
             tries += [[cut for own in related for cut in _cut(own, fair * size)] for size in GROUPS]
         ways = [_placed(groups, lanes) for groups in tries]
         return min(ways, key=lambda held: max(total_of(part.work for part in own) for own in held))
 
-    def parts(self, lanes: int) -> list[Part]:
+    def parts(self, lanes: int) -> list[QueryPart]:
         """Return the units of assignment: families, divided into parts where one is too much for one lane."""
         fair = total_of(family.work for family in self.families) / lanes
         return [
@@ -90,10 +90,10 @@ class ByQuery(Split):
         ]
 
 
-def _placed(groups: Sequence[list[Part]], lanes: int) -> list[list[Part]]:
+def _placed(groups: Sequence[list[QueryPart]], lanes: int) -> list[list[QueryPart]]:
     """The parts of each lane: the heaviest group first, each where it adds least."""
-    held: list[list[Part]] = [[] for _ in range(lanes)]
-    there = [Work() for _ in range(lanes)]
+    held: list[list[QueryPart]] = [[] for _ in range(lanes)]
+    there = [PartWork() for _ in range(lanes)]
     totals = [0.0] * lanes
     weighed = [(joint(part.work for part in group), group) for group in groups]
     for work, group in sorted(weighed, key=lambda own: (-own[0].total, own[1][0].queries)):
@@ -105,14 +105,14 @@ def _placed(groups: Sequence[list[Part]], lanes: int) -> list[list[Part]]:
     return held
 
 
-def _related(parts: Sequence[Part]) -> list[list[Part]]:
+def _related(parts: Sequence[QueryPart]) -> list[list[QueryPart]]:
     """Group the parts that have operators in common, directly or transitively."""
     numbered: dict[str, int] = {}
     sharing = [{numbered.setdefault(name, place) for name in part.work.operators} for place, part in enumerate(parts)]
     return [[parts[place] for place in places] for places in joined_families(sharing)]
 
 
-def _cut(parts: list[Part], most: float) -> list[list[Part]]:
+def _cut(parts: list[QueryPart], most: float) -> list[list[QueryPart]]:
     """Parts that are together, in as many groups of about equal number as none is more than so much work."""
     groups = min(len(parts), ceil(total_of(part.work for part in parts) / most))
     return [parts[len(parts) * at // groups : len(parts) * (at + 1) // groups] for at in range(groups)]
@@ -120,15 +120,15 @@ def _cut(parts: list[Part], most: float) -> list[list[Part]]:
 
 def by_query(families: list[Family], costs: Costs) -> ByQuery:
     """A placement is always possible; it gains nothing for one family that cannot be cut."""
-    whole = tuple(Part(family.numbers, work_of(family, costs)) for family in families)
+    whole = tuple(QueryPart(family.numbers, work_of(family, costs)) for family in families)
     cuts = tuple(tuple(_parts(family, costs)) for family in families)
     return ByQuery("families of queries placed on lanes", whole, cuts)
 
 
-def _parts(family: Family, costs: Costs) -> list[Part]:
+def _parts(family: Family, costs: Costs) -> list[QueryPart]:
     """Return the queries that feed no other, each with all queries that feed it, directly or not."""
     if len(family.queries) == 1 or len(family.queries) > MOST_CUT:
-        return [Part(family.numbers, work_of(family, costs))]
+        return [QueryPart(family.numbers, work_of(family, costs))]
     fed_by = dict(zip(family.numbers, family.fed_by, strict=True))
     needed = {frozenset(_needed(number, fed_by)) for number in family.numbers}
     largest = [own for own in needed if not any(own < other for other in needed)]
@@ -145,7 +145,7 @@ def _needed(number: int, fed_by: dict[int, tuple[int, ...]]) -> set[int]:
     return found
 
 
-def _part(family: Family, numbers: list[int], costs: Costs) -> Part:
+def _part(family: Family, numbers: list[int], costs: Costs) -> QueryPart:
     places = [place for place, number in enumerate(family.numbers) if number in numbers]
     queries, fed_by = (tuple(family.queries[at] for at in places), tuple(family.fed_by[at] for at in places))
-    return Part(tuple(numbers), work_of(Family(tuple(numbers), queries, fed_by), costs))
+    return QueryPart(tuple(numbers), work_of(Family(tuple(numbers), queries, fed_by), costs))

@@ -11,14 +11,14 @@ from weft.algebra.query import Query, Strategy
 from weft.plan.partitioning.by_slice import USUAL, BySlice
 from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Split
-from weft.plan.partitioning.work import Work
+from weft.plan.partitioning.work import PartWork
 from weft.plan.properties import Family
 
 MANY = 10.0  # matches to an event, where it can end many
 COPIED = 0.1  # what it takes to give a lane an event that it only copies, against looking at it
 
 
-def output_of(family: Family, work: Work) -> float:
+def output_of(family: Family, work: PartWork) -> float:
     """What it takes to list the matches: much where a repetition may take any of the events."""
     many = any(
         isinstance(query, Query)
@@ -30,7 +30,7 @@ def output_of(family: Family, work: Work) -> float:
     return MANY * work.total if many else 0.0
 
 
-def load_of(split: Split, family: Family, work: Work, lanes: int) -> float:
+def load_of(split: Split, family: Family, work: PartWork, lanes: int) -> float:
     """Return the estimated load of the busiest lane."""
     total, output = work.total, output_of(family, work)
     reading = sum(work.sources.values())

@@ -25,7 +25,7 @@ OWN = 0.25  # comparisons that an event at which a rule may fire costs it, besid
 
 
 @dataclass(frozen=True)
-class Work:
+class PartWork:
     """`operators` by a text that equal ones share, with the work of each; `sources`: the rates of the types read."""
 
     operators: dict[str, float] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class Work:
         """All of it: each event is looked at once, besides."""
         return sum(self.operators.values()) + sum(self.sources.values())
 
-    def add(self, other: Work) -> None:
+    def add(self, other: PartWork) -> None:
         """Do something more in the same place: an operator, and a type that is read, counts once."""
         self.operators.update(other.operators)
         self.sources.update(other.sources)
 
-    def beyond(self, there: Work) -> float:
+    def beyond(self, there: PartWork) -> float:
         """What it adds where something is done already."""
         pairs = (self.operators, there.operators), (self.sources, there.sources)
         return sum(cost for own, known in pairs for name, cost in own.items() if name not in known)
 
 
-def work_of(family: Family, costs: Costs) -> Work:
+def work_of(family: Family, costs: Costs) -> PartWork:
     """What the queries of a family cost together."""
     defined = {query.defines for query in family.queries}
     operators: dict[str, float] = {}
@@ -55,7 +55,7 @@ def work_of(family: Family, costs: Costs) -> Work:
     for query in family.queries:
         operators |= operators_of(query, costs)
         sources |= {type_: costs.statistics.rate(type_).value for type_ in query.reads if type_ not in defined}
-    return Work(operators, sources)
+    return PartWork(operators, sources)
 
 
 def operators_of(query: AnyQuery, costs: Costs) -> dict[str, float]:
@@ -83,14 +83,14 @@ def _rule(rule: Rule, fires: float, rates: float) -> dict[str, float]:
     return {f"row {row}": rates + fires * len(rule.lookbacks) - own, f"{rule.name} {rule.origin}": own}
 
 
-def joint(works: Iterable[Work]) -> Work:
+def joint(works: Iterable[PartWork]) -> PartWork:
     """All of it in one place: an operator, and a type that is read, counts once."""
-    whole = Work()
+    whole = PartWork()
     for work in works:
         whole.add(work)
     return whole
 
 
-def total_of(works: Iterable[Work]) -> float:
+def total_of(works: Iterable[PartWork]) -> float:
     """What all of it costs in one place."""
     return joint(works).total

@@ -10,7 +10,7 @@ from weft.algebra.text.composites import pattern_lines
 from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsType
-from weft.plan.chains import Step
+from weft.plan.chains import ChainStep
 from weft.plan.graph import Graph
 
 FEW = 3  # queries that are named where there are many
@@ -61,7 +61,7 @@ def node_text(graph: Graph, number: int) -> str:
     return next(pattern_lines(graph.nodes[number].pattern, lambda part: to_text(part).strip()))
 
 
-def _step_text(step: Step) -> str:
+def _step_text(step: ChainStep) -> str:
     """What a step takes, and what it then asks for."""
     needed = f" where [{to_text(step.needed).strip()}]" if conjuncts([step.needed]) else ""
     within = "" if step.within is None else f" within {step.within}"

@@ -16,7 +16,7 @@ from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, Plan, RulesOp, SituationOp
-from weft.plan.search import Search
+from weft.plan.search import SituationSearch
 from weft.plan.text.graph import graph_dot, graph_lines
 from weft.plan.text.rules import rule_set_dot, rule_set_lines
 from weft.plan.text.situations import stage_lines
@@ -62,7 +62,7 @@ def _predicates(plan: Plan) -> set[Node]:
                 found.update(part for node in nodes if node.chain is not None for part in node.chain.predicates)
             case SituationOp(way=KeyedSequence(guards=guards)):
                 found.update(guards)
-            case SituationOp(way=Search(fills=fills)):
+            case SituationOp(way=SituationSearch(fills=fills)):
                 found.update(fills)
     return found
 

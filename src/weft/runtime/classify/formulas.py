@@ -21,10 +21,10 @@ from weft.algebra.predicates import (
     In,
     IsNull,
     Like,
-    Matches,
     Not,
     Or,
     Predicate,
+    RegexMatch,
     Value,
 )
 from weft.plan.atoms import IsStream, IsType
@@ -107,7 +107,7 @@ class Atomizer:
             case IsNull(operand):
                 known, constant = vectors.constant_of(operand)
                 return constant is None if known else self._evaluated(predicate)
-            case Like() | Matches():
+            case Like() | RegexMatch():
                 return self._test(predicate)
         raise TypeError(f"not a predicate over the event at hand: {predicate!r}")
 
@@ -157,7 +157,7 @@ class Atomizer:
             parts.append(Leaf(place, text_coder.add_members(texts)))
         return _compound("any", parts)
 
-    def _test(self, predicate: Like | Matches) -> Formula:
+    def _test(self, predicate: Like | RegexMatch) -> Formula:
         known, constant = vectors.constant_of(predicate.operand)
         test = text_test(predicate)
         if known:

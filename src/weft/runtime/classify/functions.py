@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.algebra.predicates import Like, Matches
+from weft.algebra.predicates import Like, RegexMatch
 from weft.regexes import finder, liker
 from weft.runtime.data.events import Column
 from weft.runtime.data.exact import numbers_of
@@ -105,9 +105,9 @@ def call(function: str, operands: Sequence[Vector], tick: int) -> Vector:
     return Vector(_absolute(operand.numbers) if function == "ABS" else _part_of_date(function, operand.numbers, tick))
 
 
-def text_test(predicate: Like | Matches) -> Callable[[str], bool]:
+def text_test(predicate: Like | RegexMatch) -> Callable[[str], bool]:
     """What the predicate asks of a text."""
-    return finder(predicate.pattern) if isinstance(predicate, Matches) else liker(predicate.pattern)
+    return finder(predicate.pattern) if isinstance(predicate, RegexMatch) else liker(predicate.pattern)
 
 
 def text_truths(texts: pa.Array | pa.Scalar | None, test: Callable[[str], bool]) -> Mask:

@@ -30,9 +30,9 @@ from weft.algebra.predicates import (
     IsNull,
     Like,
     Literal,
-    Matches,
     Negative,
     Predicate,
+    RegexMatch,
     Value,
 )
 from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
@@ -69,7 +69,7 @@ def holds(predicate: Predicate, batch: EventBatch) -> Mask:
             truth = truth | compare("=", operand, _literal(value))
     elif isinstance(predicate, IsNull):
         truth = ~present(evaluate(predicate.operand, batch))
-    elif isinstance(predicate, Like | Matches):
+    elif isinstance(predicate, Like | RegexMatch):
         truth = text_truths(evaluate(predicate.operand, batch).texts, text_test(predicate))
     else:
         raise TypeError(f"not a predicate over the event at hand: {predicate!r}")

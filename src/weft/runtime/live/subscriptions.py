@@ -21,7 +21,7 @@ EVERY_TYPE = "*"
 KEPT_ERRORS = 100
 
 
-class Failure(NamedTuple):
+class DeliveryFailure(NamedTuple):
     """A match that could not be delivered, and why."""
 
     match: Match
@@ -43,7 +43,7 @@ class Subscription:
         self.active = True
         self.delivered = 0
         self.failed = 0
-        self.errors: deque[Failure] = deque(maxlen=KEPT_ERRORS)
+        self.errors: deque[DeliveryFailure] = deque(maxlen=KEPT_ERRORS)
         self.wanted = wanted
         self._receive = receive
         self._write = write
@@ -84,7 +84,7 @@ class Subscription:
 
     def _fail(self, match: Match, error: Exception) -> None:
         self.failed += 1
-        self.errors.append(Failure(match, error))
+        self.errors.append(DeliveryFailure(match, error))
 
     def __repr__(self) -> str:
         state = "" if self.active else ", cancelled"

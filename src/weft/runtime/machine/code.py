@@ -20,11 +20,11 @@ from weft.algebra.predicates import (
     In,
     Like,
     Literal,
-    Matches,
     Negative,
     Not,
     Or,
     Predicate,
+    RegexMatch,
     Value,
 )
 from weft.algebra.terms import Contains
@@ -82,7 +82,7 @@ class Code:
     """The code of many conditions. Equal pieces stand there once."""
 
     def __init__(self) -> None:
-        self._patterns: dict[tuple[type, str], Like | Matches] = {}
+        self._patterns: dict[tuple[type, str], Like | RegexMatch] = {}
         self.longest = 1
         self.slots = self.results = 1  # as many as any piece needs: algorithms say so
         self._lines: list[Instruction | Constant] = []
@@ -99,13 +99,13 @@ class Code:
         self.longest = max(self.longest, len(piece))
         return begin, begin + len(piece)
 
-    def pattern(self, test: Like | Matches) -> int:
+    def pattern(self, test: Like | RegexMatch) -> int:
         """The number of what a test asks of a text."""
         self._patterns.setdefault((type(test), test.pattern), test)
         return list(self._patterns).index((type(test), test.pattern))
 
     @property
-    def patterns(self) -> list[Like | Matches]:
+    def patterns(self) -> list[Like | RegexMatch]:
         """What texts are asked to look like."""
         return list(self._patterns.values())
 
@@ -181,7 +181,7 @@ class _Writer:
                 self.value(operand)
                 self.value(part)
                 self._emit(machine.CONTAINS)
-            case Like(operand) | Matches(operand):
+            case Like(operand) | RegexMatch(operand):
                 self.value(operand)
                 self._emit(machine.LOOKS, self._code.pattern(predicate))
             case In(operand, values):

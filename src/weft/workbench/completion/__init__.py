@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.drawing.highlighting import expected_words
-from weft.workbench.completion.scopes import Scope, scope_at
+from weft.workbench.completion.scopes import CompletionScope, scope_at
 from weft.workbench.completion.tables import TABLES, Table
 
 NOTHING: Mapping[str, Sequence[str]] = {}
@@ -15,7 +15,7 @@ PART = re.compile(r"[$^]?[^\W\d]\w*$|[$^]$")
 
 
 @dataclass(frozen=True)
-class Word:
+class CompletionWord:
     """A word and what it is: keyword, type, stream, attribute, variable, unit or value; `of`: whose it is."""
 
     word: str
@@ -28,7 +28,7 @@ class Completion:
     """The words that may stand in place of the characters from `start` to the place that was asked about."""
 
     start: int
-    words: list[Word]
+    words: list[CompletionWord]
 
 
 def complete(text: str, language: str, position: int, seen: Mapping[str, Sequence[str]] = NOTHING) -> Completion:
@@ -44,44 +44,48 @@ def complete(text: str, language: str, position: int, seen: Mapping[str, Sequenc
     if scope.role == "quoted":
         return Completion(start, [])
     names = list(_names(scope, table))
-    keywords = [] if scope.after_dot else [Word(word, "keyword") for word in expected_words(text[:start], language)]
+    keywords = (
+        [] if scope.after_dot else [CompletionWord(word, "keyword") for word in expected_words(text[:start], language)]
+    )
     first = {word.word: word for word in reversed([*names, *keywords])}
     return Completion(start, [first[word] for word in dict.fromkeys(word.word for word in [*names, *keywords])])
 
 
-def _names(scope: Scope, table: Table) -> Iterator[Word]:
+def _names(scope: CompletionScope, table: Table) -> Iterator[CompletionWord]:
     """Names for the role that a name has there."""
     if scope.after_dot:
         yield from _attributes(scope, scope.owner)
     elif scope.role == "types":
         yield from _types(scope)
     elif scope.role == "streams":
-        yield from (Word(name, "stream") for name in scope.streams or ())
+        yield from (CompletionWord(name, "stream") for name in scope.streams or ())
     elif scope.role == "variables":
         yield from _variables(scope)
     elif scope.role == "attributes":
         yield from _attributes(scope, scope.owner)
         yield from _variables(scope) if scope.owner else ()
     elif scope.role in ("units", "kinds"):
-        yield from (Word(word, "unit" if scope.role == "units" else "type") for word in table.words[scope.role])
+        yield from (
+            CompletionWord(word, "unit" if scope.role == "units" else "type") for word in table.words[scope.role]
+        )
     elif scope.role in table.words:
-        yield from (Word(word, "value") for word in table.words[scope.role])
+        yield from (CompletionWord(word, "value") for word in table.words[scope.role])
 
 
-def _types(scope: Scope) -> Iterator[Word]:
-    return (Word(name, "type") for name in scope.types)
+def _types(scope: CompletionScope) -> Iterator[CompletionWord]:
+    return (CompletionWord(name, "type") for name in scope.types)
 
 
-def _variables(scope: Scope) -> Iterator[Word]:
-    yield from (Word(name, "variable", of or "") for name, of in scope.variables.items())
-    yield from (Word(name, "variable") for name in scope.parameters)
+def _variables(scope: CompletionScope) -> Iterator[CompletionWord]:
+    yield from (CompletionWord(name, "variable", of or "") for name, of in scope.variables.items())
+    yield from (CompletionWord(name, "variable") for name in scope.parameters)
 
 
-def _attributes(scope: Scope, owner: str) -> Iterable[Word]:
+def _attributes(scope: CompletionScope, owner: str) -> Iterable[CompletionWord]:
     """Those of a variable's or a type's events; of all types if its own are not known."""
     type_ = scope.variables.get(owner, owner) or ""
     own = scope.types.get(type_)
     if own:
-        return [Word(name, "attribute", type_) for name in own]
+        return [CompletionWord(name, "attribute", type_) for name in own]
     every = dict.fromkeys((name, of) for of, names in scope.types.items() for name in names)
-    return [Word(name, "attribute", of) for name, of in every]
+    return [CompletionWord(name, "attribute", of) for name, of in every]

@@ -21,7 +21,7 @@ START, AFTER = "", ""
 
 
 @dataclass
-class Scope:
+class CompletionScope:
     """What is known at a place: which role a name has there, and the names of each role."""
 
     role: str = "nothing"
@@ -53,12 +53,12 @@ class _Level:
     owner: str = ""
 
 
-def scope_at(text: str, table: Table, place: int, seen: Mapping[str, Sequence[str]]) -> Scope:
+def scope_at(text: str, table: Table, place: int, seen: Mapping[str, Sequence[str]]) -> CompletionScope:
     """What is known at a place of a text; a word that begins there does not count. `seen`: types of sample events."""
     found = re.compile(TOKEN.format(comment=table.comment), re.VERBOSE)
     tokens = [_Token(str(one.lastgroup), one[0], *one.span()) for one in found.finditer(text)]
     if any(_is_inside(token, place) for token in tokens):
-        return Scope(role="quoted")
+        return CompletionScope(role="quoted")
     kept = [token for token in tokens if token.kind != "comment" and (token.start != place or token.kind != "name")]
     scope = _Reader(table, kept, place).read()
     for type_, names in seen.items():
@@ -80,7 +80,7 @@ class _Reader:
 
     def __init__(self, table: Table, tokens: Sequence[_Token], place: int) -> None:
         self._table, self._tokens, self._place = table, tokens, place
-        self._scope = Scope()
+        self._scope = CompletionScope()
         self._levels = [_Level(table.first)]
         self._has_body = False  # of this statement
         self._seen_place = self._is_over = False  # the place; the statement that it is in
@@ -89,7 +89,7 @@ class _Reader:
         self._uses: list[tuple[str, str]] = []  # variables with attributes: they may be bound later
         self._last = ""  # the type or variable that stood before, or whose bracket was closed
 
-    def read(self) -> Scope:
+    def read(self) -> CompletionScope:
         """All of it."""
         for number, token in enumerate(self._tokens):
             before = self._tokens[number - 1] if number else _Token("symbol", START, 0, 0)

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from weft.workbench.checking import Checked
 from weft.workbench.pages.frame import asked
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 
 PAUSE = 0.35  # seconds without a key after which the text is looked at
 LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN", "sql": "SQL"}
@@ -45,7 +45,9 @@ import("nicegui-codemirror").then(async (CM) => {
 class ProgramEditor:
     """An editor with its findings below it. `on_right` is called with a text that can run."""
 
-    def __init__(self, bench: Workbench, source: Source, on_right: Callable[[Source], Awaitable[None]]) -> None:
+    def __init__(
+        self, bench: Workbench, source: ProgramSource, on_right: Callable[[ProgramSource], Awaitable[None]]
+    ) -> None:
         self._bench = bench
         self._on_right = on_right
         self.path = source.path
@@ -61,11 +63,11 @@ class ProgramEditor:
         self._timer = ui.timer(PAUSE, self.look, once=False, active=True)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ProgramSource:
         """What is written."""
-        return Source(self.text.value, str(self.language.value), self.path)
+        return ProgramSource(self.text.value, str(self.language.value), self.path)
 
-    def show(self, source: Source) -> None:
+    def show(self, source: ProgramSource) -> None:
         """Put another program into the editor."""
         self.path = source.path
         self.language.value = source.language

@@ -24,7 +24,7 @@ for (const part of document.querySelectorAll("[data-testid=timeline] g[class^=we
 """
 
 
-class Shown:
+class FoundParts:
     """The parts of the page that tell what was found. Others add to `below_matches` and `below_events`."""
 
     def __init__(self, tried: Tried) -> None:

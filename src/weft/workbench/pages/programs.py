@@ -10,7 +10,7 @@ from nicegui.events import KeyEventArguments
 from weft.workbench.pages.editor import ProgramEditor
 from weft.workbench.pages.frame import asked, button, card, frame, picture, table, texts
 from weft.workbench.project import PROGRAM_ENDINGS
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 
 # A row opens by a click or by the Enter key; the program that is shown is marked.
 ROW = """<q-tr :props="props" tabindex="0" class="cursor-pointer weft-name"
@@ -50,7 +50,7 @@ class _Programs:
         files = await asked(self._bench.programs) or []
         first = path or (files[0].path if files else "")
         source = (await asked(self._bench.program, first)) if first else None
-        source = source or Source(NEW["ceql"], "ceql")
+        source = source or ProgramSource(NEW["ceql"], "ceql")
         ui.keyboard(self._key, ignore=[])
         ui.run_javascript(NO_SAVE_DIALOG)
         with ui.row().classes("w-full no-wrap items-start gap-4"):
@@ -83,7 +83,7 @@ class _Programs:
         listed.on("open", lambda event: ui.navigate.to(_address(str(event.args))))
         search.bind_value_to(listed, "filter")
 
-    async def _plan(self, source: Source) -> None:
+    async def _plan(self, source: ProgramSource) -> None:
         planned = await asked(self._bench.plan, source)
         if planned is not None:
             self.plan.content = planned.svg
@@ -94,7 +94,7 @@ class _Programs:
         """Begin a program in the language that is chosen."""
         language = str(self.editor.language.value)
         self.path.value = ""
-        self.editor.show(Source(NEW[language], language))
+        self.editor.show(ProgramSource(NEW[language], language))
 
     async def _rename(self) -> None:
         """Move the program that is shown to the path in the field."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.running.changing import Change
+from weft.running.changing import ProgramChange
 from weft.workbench.pages.frame import ACCENT, button, fill, table
 from weft.workbench.run_info import LaneInfo, OperatorInfo, Point, QueryInfo, RunDetail, RunInfo
 
@@ -55,7 +55,7 @@ def query_text(query: QueryInfo) -> str:
     return "; ".join([f"{query.matches:,} matches{last}", *query.left_out])
 
 
-def change_text(change: Change | None) -> str:
+def change_text(change: ProgramChange | None) -> str:
     """What became of the last change of a run's program."""
     if change is None:
         return ""

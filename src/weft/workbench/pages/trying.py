@@ -8,9 +8,9 @@ from typing import Any
 from nicegui import ui
 
 from weft.reasons import Reasons
-from weft.workbench.pages.found import Shown
+from weft.workbench.pages.found import FoundParts
 from weft.workbench.pages.frame import asked, button, card, frame, texts
-from weft.workbench.service import Source, Workbench
+from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample, Tried
 
 PASTED = "pasted rows"
@@ -29,7 +29,7 @@ def add(bench: Workbench) -> None:
 class _Trying:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        self._shown: Shown | None = None
+        self._shown: FoundParts | None = None
 
     async def show(self, path: str) -> None:
         programs = [file.path for file in await asked(self._bench.programs) or []]
@@ -76,7 +76,7 @@ class _Trying:
         skip, take = int(self.skip.value or 0), int(self.take.value or 0)
         return Sample(file=str(self.file.value), time=time, type=type_, skip=skip, take=take)
 
-    async def _source(self) -> Source | None:
+    async def _source(self) -> ProgramSource | None:
         if not self.program.value:
             ui.notify("there is no program: write one first", type="warning")
             return None
@@ -99,7 +99,7 @@ class _Trying:
     def _show(self, tried: Tried) -> None:
         self.result.clear()
         with self.result:
-            self._shown = Shown(tried)
+            self._shown = FoundParts(tried)
             with self._shown.below_matches, ui.row().classes("items-center gap-2"):
                 self.test_name = ui.input("name of the test", value="as it is now").props("dense outlined")
                 button("Keep this as a test", self._keep, "keep", "outline")

@@ -69,7 +69,7 @@ class _Todo:
 Accepts = Callable[[int, tuple[str, ...]], bool]  # the first row, and the variables of the rows, the last of them new
 
 
-class Search:
+class RowSearch:
     """Looks for the matches of a pattern in one partition of `size` rows."""
 
     def __init__(self, query: RowPattern, size: int, accepts: Accepts, most_steps: int = MOST_STEPS) -> None:

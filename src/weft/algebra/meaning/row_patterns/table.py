@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.algebra.meaning.row_patterns.comparisons import order_key
 from weft.algebra.meaning.row_patterns.constants import convert, timestamp
-from weft.algebra.meaning.row_patterns.search import MOST_STEPS, RowsFound, Search
+from weft.algebra.meaning.row_patterns.search import MOST_STEPS, RowSearch, RowsFound
 from weft.algebra.meaning.row_patterns.values import PlainRow, RowView, value_of
 from weft.algebra.row_patterns import OrderKey, RowPattern
 from weft.errors import BudgetError, InputError
@@ -56,7 +56,7 @@ class _PartitionResult:
         self._query = query
         self._rows = rows
         self._number = 0
-        self._search = Search(query, len(rows), self._accepts, most_steps)
+        self._search = RowSearch(query, len(rows), self._accepts, most_steps)
         self._conditions = {define.variable: define.condition for define in query.conditions}
 
     def rows(self) -> Iterator[ResultRow]:

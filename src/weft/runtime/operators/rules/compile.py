@@ -13,8 +13,8 @@ from weft.algebra.predicates import (
     Expression,
     Like,
     Literal,
-    Matches,
     Predicate,
+    RegexMatch,
     Value,
 )
 from weft.algebra.rules import (
@@ -84,7 +84,7 @@ class _Bound(Terms):
 
     def quantified(self, atom: Predicate) -> Quantified:
         """See `Terms.quantified`."""
-        if isinstance(atom, Like | Matches):
+        if isinstance(atom, Like | RegexMatch):
             raise refused(atom)
         return Quantified()
 

@@ -14,7 +14,7 @@ from weft.algebra.predicates import Predicate
 from weft.algebra.situations import SituationQuery
 from weft.kernels.situations import found_sets, participants, partitions, select
 from weft.plan.atoms import IsType
-from weft.plan.search import Search
+from weft.plan.search import SituationSearch
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.data import blocks
@@ -42,7 +42,7 @@ class Stage:
     def __init__(
         self,
         query: SituationQuery,
-        search: Search,
+        search: SituationSearch,
         predicates: Predicates,
         keys: Keys,
         ends: Ends | None = None,

@@ -15,7 +15,7 @@ from weft.kernels.machine import machine
 from weft.kernels.situations import blocks as kernel
 from weft.kernels.situations import participants as p
 from weft.kernels.situations import partitions
-from weft.plan.search import Search, Step
+from weft.plan.search import SearchStep, SituationSearch
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Terms, refused
 from weft.runtime.operators.occurrence_store import Columns
 
@@ -61,7 +61,7 @@ class _Bound(Terms):
 class SituationTables:
     """What the kernel is told of a situation, once and for all; classes of events are added as they are met."""
 
-    def __init__(self, situation: Situation, search: Search, columns: Columns) -> None:
+    def __init__(self, situation: Situation, search: SituationSearch, columns: Columns) -> None:
         self.situation = situation  # as it was at first: see `slots`
         self.count = len(situation.participants)
         context = situation.context
@@ -138,7 +138,7 @@ class SituationTables:
     def _block_steps(self) -> list[int]:
         return [number for block in self._search.blocks for number in self._rows(block.steps)]
 
-    def _rows(self, steps: Sequence[Step]) -> list[int]:
+    def _rows(self, steps: Sequence[SearchStep]) -> list[int]:
         bound: set[int] = set()
         rows: list[int] = []
         for step in steps:
@@ -146,7 +146,7 @@ class SituationTables:
             bound.add(step.slot)
         return rows
 
-    def _step(self, step: Step, bound: set[int]) -> list[int]:
+    def _step(self, step: SearchStep, bound: set[int]) -> list[int]:
         types = [slot.type for slot in self.situation.participants]
         row = [0] * kernel.STEPPED
         row[kernel.SLOT_OF], row[kernel.INDEX_OF], row[kernel.LINK_OF] = step.slot, -1, p.LINK
@@ -166,7 +166,7 @@ class SituationTables:
         row[kernel.QUICK_END] = len(self._quick)
         return row
 
-    def _add_tests(self, step: Step) -> tuple[int, int]:
+    def _add_tests(self, step: SearchStep) -> tuple[int, int]:
         """Add the quick tests; where the code of the others begins and ends."""
         slow: list[Predicate] = []
         for part in conjuncts(step.tests):
