@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -22,6 +23,7 @@ from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.compat import require_stream_of
 from weft.runtime.spark.connections.frames import kafka_frame
+from weft.runtime.spark.counting import count_quickly
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to_files
 from weft.runtime.spark.files.direct import AUTO as AUTO_SCAN
 from weft.runtime.spark.files.direct import DIRECT, SCANS, frame_runs
@@ -120,13 +122,19 @@ def match_frame(
     if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
         runs = run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job)
         return _shown(match_lanes(runs, job), shape, origin, rejects=rejects, rows=rows, positions=positions)
-    runs, scanned = frame_runs(frame, job, about.schema, scan) if kafka is None else (kafka.runs(job), KAFKA)
-    ordered = scanned == DIRECT
-    output = match_lanes(runs, job)
-    counted, counts = noticed(output, program, rejects=rejects, of_frame=not ordered, left_out=job.left_out)
+
+    def scanned(own: Job) -> tuple[DataFrame, str]:
+        return frame_runs(frame, own, about.schema, scan) if kafka is None else (kafka.runs(own), KAFKA)
+
+    runs, how = scanned(job)
+    counted, counts = noticed(
+        match_lanes(runs, job), program, rejects=rejects, of_frame=how != DIRECT, left_out=job.left_out
+    )
     shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows, positions=positions), counts)
-    shown.scan = scanned
-    return shown
+    shown.scan = how
+    if rejects or rows or not limits.is_none:
+        return shown
+    return count_quickly(shown, job, lambda own: scanned(own)[0], counts)
 
 
 def _refuse_for_streams(checkpoint: object, adapts: object, delay: object) -> None:
@@ -227,7 +235,10 @@ def match_files(
     job = limited(suited_to_files(job, files), limits)
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
-    return _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions), counts)
+    shown = _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions), counts)
+    if rejects or rows or not limits.is_none:
+        return shown
+    return count_quickly(shown, job, partial(file_runs, session, files), counts)
 
 
 def check_scan(scan: str) -> None:

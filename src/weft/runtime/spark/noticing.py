@@ -12,7 +12,8 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -56,12 +57,33 @@ class Counts:
     def __init__(self, item: Noticed, left_out: Sequence[str] = ()) -> None:
         self._item = item
         self._names = {*COUNTED, *left_out}
+        self._counted: dict[str, Any] | None = None  # by an action that Spark did not observe
 
     @property
     def get(self) -> dict[str, Any]:
         """The numbers by name; waits for the first action."""
-        values = dict.fromkeys(self._names, 0) | _values(self._item)
+        found = _values(self._item) if self._counted is None else self._counted
+        values = dict.fromkeys(self._names, 0) | found
         return {name: value for name, value in values.items() if name in self._names}
+
+    @contextmanager
+    def telling(self) -> Iterator[Callable[[dict[str, Any]], None]]:
+        """While an action runs that Spark does not observe: takes what it counted, and tells the user of it."""
+
+        def tell(counted: dict[str, Any]) -> None:
+            self._counted = {"tied": 0, **counted}
+            if not self._item.of_frame:
+                self._counted["tied"] = 0
+            if self._item in _pending:
+                _pending.remove(self._item)
+                _tell(self._item, self._counted, limited=False)
+
+        outer = getattr(_inside, "action", False)
+        _inside.action = True
+        try:
+            yield tell
+        finally:
+            _inside.action = outer
 
 
 def noticed(
@@ -162,7 +184,7 @@ def _watched(action: Callable[..., Any], name: str) -> Callable[..., Any]:
         frame = of if is_frame(of) else getattr(of, "_df", None)
         for item in [item for item in _pending if _is_worked_out(item, frame)]:
             _pending.remove(item)
-            _tell(item, limited=name in _LIMITED)
+            _tell(item, _values(item), limited=name in _LIMITED)
         return result
 
     return acted
@@ -182,8 +204,7 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
     return True
 
 
-def _tell(item: Noticed, *, limited: bool) -> None:
-    values = _values(item)
+def _tell(item: Noticed, values: dict[str, Any], *, limited: bool) -> None:
     if item.tells is not None:
         item.tells(values)
     if item.program is None:
