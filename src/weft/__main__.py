@@ -1,4 +1,6 @@
-"""The `weft` command as a process of its own, also `python -m weft`. Ctrl-C is in force before anything is loaded."""
+"""Entry point of the `weft` command, also as `python -m weft`. Installs the Ctrl-C handler before loading anything
+else.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,9 @@ def main() -> None:
 
 
 def _leave(code: int) -> None:
-    """End at once, after what is to be done at the end.
+    """Run the exit handlers and end the process immediately.
 
-    Threads of Spark's may be at work when it failed: one that comes back while Python is taken down aborts the process.
+    Threads of Spark may still run after a failure: one that returns while Python is shutting down aborts the process.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -62,7 +62,7 @@ def compile(
 ) -> Program:
     """Compile a program from its text or its file: a `Path`, or a text that ends like one (`fire.ceql`).
 
-    The language is told by the file's ending or a leading keyword. `schema` declares event types that the
+    The language is determined by the file's ending or a leading keyword. `schema` declares event types that the
     text does not declare itself. One tick of event time is a `time_unit` (ns, us, ms, s, min, h or d).
     """
     program, findings = compile_with_findings(text_or_path, language, schema, time_unit)
@@ -101,7 +101,7 @@ def compile_with_findings(
 
 
 def warn_of(findings: Sequence[Diagnostic]) -> None:
-    """Show what was found in a program, where the user gave it."""
+    """Warn about diagnostics of a program, at the user's line of code."""
     for finding in findings:
         warnings.warn(finding.render(), ProgramWarning, stacklevel=callers_level())
 
@@ -128,16 +128,16 @@ def match(
     variable an array of its events) and event (a struct, or a JSON text when the queries' fields differ);
     `positions=True` adds positions and bindings. With `rejects` the events that took no part come too, with the
     `reason` and the event in two more columns and no query. For `language`, `order`, `key`, `optimize`, `statistics`,
-    `budget` and `shed` see `detect`; limits are shared out to lanes, what was left out is counted (`counts.get`).
-    Options: `rows=True` gives what `weft.rows` does; `strategy`, how the work is shared out, and `lanes`, to how many
-    tasks; `heavy_keys=True`, that frequent keys of a frame are to be found by a job now, and to have lanes of their
-    own; `delay`, for a stream without a watermark, how many ticks later than its successors an event may come;
-    `adapt=True`, that a stream may change to a cheaper form of its queries between two triggers; `checkpoint`, the one
-    of a stream's query, so that queries which it has seen keep their state in another program; `scan="spark"`, that
-    tasks do not read the files of a plain scan of Parquet. Matches are events of the type of their query for others.
-    A frame of Kafka's records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are
-    JSON; `payload` (a StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have.
-    `schema` (a StructType) and `streaming` say what the frame may not be asked in a function of a declarative pipeline.
+    `budget` and `shed` see `detect`; limits are divided among lanes, and omitted data is counted (`counts.get`).
+    Options: `rows=True` gives what `weft.rows` does; `strategy`, how the work is split, and `lanes`, among how many
+    tasks; `heavy_keys=True`, that a job finds the frequent keys of a frame now and gives them separate lanes; `delay`,
+    for a stream without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a
+    stream may change to a cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query,
+    so that queries which it has seen keep their state in another program; `scan="spark"`, that tasks do not read the
+    files of a plain scan of Parquet. Other queries see matches as events of their query's type. A frame of Kafka's
+    records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are JSON; `payload` (a
+    StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have. `schema` (a StructType) and
+    `streaming` say what the frame may not be asked in a function of a declarative pipeline.
     """
     check({**options, **locals()}, rejects=FLAG, positions=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
@@ -187,17 +187,17 @@ def detect(
     `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
     several such sources by name. A Spark frame is matched on Spark unless an engine is named. Events that cannot be
     read take no part: they are appended to `rejects`, or warned about if it is None. `order` names columns that
-    decide between events with equal times, as in `ORDER BY ts, seq`. `key` names columns that tell events apart: ids
+    decide between events with equal times, as in `ORDER BY ts, seq`. `key` names columns that identify events: ids
     are made of them instead of positions, so that they stay the same when other events are left out before.
-    `language` names that of a program given as text, where neither its file's ending nor its first word tells it.
+    `language` names that of a program given as text, where neither its file's ending nor its first word determines it.
 
     A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
     batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
     `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for ("rate":
     by the rate that the program declares for it; None: it always is). An event more than `max_jump` seconds ahead of
-    the others waits until others confirm it (None: time follows any event).
+    all others waits until further events confirm it (None: time follows any event).
 
-    `strategy` says how the work is shared out (key, slice, replicate, query, rank, match, one; docs/distribution.md),
+    `strategy` says how the work is split (key, slice, replicate, query, rank, match, one; docs/distribution.md),
     `lanes` into how many shares (`auto`: as the program's rates ask for), `threads` how many of them this process works
     on at once. The program is rewritten into its cheapest form by `statistics` (a `Statistics`, or a file of them) and
     the rates that it declares; with `optimize=False` it runs as it was written. The matches are the same.
@@ -285,7 +285,8 @@ def measure(
 ) -> Statistics:
     """The statistics of events that a program's optimisation rests on: rates by type, and how often conditions hold.
 
-    With `sample`, of the first so many events. Give them to `detect` and the others as `statistics`.
+    With `sample`, only that many events from the start are read. Pass them to `detect` and its relatives as
+    `statistics`.
     """
     check(locals())
     return engines.measure(events, together(program), most=sample, time=time, type=type)
@@ -306,9 +307,9 @@ def explain(
 ) -> str:
     """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot.
 
-    The plan says how the work is shared out to so many `lanes` (8), by a `strategy` or by the best; with `rates` how
+    The plan says how the work is split among `lanes` (8), by a `strategy` or by the best one; with `rates` how
     many events and tasks each component has, by a `model` (of this machine, `step2012`, or a file); with `nodes` where
-    operators would run on so many machines, as NEXT places them.
+    operators would run on that many machines, as NEXT places them.
     """
     check(locals())
     from weft import stages  # what prints programs: to run them needs none of it
@@ -340,7 +341,7 @@ def choices(optimize: bool = True, statistics: Known = None) -> Choices:
 
 
 def together(programs: Programs, compiled: Compile = compile_with_findings, *, language: str | None = None) -> Program:
-    """Several programs as one, deployed on the same events. Their queries see what the others define.
+    """Merge several programs into one, deployed on the same events. Their queries can read each other's output.
 
     With a `language`, texts are in it.
     """

@@ -1,7 +1,7 @@
-"""The arguments of the public functions → a sentence about the first that is of the wrong kind.
+"""Type checks for the arguments of the public functions, with a message about the first wrong one.
 
-Names mean the same in all functions, so that one table is for all of them. What is wrong with a value of the right kind
-(a strategy that there is not, a number below 1) is told by those who know more of it.
+Names mean the same in all functions, so one table serves all of them. Wrong values of the right type (an unknown
+strategy, a number below 1) are reported where they are used.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def check(given: Mapping[str, object], **instead: ArgumentKind | None) -> None:
 
 
 def _shown(value: object) -> str:
-    """A plain value as it is written; of others, which may be large, what they are."""
+    """Return a plain value as written, or only the type of a value that may be large."""
     if isinstance(value, str | bytes | int | float | None) or (isinstance(value, list | tuple) and len(value) < SHOWN):
         text = repr(value)
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,7 +1,7 @@
-"""Where things that are dear to make are kept between processes: compiled kernels and parsers.
+"""The on-disk cache of compiled kernels and parsers, shared between processes.
 
-What is kept there is run when it is read, so only a folder counts that belongs to the user and that nobody else can
-write to. There is no such folder among shared temporary files.
+Cached files are executed when they are read, so a folder is used only if it belongs to the user and only the user can
+write to it. Shared temporary folders are never used.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Detection:
-    """Matches that are found when they are asked for: iterate, or call one of the methods.
+    """Matches that are computed on demand: iterate, or call one of the methods.
 
-    Events that come from an iterator can be read once, so such a detection can be asked once. A notebook that shows
-    it does not ask: it shows what a run of its own finds, or says that the events can be read once.
+    Events that come from an iterator can be read once, so such a detection can be consumed once. Displaying it in a
+    notebook does not consume it: a separate run is shown, or a note that the events can be read only once.
     """
 
     def __init__(

@@ -149,7 +149,7 @@ def start(
 def _lanes_that_pay(
     program: Program, choices: Choices, threads: int, measured: Statistics
 ) -> tuple[Plan, tuple[Lane, ...], Choices] | None:
-    """Lanes for so many threads, where they can be expected to be faster than one thread."""
+    """Return lanes for the number of threads if they are expected to be faster than one thread, else None."""
     if choices.statistics is not None:
         measured = measured.over(choices.statistics)
     choices = choices._replace(statistics=measured)
@@ -172,7 +172,7 @@ def _reads_fields(program: Program) -> bool:
 
 
 def measure(events: Any, program: Program, *, most: int | None, **names: Any) -> Statistics:
-    """The statistics of events, or of the first so many of them."""
+    """Return the statistics of the events, or of the first `most` events."""
     if is_spark_frame(events):
         events = collected(events if most is None else events.limit(most))
     measure = Measure(program)
@@ -186,7 +186,7 @@ def measure(events: Any, program: Program, *, most: int | None, **names: Any) ->
 
 
 def _shared_out(program: Program, strategy: str | None, choices: Choices, lanes: int) -> Plan:
-    """The plan for so many lanes. For few events planning takes longest: who asks again for a program gets its plan."""
+    """Return the plan for a number of lanes, cached by program, since planning dominates for few events."""
     asked = (id(program), strategy, choices.optimize, choices.grows, lanes)
     kept = _PLANS.get(asked) if choices.statistics is None else None
     if kept is not None:
@@ -203,7 +203,7 @@ _PLANS: dict[tuple[object, ...], tuple[Program, Plan]] = {}  # a program that is
 
 
 def events_here(events: Any, program: Program, **names: Any) -> Events | None:
-    """The events once more, as a run sees them, with all that they say; None for those that are on Spark."""
+    """Return the events again, with all their attributes, as a run reads them, or None if they are on Spark."""
     if is_spark_frame(events):
         return None
     return open_input(events, program, **names, shown=None)

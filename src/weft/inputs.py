@@ -36,7 +36,7 @@ class Arrival:
 
     `idle_after`: seconds, or "rate": as long as one event takes by the rate that the program declares for the source.
 
-    `max_jump`: seconds by which an event may be ahead of the others before time follows it (see `Front`).
+    `max_jump`: seconds by which an event may be ahead of all sources before time follows it (see `Front`).
     """
 
     delay: int = 0
@@ -108,7 +108,7 @@ def _files(places: Iterable[tuple[list[str], Mapping[str, str]]]) -> Files:
 
 
 def declared_input(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The sources of a program: those that are given, and for the others the files that it names itself."""
+    """Return the sources of a program: those given, and otherwise the files that the program declares."""
     missing = [source for source in program.inputs if source.type not in given]
     for source in missing:
         if source.uri is None:

@@ -57,12 +57,13 @@ def why(
     type: str = "type",
     order: str | Sequence[str] = (),
 ) -> Reasons:
-    """Why the events at some positions are a match or not: what failed, of which step, and what was there instead.
+    """Explain why the events at some positions are a match or not: which step failed, what it required and what was
+    found.
 
     Positions are places in stream order, from 0, as matches have them. For the rest see `detect`. The answer is
     computed by the definition of what programs mean: conditions, order, bounds of time, unwanted events and choices
-    that are named are exactly what would have to be otherwise. Of several ways to read the events as the pattern, the
-    one is told in which least fails.
+    reported are exactly those that would have to change. Of several ways to read the events as the pattern, the one
+    with the fewest failures is reported.
     """
     check(locals())
     whole = together(program)

@@ -50,7 +50,7 @@ def show(
 ) -> str:
     """The program at a stage, in a format; `sharing` is a strategy and a number of lanes, `rates` a model to show.
 
-    With `nodes` the plan says where operators would run on so many.
+    With `nodes` the plan says where operators would run on that many machines.
     """
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
@@ -64,7 +64,7 @@ def show(
 
 @deep
 def show_syntax(programs: Sequence[Program], form: str) -> str:
-    """Programs as they were understood, one after the other: each has a syntax of its own."""
+    """Show the syntax of each program, as it was parsed."""
     _check_format(form)
     if form == "text":
         return "\n".join(map(_syntax_text, programs))

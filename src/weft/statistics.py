@@ -65,13 +65,13 @@ class Statistics:
         object.__setattr__(self, "origins", {_spelled(text): origin for text, origin in self.origins.items()})
 
     def rate(self, type_: str) -> Figure:
-        """How many events of a type come in a second; 1 when nobody knows."""
+        """Return the rate of a type in events per second, or 1 if it is unknown."""
         if type_ not in self.rates:
             return Figure(DEFAULT_RATE, "default")
         return Figure(max(self.rates[type_], LEAST_RATE), self.origins.get(type_, self.origin))
 
     def fraction(self, *texts: str) -> Figure | None:
-        """How often a condition holds, by the first of its texts that is known; None when nobody knows."""
+        """Return how often a condition holds, by the first of its texts that is known, or None if none is."""
         for text in map(written, texts):
             if text in self.selectivity:
                 return Figure(self.selectivity[text], self.origins.get(text, self.origin))

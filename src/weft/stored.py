@@ -39,7 +39,9 @@ def _is_named_tuple(kind: type) -> bool:
 
 @deep
 def to_plain(value: object) -> Plain:
-    """A value as plain data. Tuples become lists, and names of dicts texts; a class is told by its module and name."""
+    """Convert a value to plain data. Tuples become lists and keys of dicts texts; a class is identified by module and
+    name.
+    """
     if isinstance(value, Enum):
         return {_ONE: _name(type(value)), "name": value.name}
     if value is None or isinstance(value, bool | int | float | str):

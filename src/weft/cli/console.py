@@ -1,6 +1,6 @@
-"""What commands say: all text goes to the terminal through here, and nothing in it drives the terminal.
+"""Terminal output of all commands, with control characters escaped.
 
-Names, values and paths come from programs, events and files that others may have written. Their control characters are
+Names, values and paths come from programs, events and files of unknown origin. Their control characters are
 shown as escapes.
 """
 
@@ -29,7 +29,7 @@ def say_json(value: object, *, indent: int | None = None) -> None:
 
 
 def say_what_others_say() -> None:
-    """Warnings of Python, and log lines that nobody takes, are shown in the same way."""
+    """Show Python warnings and unhandled log records in the same way."""
 
     def shown(message: Warning | str, *_: object, **__: object) -> None:
         say(f"warning: {message}", err=True)

@@ -32,7 +32,7 @@ def explain(
     nodes: Annotated[int | None, typer.Option(min=1, help="Place operators on so many nodes, as NEXT does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Show what becomes of a program; several files are one program, whose queries read what others define.
+    """Show a program at each stage of compilation. Several files form one program.
 
     `syntax` is the text as it was understood, `algebra` what it means, `optimized` the same after rewriting
     (with the rules that applied), `plan` the operators that run, `tables` what the kernels are driven by:
@@ -45,7 +45,7 @@ def explain(
 
         weft explain spikes.step --rates
 
-    `optimized` shows every rewrite with the cost before and after it, what was left as written and why, and where
+    `optimized` shows every rewrite with the cost before and after it, rewrites that were refused and why, and where
     each rate is from:
 
         weft explain fraud.eql --stage optimized --statistics rates.json

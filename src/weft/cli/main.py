@@ -55,7 +55,7 @@ class QuietGroup(TyperGroup):
             _forget_unwritable_output()
 
     def _run(self, ctx: Any) -> Any:
-        """Spark tells of an interrupt as of any failure."""
+        """Treat an interrupt reported by Spark as an interrupt, not as a failure."""
         try:
             return super().invoke(ctx)
         except Exception:

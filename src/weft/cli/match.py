@@ -97,7 +97,7 @@ def spread_events(args: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class MatchOutput:
-    """Where matches go, and what else is told."""
+    """The destination of matches, and what is reported in addition."""
 
     out: Out = None
     output_format: Format = None

@@ -155,7 +155,7 @@ class Optimising:
         return choices(self.optimize, self.statistics)
 
     def chosen_for(self, program: Program) -> Choices:
-        """The same; numbers that fit nothing in the program are told."""
+        """The same; warn about statistics that match nothing in the program."""
         chosen = self.choices
         for remark in unfitting(program, chosen.statistics):
             say(f"warning: {remark}", err=True)

@@ -55,7 +55,7 @@ def run(
     """Match live streams of events, on Spark Structured Streaming.
 
     Files of events that appear in the sources are matched as they come; each trigger adds a file of matches
-    to the sink. Stop with Ctrl-C: the same command goes on where it stopped, and no match is lost or doubled.
+    to the sink. Stop with Ctrl-C: the same command resumes where it stopped, and no match is lost or duplicated.
 
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state
 
@@ -70,12 +70,12 @@ def run(
 
     The program may be another one when it is started again: queries that are the same keep their state (--dry-run says
     which), and those that are new or have changed begin with the events that come then. So may --lanes and --strategy:
-    queries go over to other lanes, and lose nothing.
+    queries move to the new lanes without losing matches.
 
-    With --watch that happens while it runs: programs that change, or appear in a folder that is given as PROGRAM, take
-    over at the next trigger. A program with a mistake is told, and the one before goes on.
+    With --watch that happens while it runs: programs that change, or appear in a folder that is given as PROGRAM, apply
+    from the next trigger on. A program with errors is reported, and the previous one keeps running.
 
-    With --name it is listed by `weft list`; with --detach it goes on when the command has returned:
+    With --name it is listed by `weft list`; with --detach it keeps running after the command has returned:
 
         weft run fire.ceql --source warehouse=incoming --sink matches --checkpoint state --name fire --detach
     """
@@ -159,7 +159,7 @@ def wait_for_end(
     files: ProgramFiles,
     taking_over: Callable[[float], dict[str, object]] | None,
 ) -> None:
-    """Wait until a run ends or is told to; meanwhile say where it runs, and let programs that change take over."""
+    """Wait until a run ends or is stopped; meanwhile report its status and apply changed programs."""
     asked = 0.0
     while not stop.is_set() and not continuous.wait(GLANCE):
         if registration is not None and clock.monotonic() > asked + EXECUTORS_EVERY:

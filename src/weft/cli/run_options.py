@@ -1,4 +1,4 @@
-"""The options of `weft run`: where events come from and go to, what is told of a run, and what it may take."""
+"""The options of `weft run`: sources and sinks, reporting, and limits."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TransferOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What is told of a run while it goes on, and to whom."""
+    """What a run reports while it is running, and to whom."""
 
     stats: options.Stats = False
     name: Name = None

@@ -47,8 +47,8 @@ def tune(
 ) -> None:
     """Try all splits of a sequence on simulated events, and choose one.
 
-    A split says how many blocks of participants, which no condition ties to others, are worked out as events come,
-    and how many when a set may be complete. It changes speed, never what is found:
+    A split says how many blocks of participants, without conditions on other blocks, are evaluated as events arrive,
+    and how many when a set may be complete. It affects speed, never the result:
 
         weft tune pairs.epn --alpha 0.8 --rates E1=50,E2=25 --domain ID=0..10 --plot pairs.svg --write
     """

@@ -29,10 +29,10 @@ def why(
     language: options.Language = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Say why some events are a match, or exactly what would have to be otherwise.
+    """Explain why some events are a match, or what exactly prevents it.
 
     Which step of the pattern they were taken for; which condition, order, bound of time or choice failed; which events
-    stand in the way. Computed by the definition of what programs mean:
+    prevent it. Computed by the definition of what programs mean:
 
         weft why fire.ceql --events sensors.jsonl --at 1,3,8
     """

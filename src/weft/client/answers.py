@@ -108,7 +108,7 @@ class MessageParser:
 
 @dataclass
 class Cursor:
-    """How far a subscription has come: after which id it goes on, and what it missed."""
+    """The position of a subscription: the id after which it resumes, and how much it missed."""
 
     after: str | None = None
     received: int = 0

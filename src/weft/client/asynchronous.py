@@ -50,7 +50,7 @@ class AsyncClient:
         return found
 
     async def stats(self) -> dict[str, Any]:
-        """What the server has done, and what waits there."""
+        """Return the counters of the server and the sizes of its queues."""
         found: dict[str, Any] = await self._asked("GET", "/v1/stats")
         return found
 
@@ -149,7 +149,7 @@ class AsyncClient:
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        """Send what waits, and end."""
+        """Send pending events, and close the connection."""
         try:
             if self._task is not None:
                 await self.flush()

@@ -48,9 +48,9 @@ def connect(
 ) -> Client | AsyncClient:
     """A client of a program that `weft serve` runs: deploy queries, publish events, subscribe to matches.
 
-    `token` is one that the server knows. `patience`: for so many seconds, what gets no answer is tried again. `verify`:
+    `token` is one that the server knows. `patience` is for how many seconds an unanswered request is retried. `verify`:
     whether the server's certificate is checked, or a file of certificates to check it by. `source` is what the server
-    knows this publisher by; one of its own unless it is given. With `asynchronous`, methods are coroutines.
+    knows this publisher by; a unique one is generated unless it is given. With `asynchronous`, methods are coroutines.
     """
     try:
         from weft.client.asynchronous import AsyncClient

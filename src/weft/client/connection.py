@@ -128,15 +128,15 @@ class Client:
     def subscribe(self, query: str = "*", where: str | None = None, after: str | None = None) -> RemoteSubscription:
         """The matches of a query (`*`: of all; or events of a type of the input) as an iterator, from now on.
 
-        When it returns, the server knows of it. A connection that breaks is made again, and goes on after the last
-        match that came. With `after`, matches after that id come first, as far as the server's log has them.
+        When it returns, the server knows of it. A broken connection is re-established, and resumes after the last match
+        received. With `after`, matches after that id come first, as far as the server's log has them.
         """
         return RemoteSubscription(self._options, query, where, after)
 
     # -- the server -----------------------------------------------------------------------------
 
     def stats(self) -> dict[str, Any]:
-        """What the server has done, and what waits there."""
+        """Return the counters of the server and the sizes of its queues."""
         found: dict[str, Any] = self._asked("GET", "/v1/stats")
         return found
 
@@ -145,7 +145,7 @@ class Client:
         return str(self._asked("GET", "/v1/plan"))
 
     def close(self) -> None:
-        """Send what waits, and end."""
+        """Send pending events, and close the connection."""
         try:
             if self._publisher is not None:
                 self._publisher.close()
@@ -194,7 +194,7 @@ class RemoteSubscription:
 
     @property
     def last_id(self) -> str | None:
-        """The id after which another subscription goes on."""
+        """The id after which another subscription can resume."""
         return self._cursor.after
 
     def __iter__(self) -> Iterator[Match]:
@@ -271,7 +271,7 @@ class Pauses:
 
 
 def unreachable(url: str, problem: Exception) -> ServiceError:
-    """What is told of a server that does not answer."""
+    """Return the error for a server that does not answer."""
     return ServiceError(f"the server at {url} cannot be reached: {problem or type(problem).__name__}")
 
 

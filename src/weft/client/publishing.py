@@ -91,7 +91,7 @@ class Publisher:
             self._raise()
 
     def close(self) -> None:
-        """Send what waits, and end."""
+        """Send pending events, and close the connection."""
         try:
             self.flush()
         finally:

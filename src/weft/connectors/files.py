@@ -41,7 +41,7 @@ def open_events(paths: Paths, *, format: str | None = None, **given: Unpack[Give
     """Events in stream order from files: paths, patterns (`day-*.csv`) and folders; `-` is standard input.
 
     Several files are one stream; among events with equal times those of the earlier file come first. The format
-    is told by the ending (`.jsonl`, `.csv`, `.parquet`; `.gz` may follow the first two) unless it is given.
+    is determined by the ending (`.jsonl`, `.csv`, `.parquet`; `.gz` may follow the first two) unless it is given.
     For the rest see `read_events`.
     """
     return open_files(paths, reading_of(**given), format)

@@ -53,7 +53,7 @@ def check_folders(written: Iterable[str], read: Iterable[str]) -> None:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write, which takes its name when it is complete: what was there before stays until then.
+    """Open a file for writing, which replaces an existing file only when it is complete.
 
     `-` is standard output. An interrupt says what became of the file.
     """

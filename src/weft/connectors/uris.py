@@ -15,7 +15,7 @@ TYPE = "type"  # the option that every source has
 
 @dataclass(frozen=True)
 class Uri:
-    """A parsed URI. `place` is what stands between the scheme and the options, without the slashes that begin it."""
+    """A parsed URI. `place` is the part between the scheme and the options, without leading slashes."""
 
     text: str
     scheme: str

@@ -30,7 +30,7 @@ ROWS = 4096  # dicts taken together
 
 
 def _emptied(path: str | Path) -> BinaryIO:
-    """A file that others may read while it grows."""
+    """Open an empty file that can be read while it grows."""
     try:
         return Path(path).open("wb")
     except OSError as problem:
@@ -38,7 +38,7 @@ def _emptied(path: str | Path) -> BinaryIO:
 
 
 class MatchFile:
-    """A file that matches are added to as they are found; the format is told by the path's ending."""
+    """A file to which matches are appended as they are found; the path's ending determines the format."""
 
     def __init__(self, path: str | Path) -> None:
         make = writer_of_ending(path)
@@ -180,7 +180,7 @@ class Parquet:
         return self._writer
 
     def close(self) -> None:
-        """Write what waits, and the footer."""
+        """Write the pending rows and the footer."""
         schema = joint_schema(self._schemas) if self._schemas else MATCH_SCHEMA
         writer = self._opened(schema)
         self._waiting.seek(0)

@@ -49,7 +49,7 @@ def highlighted(text: str, language: str) -> str:
 
 
 def pieces(text: str, language: str) -> Iterator[Piece]:
-    """The words of programs of several languages, one after the other with empty lines between them."""
+    """Yield the words of programs in several languages, separated by empty lines."""
     if language == "sql":
         yield from _by_looks(text, 0, language)
         return
@@ -144,7 +144,7 @@ def expected_words(text: str, language: str) -> list[str]:
 
 @cache
 def _spelled(language: str, name: str) -> tuple[str, ...]:
-    """The words that a terminal stands for; symbols, numbers and texts are none."""
+    """Return the keywords of a terminal; symbols, numbers and texts have none."""
     terminal = next((one for one in _parser(language).terminals if one.name == name), None)
     if terminal is None or name in _KINDS:
         return ()

@@ -15,7 +15,7 @@ MARGIN = 14
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its lines of text. What is read is round and grey, what comes out is round and green."""
+    """A box with its lines of text. Inputs are round and grey, outputs round and green."""
 
     lines: tuple[str, ...]
     kind: str = "operator"

@@ -1,6 +1,6 @@
-"""A plan as boxes and arrows: what is read on the left, operators in between, each once, and queries on the right.
+"""A plan as boxes and arrows: inputs on the left, operators in between, each once, and queries on the right.
 
-Boxes also tell what is expected: events per second, the work of operators, and how queries are shared out to lanes.
+Boxes also show estimates: events per second, the work of operators, and how queries are split among lanes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlanEstimates:
     shared: Mapping[str, str] = field(default_factory=dict)
 
     def rate_text(self, type_: str) -> str:
-        """How often events of a type come; `?` where nobody has said."""
+        """Return the rate of a type, or `?` where it is unknown."""
         rate, origin = self.costs.statistics.rate(type_)
         return f"{rate:,.4g}/s" + ("?" if origin == "default" else "")
 

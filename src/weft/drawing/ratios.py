@@ -41,7 +41,7 @@ def plot_ratios(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a picture; its kind is told by the file's ending."""
+    """Write a picture, in the format given by the file's ending."""
     try:
         figure.savefig(path)
     except OSError as problem:

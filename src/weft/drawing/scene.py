@@ -52,7 +52,7 @@ class SceneMatch:
 
 @dataclass(frozen=True)
 class Scene:
-    """The first matches, how many there are in all, and the events to show by position, with others around them."""
+    """The first matches, their total number, and the events to show by position, with neighbouring events."""
 
     matches: tuple[SceneMatch, ...]
     total: int
@@ -96,7 +96,7 @@ def with_events(scene: Scene, batches: Iterable[EventBatch], reading: Reading) -
 
 
 def _chosen(positions: Int64s, wanted: Int64s, room: int) -> Int64s:
-    """Which of a batch's events are shown: those that are wanted, and the first others from just before to after."""
+    """Return which events of a batch are shown: the wanted ones, and some neighbours before and after them."""
     others = np.flatnonzero((positions >= wanted[0] - 1) & (positions <= wanted[-1] + 1) & ~np.isin(positions, wanted))
     return np.sort(np.concatenate([np.flatnonzero(np.isin(positions, wanted)), others[: max(room, 0)]]))
 
@@ -151,7 +151,7 @@ def _read(text: str) -> object:
 
 
 def _shown(match: SceneMatch, time: str, type: str) -> Iterator[SceneEvent]:
-    """The events of a match. When they were is told by their times, for the first and last by the match's."""
+    """Yield the events of a match, with their times where known; the first and last have the match's times."""
     ends = {}
     if match.positions:
         ends = {match.positions[0]: moment_of(match.start), match.positions[-1]: moment_of(match.end)}

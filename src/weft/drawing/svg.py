@@ -19,7 +19,7 @@ def escaped(text: object) -> str:
 
 
 def shortened(text: object, most: int) -> str:
-    """A text in one line, of so many characters at most."""
+    """Return the text on one line, truncated to at most `most` characters."""
     line = " ".join(str(text)[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 

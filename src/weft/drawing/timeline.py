@@ -183,7 +183,7 @@ def _lanes(scene: Scene, events: Sequence[SceneEvent], lanes: LaneBy) -> dict[in
 
 
 def _label(text: str, x: float, y: float, fill: str) -> str:
-    """A small text in the middle, on paper of its own so that no line goes through it."""
+    """Return a small centred text with a background, so that no line crosses it."""
     width = len(text) * LETTER
     plate = element("rect", x=x - width / 2, y=y - 10, width=width, height=12, fill=PAPER)
     return plate + words(text, x, y, size=11, fill=fill, text_anchor="middle")

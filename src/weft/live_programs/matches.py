@@ -1,4 +1,4 @@
-"""What a live program gives back: matches, which are made into objects when asked for, and what was deployed."""
+"""Results of a live program: matches, converted to objects on demand, and deployments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A program that runs in this process and can change while it does, and those who subscribe to its matches.
+"""A program that runs in this process and can be changed while it runs, with subscriptions to its matches.
 
-A query that is deployed sees the events that come after it, as if the stream began there. A query that is removed
-sees nothing more. Neither changes what the others find.
+A deployed query sees the events that come after its deployment, as if the stream began there. A removed query sees no
+further events. Neither affects the matches of the remaining queries.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class LiveProgram(LiveState):
             self._queue.join()
 
     def _push(self, events: Any, numbers: Int64s | None = None, count: int = 0) -> Matches:
-        """Take events, which are those with these numbers of so many; without numbers: all."""
+        """Push events with the given numbers out of `count`, or all if there are no numbers."""
         with self._at_work():
             first = self.events
             source = inputs.open_source(
@@ -208,7 +208,7 @@ class LiveProgram(LiveState):
 
     @property
     def queued(self) -> int:
-        """How many events are in the queue, or worked on now; it is known at once, whatever is at work."""
+        """The number of events queued or being processed; available immediately, even during a push."""
         return 0 if self._queue is None else self._queue.waiting
 
     @property
@@ -222,13 +222,13 @@ class LiveProgram(LiveState):
 
     @property
     def behind(self) -> int:
-        """How many events ago the oldest came that a later match may tell of; 0: nothing waits."""
+        """The number of events since the oldest one that a later match may contain, or 0 if no match is pending."""
         with self._lock:
             oldest = self._deployments.oldest()
             return 0 if oldest is None else max(0, self.events - oldest)
 
     def operators(self) -> list[OperatorStanding]:
-        """How operators stand: what they received and emitted, and what waits there."""
+        """Statistics of the operators: events received, matches emitted, and pending state."""
         with self._lock:
             return self._deployments.operators()
 
@@ -242,7 +242,7 @@ class LiveProgram(LiveState):
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        """Events come one after the other: not from a receiver while others still wait for theirs."""
+        """Guard against reentrant pushes, such as from a receiver while matches are still being delivered."""
         with self._lock:
             if self._is_finished:
                 raise UsageError("the stream has ended: start another with weft.live(program)")
@@ -270,9 +270,8 @@ class LiveProgram(LiveState):
     ) -> Deployment:
         """Add queries, given as text, as files or compiled: they see the events from now on.
 
-        `name` is what a nameless query is called, `schema` what is known of types that nobody declares.
-        They are checked together with what runs: names, types, rules that would fire each other for ever. When
-        something is wrong an error says what, and nothing has changed.
+        `name` is the name of an unnamed query, `schema` describes undeclared types. The queries are checked together
+        with the running ones: names, types, rules that would fire each other endlessly. On an error nothing is changed.
         """
         with self._changing(), self._lock:
             running = self.program
@@ -323,9 +322,9 @@ class LiveProgram(LiveState):
 
         The type is a query's name; for a rule the type that it defines; or a type of the input that queries read or
         declare, whose events come as matches of themselves. `where` is a condition on the fields of the
-        match's event: `area = 'hall' and temp > 50`. A file's format is told by its ending (`.jsonl`, `.csv`,
-        `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. What a receiver raises is counted
-        and kept in the subscription, and stops nobody.
+        match's event: `area = 'hall' and temp > 50`. A file's format is determined by its ending (`.jsonl`, `.csv`,
+        `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. Errors of a receiver are counted
+        and kept in the subscription, and affect no other subscription.
         """
         with self._lock:
             fields = fields_of(self.program, type)

@@ -1,7 +1,7 @@
-"""Events for a live program through a queue of bounded length: a thread of its own works them off.
+"""A bounded queue of events for a live program, processed by a separate thread.
 
-When more come than can be matched the queue is full: then who pushes waits, or events are left out. Of these only such
-are left out whose loss never invents a match; only if the queue has no other, who pushes waits.
+When events arrive faster than they are matched and the queue is full, pushing blocks or events are dropped. Only events
+whose loss never adds a match are dropped; if the queue has no such event, pushing blocks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Work = Callable[[list[Piece], float], None]  # on some pieces, of whose events s
 
 
 class EventQueue:
-    """Calls `work` with what was put in, in a thread: pieces that were put in one after the other.
+    """Call `work` with the queued events in a thread, with consecutive pieces in one call.
 
-    `room` is how many events may wait. With `drop`, the oldest of what does not fit is left out, but for events of
-    `risky` types.
+    `room` is the number of events that may be queued. With `drop`, the oldest events are dropped when the queue is
+    full, except those of `risky` types.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class EventQueue:
             raise UsageError("the stream has ended: start another with weft.live(program)")
 
     def join(self) -> None:
-        """Wait until all that was put in is worked off; what went wrong is raised here."""
+        """Wait until all queued events are processed; raise the error that occurred, if any."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_empty or self._failure is not None)
             if self._failure is not None:
@@ -90,7 +90,7 @@ class EventQueue:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Work off what is there, and let who pushes wait meanwhile: what was left out was for other queries."""
+        """Process the queued events while pushing blocks, so that drops are accounted to the current queries."""
         if threading.current_thread() is self._thread:
             raise UsageError("a receiver cannot deploy while the queue drops events: let another thread do so")
         with self._changed:

@@ -1,4 +1,4 @@
-"""Events that are far ahead of the others: set aside until others confirm them, so that they make nothing late."""
+"""Events far ahead of the stream: set aside until further events confirm them, so that none becomes late."""
 
 from __future__ import annotations
 

@@ -41,14 +41,14 @@ def live(
     equal times of one push, `key` those that ids are made of instead of positions; for these, `optimize`,
     `statistics`, `budget` and `shed` see `detect`.
 
-    With `queue`, so many events may wait for a thread that matches them, and `push` does not wait for matches. When the
-    queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
+    With `queue`, at most that many events wait for a thread that matches them, and `push` does not wait for matches.
+    When the queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
 
-    With `lanes`, queries that do not feed each other are shared out to so many, which work on a batch at once in so
-    many `threads` (each number is the other one if it is not given). The matches are the same.
+    With `lanes`, queries that do not feed each other are divided among that many lanes, which process a batch
+    concurrently in `threads` (each number defaults to the other one). The matches are the same.
 
-    An event more than `max_jump` seconds ahead of those before it is set aside until others confirm it, so that it does
-    not make them late; `finish` matches what is left (None: every event is matched at once).
+    An event more than `max_jump` seconds ahead of those before it is set aside until further events confirm it, so that
+    it does not make them late; `finish` matches what is left (None: every event is matched at once).
     """
     check(locals())
     by, ids = as_columns(order), as_columns(key)

@@ -84,10 +84,10 @@ class LiveState:
             self._guard = self._limits.guard(program.queries, self._guard)
 
     def change(self, program: Programs) -> Change:
-        """Let another program take the place of the one that runs; what it says of each query is given back.
+        """Replace the running program by another one; return what becomes of each query.
 
-        Queries that stay the same keep their state, under another name too; the others begin with the next event, and
-        those that are not in it end. Nothing is lost or doubled for queries that stay. Subscriptions stay.
+        Queries that stay the same keep their state, under another name too; new ones begin with the next event, and
+        those that are not in it end. No match of a query that stays is lost or duplicated. Subscriptions stay.
         """
         with self._changing(), self._lock:
             wanted = together(program)
@@ -122,9 +122,10 @@ class LiveState:
     # -- state ----------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, compressed: bool = True) -> None:
-        """Write all that runs and what it waits for to a file, from which `weft.live.load` goes on.
+        """Write the running queries with their state to a file, which `weft.LiveProgram.load` restores.
 
-        Subscriptions are not saved: they are this process's. Without compression it is quicker, and the file larger.
+        Subscriptions are not saved: they belong to this process. Without compression it is quicker, and the file
+        larger.
         """
         self.join()
         with self._lock:
@@ -166,7 +167,7 @@ class LiveState:
         shed: Shed | None = None,
         threads: int | None = None,
     ) -> Self:
-        """A program that goes on where the one stood that was saved; with another `program`, changed to that.
+        """Restore a saved program; with another `program`, change to it.
 
         See `change` for what is kept then. The other options are as for `weft.live`; there are as many lanes as before.
         """
@@ -211,8 +212,7 @@ class LiveState:
 
 @contextmanager
 def _told_of(path: str | Path) -> Iterator[None]:
-    """What is wrong with a saved program is told of its file. Its parts are what they were when they were written, but
-    files of 0.1.0 cannot show it: whatever is made of these may fail in any way."""
+    """Report errors in a saved program with the name of its file."""
     try:
         yield
     except (UsageError, InputError) as problem:

@@ -149,7 +149,7 @@ class Pattern:
     # -- how often -----------------------------------------------------------------------------
 
     def times(self, least: int, most: int | None = None) -> Pattern:
-        """So many events, or at least and at most so many."""
+        """Exactly `least` events, or from `least` to `most` events."""
         highest = least if most is None else most
         _require_counts(least, highest)
         if not 0 <= least <= highest or highest < 1:
@@ -159,7 +159,7 @@ class Pattern:
         return self._repeated(least, highest)
 
     def times_or_more(self, least: int) -> Pattern:
-        """At least so many events."""
+        """At least this many events."""
         _require_counts(least)
         if least < 1:
             raise UsageError("times_or_more takes a number from 1 on; for none or more write one_or_more().optional()")
@@ -192,7 +192,7 @@ class Pattern:
         return self._with(greedy=True)
 
     def consecutive(self) -> Pattern:
-        """The events of the step come directly one after the other."""
+        """The events of the step follow each other without a gap."""
         self._looping("consecutive")
         return self._with(inner=Contiguity.STRICT)
 
@@ -228,7 +228,7 @@ class Pattern:
         return replace(self, keys=attributes)
 
     def after_match(self, skip: Skip | None) -> Pattern:
-        """What a match leaves of others; see `AfterMatch`."""
+        """Set the after-match skip strategy; see `AfterMatch`."""
         return replace(self, skip=skip)
 
     def program(self, name: str = "q", *, time_unit: str = "ms") -> Program:

@@ -67,7 +67,7 @@ class Case:
 
 @dataclass(frozen=True)
 class RuleTests:
-    """A program and its cases. A case is read when it is called, so that a wrong one leaves the others alone."""
+    """A program and its cases. Each case is parsed when it is run, so that an invalid one does not affect the rest."""
 
     program: Program
     notation: Notation
@@ -75,7 +75,7 @@ class RuleTests:
 
 
 def find_files(paths: Sequence[str]) -> list[Path]:
-    """The test files that are meant: files as they are, folders with all that is in them."""
+    """Return the test files of paths: files themselves, and all test files in folders."""
     found: dict[Path, None] = {}
     for path in map(Path, paths):
         inside = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
@@ -139,7 +139,7 @@ def _check_keys(
 
 @dataclass(frozen=True)
 class Beside:
-    """The folder of a test file, in which others are named; `within`: the one that they must be in."""
+    """The folder of a test file, relative to which files are named; with `within`, they must be inside that folder."""
 
     folder: Path
     within: Path | None = None

@@ -1,4 +1,4 @@
-"""Which expected matches were not found, and which found ones nobody expected."""
+"""Comparison of expected with actual matches: which are missing, and which are unexpected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.runtime.data.matches import Match
 
 
 def agrees(expected: Expected, match: Match) -> bool:
-    """Whether the match is as expected, in all that is stated."""
+    """Return whether the match agrees with the expectation in everything that is stated."""
     found = frozenset(match.positions)
     positions = expected.positions
     return (
@@ -21,10 +21,10 @@ def agrees(expected: Expected, match: Match) -> bool:
 
 
 def difference(expected: Sequence[Expected], found: Sequence[Match]) -> tuple[list[Expected], list[Match]]:
-    """What is missing and what is too much when as many as possible are paired, each once, in any order.
+    """Return the missing and the unexpected matches, after pairing as many as possible, each once, in any order.
 
-    An expectation that states little may fit several matches, so pairs are given up for better ones
-    (augmenting paths) before anything is called missing.
+    An expectation that states little may fit several matches, so pairs are replaced by better ones
+    (augmenting paths) before anything is reported as missing.
     """
     fits = [[at for at, match in enumerate(found) if agrees(wanted, match)] for wanted in expected]
     holder: dict[int, int] = {}  # match -> the expectation it is paired with

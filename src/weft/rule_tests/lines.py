@@ -119,8 +119,8 @@ def _value(text: str) -> object:
 class Expected:
     """An expected match, as far as it is stated.
 
-    `positions` None: they are not stated. With `more`, a match may have others too. A variable that is named is
-    bound to exactly these positions, a field that is named has exactly this value.
+    `positions` is None if they are not stated. With `more`, a match may have additional ones. A variable that is named
+    is bound to exactly these positions, a field that is named has exactly this value.
     """
 
     line: TestText

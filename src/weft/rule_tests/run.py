@@ -59,7 +59,7 @@ class FileResult:
 
 
 def run_file(path: Path, engine: str, *, within: Path | None = None, **sharing: Any) -> FileResult:
-    """Run all cases of a file; a case that is written wrongly leaves the others alone. For `sharing` see `detect`.
+    """Run all cases of a file; an invalid case does not affect the rest. For `sharing` see `detect`.
 
     `within`: the file may name programs and events in this folder only.
     """

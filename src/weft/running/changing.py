@@ -31,9 +31,9 @@ def last_change(entry: Entry) -> ProgramChange | None:
 
 
 def change(name: str, file: str, text: str, patience: float = PATIENCE) -> ProgramChange | None:
-    """Let a run take over a program, called `file`; None: it is still at its trigger, and takes it over afterwards.
+    """Replace the program of a run by `file`; return None if the run is still busy and will apply it after its trigger.
 
-    When the run refuses it, the file is put back as it was, and what the run says is raised.
+    When the run refuses it, the file is restored, and the run's message is raised.
     """
     entry = registry.entry(name)
     old, new = _places(entry, file)

@@ -1,4 +1,4 @@
-"""`/metrics` in Prometheus' format and `/health`, served beside a run on a port of its own."""
+"""`/metrics` in Prometheus' format and `/health`, served for a run on a separate port."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GAUGES = {
 
 
 class Metrics:
-    """Collects what runs did when it is asked for."""
+    """Collect the figures of runs on demand."""
 
     def __init__(self, runs: Mapping[str, Activity]) -> None:
         self._runs = runs

@@ -9,7 +9,7 @@ from weft.languages.texts import PROGRAM_SUFFIXES
 
 
 class ProgramFiles:
-    """Files and folders of programs. A folder stands for the programs in it, by name; hidden files are not complete."""
+    """Files and folders of programs. A folder means all programs in it, by name; hidden files are incomplete."""
 
     def __init__(self, given: Sequence[str]) -> None:
         self._given = [Path(path) for path in given]

@@ -135,7 +135,7 @@ def forget(name: str) -> None:
 
 
 class Registration:
-    """A run's own entry, written while it goes on."""
+    """A run's entry in the registry, updated while it is running."""
 
     def __init__(self, name: str, about: Mapping[str, object]) -> None:
         self.folder = runs_folder() / check_name(name)
@@ -175,7 +175,7 @@ class Registration:
 
 
 def restart(name: str) -> Entry:
-    """Start a run that has ended once more, with the command that started it: it goes on where it stopped."""
+    """Start a run that has ended again, with its original command: it resumes where it stopped."""
     found = entry(name)
     command = [argument for argument in found.about.get("command", ()) if argument != "--detach"]
     if not command:
@@ -184,7 +184,7 @@ def restart(name: str) -> Entry:
 
 
 def detach(name: str, arguments: Sequence[str], patience: float = 90.0, folder: str | None = None) -> Entry:
-    """Start `weft` with arguments in a process of its own, and wait until it is registered."""
+    """Start `weft` with arguments in a separate process, and wait until it is registered."""
     own = runs_folder() / check_name(name)
     known = _entry(own)
     if known is not None and known.is_running:

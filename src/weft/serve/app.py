@@ -192,7 +192,7 @@ def _add_figures(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/stats", tags=["figures"])
     def stats() -> dict[str, Any]:
-        """What the server has done, and what waits."""
+        """Return the counters of the server and the sizes of its queues."""
         return {**service.figures(), "counters": engine.program.running.counters}
 
     @app.get("/metrics", tags=["figures"], response_class=PlainTextResponse)

@@ -1,7 +1,7 @@
-"""The thread of a server that does what it is told, in order: journal first, then events, then the answer.
+"""The server's engine thread, which executes commands in order: journal first, then events, then the answer.
 
-What is answered is in the journal, so a kill loses nothing that was answered. What was in the journal without an answer
-is done again after a restart, and a publisher that asks again with the same number is told so.
+Every answered command is in the journal, so a kill loses nothing that was answered. Journalled commands without an
+answer are repeated after a restart, and a publisher that retries with the same number learns that it was applied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST = 8  # times the bytes after which a snapshot is due: then it is taken, 
 
 
 class Busy(Exception):
-    """The queue is full: come back in so many seconds."""
+    """The queue is full; retry after the given number of seconds."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"the queue is full: try again in {seconds} s")
@@ -48,7 +48,7 @@ class Request:
 
 
 class Engine:
-    """Does jobs one after the other. `room` is how many bytes of publications may wait."""
+    """Execute jobs in order. `room` is the number of bytes of publications that may be queued."""
 
     def __init__(self, program: ServedProgram, folder: StateFolder | None, room: int, snapshot_bytes: int) -> None:
         self.program, self.folder = program, folder
@@ -81,7 +81,7 @@ class Engine:
         return count
 
     def check_room(self, size: int) -> None:
-        """Raise Busy if there is no room for a publication of so many bytes."""
+        """Raise Busy if there is no room for a publication of this size."""
         if self.waiting and self.waiting + size > self._room:
             raise Busy(max(1, min(30, round(self.waiting / self._rate) if self._rate else 1)))
 
@@ -98,7 +98,7 @@ class Engine:
         return job.done
 
     def stop(self) -> None:
-        """Do what waits, take a snapshot, and end."""
+        """Execute the queued jobs, take a snapshot, and end."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -110,7 +110,7 @@ class Engine:
             self.folder.close()
 
     def snapshot(self) -> None:
-        """Take a snapshot of all that there is."""
+        """Take a snapshot of the whole state."""
         assert self.folder is not None
         started = time.perf_counter()
         self.folder.take(self.program.save, self.program.about(), self.program.hub.table)

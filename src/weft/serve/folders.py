@@ -1,8 +1,8 @@
-"""A server's state as a folder: the latest snapshot, and the journal of what it was told since.
+"""A server's state as a folder: the latest snapshot, and the journal of commands since then.
 
 DIR/lock                 who uses the folder
 DIR/snapshot-7/          program.weft, server.json, log.arrow: written aside, then renamed
-DIR/journal-7.log        what came after snapshot 7
+DIR/journal-7.log        commands after snapshot 7
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StateFolder:
         return read_journal(self._journal(self.number))
 
     def take(self, save: Callable[[Path], None], server: Mapping[str, Any], log: pa.Table) -> None:
-        """Take a snapshot; the journal begins anew, and what came before is removed."""
+        """Write a snapshot, start a new journal, and remove the old ones."""
         number = self.number + 1
         place = self.folder / f"snapshot-{number}"
         aside = place.with_suffix(".partial")
@@ -96,7 +96,7 @@ class StateFolder:
         shutil.rmtree(self.folder / f"snapshot-{before}", ignore_errors=True)
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Release the lock on the folder."""
         self.journal.close()
         self._lock.close()
 

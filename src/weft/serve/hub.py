@@ -1,7 +1,7 @@
-"""Matches as they are found → those who subscribed, and a bounded log from which they can resume.
+"""Delivery of matches to subscribers, with a bounded log from which they can resume.
 
-The thread that matches delivers; subscribers take what is theirs when they can. One that does not keep up misses
-matches, which are counted, and delays nobody.
+The matching thread delivers; subscribers fetch their matches when they can. One that does not keep up misses
+matches, which are counted, and delays no other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FORGOTTEN = "the log does not reach back to that id"
 
 
 class Subscriber:
-    """What waits for one subscriber: at most so many bytes."""
+    """The bounded queue of one subscriber, in bytes."""
 
     def __init__(self, query: str, wanted: Predicate | None, most_bytes: int) -> None:
         self.query, self.wanted = query, wanted
@@ -66,7 +66,7 @@ class Subscriber:
         self._waiting.extend(first)
 
     def take(self) -> list[LoggedMatch | Gap]:
-        """All that waits; a gap comes after what came before it."""
+        """Return all queued matches; a gap comes after the matches that preceded it."""
         with self._lock:
             taken = list(self._waiting)
             self._waiting.clear()
@@ -107,8 +107,9 @@ class Listeners:
 
 
 class Hub:
-    """All subscribers, and the log. `wake` is told who got something, once for many matches, in the thread that
-    delivers."""
+    """All subscribers, and the log. `wake` is called with the subscribers that got matches, once per batch, in the
+    delivering thread.
+    """
 
     def __init__(self, log: int, most_bytes: int, wake: Callable[[set[Subscriber]], None]) -> None:
         self.counts: Counter[str] = Counter()  # matches by query
@@ -124,7 +125,7 @@ class Hub:
         self.take(rows, is_event=False)
 
     def take(self, rows: pa.RecordBatch, *, is_event: bool) -> None:
-        """Keep rows in the log, and deliver them; what nobody is there for stays as it is."""
+        """Append rows to the log and deliver them to the subscribers."""
         if not len(rows):
             return
         counts = {str(one["values"]): int(one["counts"]) for one in rows["query"].value_counts().to_pylist()}
@@ -167,7 +168,7 @@ class Hub:
         return EventRows(self)
 
     def join(self, query: str, wanted: Predicate | None = None, after: str | None = None) -> Subscriber:
-        """A new subscriber, to all that comes, or to what came `after` an id (empty: all that the log has)."""
+        """Add a subscriber, to all future matches or to those `after` an id (empty: everything in the log)."""
         subscriber = Subscriber(query, wanted, self._most_bytes)
         with self._lock:
             if after is not None:

@@ -64,7 +64,7 @@ class Journal:
             self.flush()
 
     def _keep_synced(self) -> None:
-        """In a thread, so that nobody waits for the disk."""
+        """Sync the file in a thread, so that no request waits for the disk."""
         while not self._ended.wait(EVERY):
             if self.size > self._synced:
                 try:
@@ -74,7 +74,7 @@ class Journal:
                     return
 
     def flush(self) -> None:
-        """Have all that was written on the disk."""
+        """Write everything to the disk."""
         size = self.size
         os.fsync(self._file.fileno())
         self._synced = size

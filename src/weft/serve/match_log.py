@@ -45,7 +45,7 @@ class Piece:
 
 
 class MatchLog:
-    """At most so many matches, numbered from 0 on."""
+    """A bounded log of matches, numbered from 0 on."""
 
     def __init__(self, most: int) -> None:
         self._most = most

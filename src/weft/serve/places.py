@@ -56,7 +56,7 @@ class PlaceConnections:
             sink.cancel()
 
     def _read(self, name: str, uri: Uri) -> None:
-        """Publish what comes from a place; what goes wrong is told in the log."""
+        """Publish the events of a source; write errors to the log."""
         try:
             for body in bodies_of_place(uri.text):
                 sent = body if body.table is None else as_stream([body.table])

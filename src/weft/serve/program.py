@@ -1,4 +1,4 @@
-"""The live program of a server: what it is told as records, each of which it can be told again after a restart."""
+"""The live program of a server, as commands that can be repeated after a restart."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ServedProgram:
         return {**self._noted(program, text, findings), "change": str(change)}
 
     def become(self, program: Program) -> str | None:
-        """Have the queries of a program among those that run: equal ones stay, others of these names are replaced."""
+        """Deploy the queries of a program: equal ones stay, different ones of the same name are replaced."""
         running = self.running.program
         called = {query.name for query in program.queries}
         kept = tuple(query for query in running.queries if query.name not in called)

@@ -59,7 +59,7 @@ def listen(address: Endpoint) -> socket.socket:
 
 
 def serve(service: Service, address: Endpoint, opened: socket.socket, announce: Callable[[str], Any]) -> None:
-    """Serve until SIGINT or SIGTERM; then do what waits, and keep the state."""
+    """Serve until SIGINT or SIGTERM; then finish the queued commands and save the state."""
     try:
         import uvicorn
     except ImportError:

@@ -112,7 +112,7 @@ class Service:
         )
 
     def close(self) -> None:
-        """Do what waits, keep it, and end."""
+        """Finish the queued commands, save the state, and end."""
         self.engine.stop()
 
     # -- what requests ask for ------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Service:
         self.hub.leave(subscriber)
 
     def _wake(self, touched: set[Subscriber]) -> None:
-        """In the engine's thread: have the loop send what waits."""
+        """Make the event loop send queued matches; called in the engine's thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._set, touched)

@@ -59,7 +59,7 @@ def row_pattern(frame: Any, clause: str | Path, /, *, engine: str | None = None,
 
         weft.row_pattern(frame, "PARTITION BY symbol ORDER BY ts PATTERN (A B+) DEFINE B AS price < PREV(price)")
 
-    `clause` is what stands between the parentheses, or a file of it; `frame` and `engine` are as in `weft.sql`.
+    `clause` is the text between the parentheses, or a file of it; `frame` and `engine` are as in `weft.sql`.
     """
     if is_spark_frame(frame):
         if engine not in (None, "spark"):

@@ -1,4 +1,4 @@
-"""A query over tables: its clauses one after the other, inner ones first, each on what stands before it."""
+"""Evaluation of a query over tables: its clauses in order, inner ones first, each on its input relation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VIEW = "__weft_mr_{}"
 
 @dataclass(frozen=True)
 class SqlRun:
-    """How clauses are evaluated: by which engine, and who is told about findings."""
+    """How clauses are evaluated: by which engine, and who receives diagnostics."""
 
     engine: Engine
     tell: Told | None = None
@@ -43,7 +43,7 @@ class SqlRun:
         return self._by_duck(source, clauses, given) if duck.is_installed() else self._plainly(source, clauses, given)
 
     def clause(self, source: SourceText, table: Any) -> pa.Table:
-        """The result of a bare clause, what stands between the parentheses of MATCH_RECOGNIZE, over one table."""
+        """Return the result of a bare clause (the text between the parentheses of MATCH_RECOGNIZE) over one table."""
         return self._match(source, whole_clause(source), as_table(table))
 
     def _match(self, source: SourceText, clause: LocatedClause, table: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ from weft.tuning.tune import Tuning
 
 
 def plot(tuning: Tuning, path: Path) -> None:
-    """Write the picture; its kind is told by the file's ending."""
+    """Write the picture, in the format given by the file's ending."""
     check_plot(path)
     figure: Any = import_module("matplotlib.figure").Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()

@@ -1,8 +1,7 @@
-"""Runs of one program over simulated streams: how long sets take, how fast events go, and what was looked at.
+"""Executions of one program over simulated streams: latency of matching sets, throughput, and work.
 
-Latency is the time from handing over the event that completes sets to having them, of events given one by one; what
-came before is in state. Throughput is of events given in batches. Both are CPU time: other work on the machine is not
-counted.
+Latency is the time from passing in the event that completes sets to receiving them, for single events over existing
+state. Throughput is measured for events in batches. Both are CPU time, independent of other load on the machine.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Measured:
 
 
 class Simulation:
-    """A plan that is run again and again, over streams of so many events; measured are the sets of one query.
+    """A plan that is executed repeatedly over generated streams; the sets of one query are measured.
 
-    Sets of linked patterns are certain when a later event comes: `settled` counts the events that are waited for.
+    Sets of linked patterns become final with a later event: `settled` is the number of events to wait for.
     """
 
     def __init__(self, chosen: Plan, query: str, stream: Simulated, events: int, settled: int = 1) -> None:

@@ -112,7 +112,7 @@ LOOK = 0.2  # seconds between two looks whether a client is still there
 
 
 async def _while_connected(request: Request, ask: Callable[[threading.Event], Result]) -> Result:
-    """The answer to a question that is given up when the client goes away."""
+    """Return the answer to a request, which is cancelled when the client disconnects."""
     gone = threading.Event()
     answer = asyncio.get_running_loop().run_in_executor(_WAITING, ask, gone)
     while not answer.done():

@@ -65,7 +65,7 @@ class Planned:
 
 
 def compiled(text: str, language: str, stem: str = "q") -> tuple[Program | None, tuple[Diagnostic, ...]]:
-    """The program of a text, None when it is wrong, and all that was found in it."""
+    """Return the program of a text, or None if it has errors, and all diagnostics."""
 
     def compile(**context: object) -> tuple[Program, tuple[Diagnostic, ...]]:
         # A text of one line is never taken for a path: it is given with its language, and an end of line.
@@ -107,7 +107,7 @@ def colours(text: str, language: str) -> list[Colour]:
 
 
 def planned(text: str, language: str, stem: str = "q", lanes: int = MANY_LANES) -> Planned:
-    """The plan of a program that is right, shared out to so many lanes; else nothing."""
+    """Return the plan of a valid program, split among lanes, or an empty one."""
     program, _ = compiled(text, language, stem)
     if program is None:
         return Planned("", "", [])

@@ -56,7 +56,7 @@ def _executor(run: str, told: Mapping[str, Any]) -> Executor:
 
 
 def _memory() -> tuple[int, int]:
-    """The bytes of memory here, and how many are free; zeros where nobody says."""
+    """Return the total and the free memory in bytes, or zeros where unknown."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")

@@ -1,4 +1,4 @@
-"""The rows of a file of events, one after the other, without reading more of it than is asked for."""
+"""The rows of a file of events, read lazily."""
 
 from __future__ import annotations
 

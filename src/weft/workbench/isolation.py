@@ -1,7 +1,7 @@
-"""User work in processes of their own: a deadline and a memory limit for each piece, and an end when nobody waits.
+"""User work in separate processes, with a deadline and a memory limit for each job, and cancellation.
 
-Workers are reused while they end their work by themselves; one that takes too long, or whose work nobody waits for any
-more, is killed. What it gave up for want of memory, or died of, is told in a sentence.
+Workers are reused while they finish their jobs; one that exceeds its deadline, or whose job is cancelled, is killed. A
+job that ran out of memory or died is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHILD = "import sys; sys.path[:] = {path!r}; from weft.workbench.worker import 
 
 
 class CancelledError(WeftError):
-    """Work was given up because nobody waits for it."""
+    """The job was cancelled because its client went away."""
 
 
 class CrowdedError(WeftError):
@@ -130,7 +130,7 @@ class _Worker:
         return self._process.pid
 
     def ask(self, job: object, seconds: float, cancelled: threading.Event) -> Any:
-        """The answer to a job. Raises if it does not come in time, or nobody waits for it."""
+        """Return the answer to a job. Raise if it does not arrive in time or is cancelled."""
         found: list[bytes] = []
         reader = threading.Thread(target=self._exchange, args=(pickle.dumps(job), found), daemon=True)
         reader.start()

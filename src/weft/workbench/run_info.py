@@ -1,4 +1,4 @@
-"""What is told of a program that runs, or ran: plain, typed values, the same for runs here and on Spark."""
+"""Information about a current or past run: plain, typed values, the same for runs in process and on Spark."""
 
 from __future__ import annotations
 

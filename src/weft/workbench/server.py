@@ -78,7 +78,7 @@ def serve(
 
 
 def _names_here() -> list[str]:
-    """What others call this machine: its name, and its addresses."""
+    """Return the names under which this machine is reachable: its host name, and its addresses."""
     name = socket.gethostname()
     try:
         found = socket.getaddrinfo(name, None, family=socket.AF_INET)
@@ -88,7 +88,7 @@ def _names_here() -> list[str]:
 
 
 def free_port(host: str = LOOPBACK) -> int:
-    """A port that nobody uses."""
+    """Return an unused port."""
     with socket.socket() as found:
         found.bind((host, 0))
         port: int = found.getsockname()[1]

@@ -180,7 +180,7 @@ class Workbench:
         return counted_funnels(entry) or newest_funnels(entry)
 
     def submit(self, source: ProgramSource, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
-        """Run a program here, over the events of a sample, replayed at so many a second.
+        """Run a program here, over the events of a sample, replayed at `rate` events per second.
 
         Without a sample it waits for events that are pushed to it.
         """
@@ -218,7 +218,7 @@ class Workbench:
         return program
 
     def _copied(self, source: ProgramSource, name: str) -> Path:
-        """The folder with the program as a run has it: what is saved later does not change what runs."""
+        """Return a folder with a copy of the program, so that later edits do not change the run."""
         if any(entry.name == name and entry.is_running for entry in registry.entries()):
             raise UsageError(f"a run called {name!r} is running already: stop it, or choose another name")
         inside = f"{RUNS}/{name}/program"
@@ -283,7 +283,7 @@ class Workbench:
         return _here(self._here.start(name, here.program, here.events, here.rate, here.names))
 
     def close(self) -> None:
-        """End what runs here; runs on Spark go on."""
+        """End the runs in this process; runs on Spark continue."""
         self._here.stop_all()
 
     def metrics(self) -> str:

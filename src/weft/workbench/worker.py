@@ -16,7 +16,7 @@ from weft.workbench.isolation import HEADER, out_of_memory
 
 
 def main(memory: int) -> None:
-    """Do jobs until nobody gives any more."""
+    """Process jobs until the input ends."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     _load()
@@ -39,7 +39,7 @@ def _load() -> None:
 
 
 def limit_memory(memory: int) -> None:
-    """Let this process have so many bytes more than it has now, where the system can hold it to that."""
+    """Limit the memory this process may allocate in addition to its current use, where the system supports it."""
     try:
         import resource
     except ImportError:  # Windows

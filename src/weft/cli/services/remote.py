@@ -82,7 +82,7 @@ def subscribe(
 
         weft subscribe Fire --from http://127.0.0.1:8787 --where "area = 'hall'"
 
-    A connection that breaks is made again, and goes on after the last match that came.
+    A broken connection is re-established, and resumes after the last match received.
     """
     with connected(source, token_file, certificates) as client, client.subscribe(query, where, after) as matches:
         for number, match in enumerate(matches, 1):

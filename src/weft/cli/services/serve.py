@@ -95,7 +95,7 @@ def serve_program(
     work: ServeWork,
     optimising: options.Optimising,
 ) -> None:
-    """Run a live program as a service: others deploy queries, publish events and subscribe to matches.
+    """Run a live program as a service: clients deploy queries, publish events and subscribe to matches.
 
         weft serve fire.tesla
 
@@ -103,8 +103,8 @@ def serve_program(
 
         weft serve --host 0.0.0.0 --token-file tokens --certificate cert.pem --certificate-key key.pem
 
-    Sources and sinks that the programs name are read and written, too. With --state the server goes on where it stood,
-    whatever ended it; programs that are given again keep their state, those that have changed begin anew.
+    Sources and sinks that the programs name are read and written, too. With --state the server resumes where it
+    stopped, even after a crash; unchanged programs keep their state, changed ones start anew.
 
     `weft publish`, `weft subscribe`, `weft deploy` and `weft.connect` talk to it; /docs describes its addresses.
     """

@@ -32,7 +32,7 @@ def warm(
 
         WEFT_CACHE=/opt/weft-cache weft warm
 
-    The folder must belong to the user who runs weft, and nobody else may write to it.
+    The folder must belong to the user who runs weft, and only that user may write to it.
     """
     from weft.kernels import warming
 
@@ -56,7 +56,7 @@ def warm(
 
 
 def warm_spark() -> str:
-    """Have the classes kept that Spark loads, unless they are; what was done."""
+    """Store the classes that Spark loads, unless they are stored already; return what was done."""
     from weft.runtime.spark.archive import archive_file, keep_classes  # Spark takes a while to load
 
     file = archive_file()

@@ -56,7 +56,7 @@ def _called(uri: Uri) -> Any:
 
 
 def _items(uri: Uri, given: Iterable[Any]) -> Iterator[Any]:
-    """What the function gives, as it comes; what it raises is told with the place."""
+    """Yield the items that the function returns; errors it raises name the place."""
     try:
         yield from given
     except (InputError, UsageError):

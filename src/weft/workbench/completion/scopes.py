@@ -254,7 +254,7 @@ class _Reader:
             self._levels.append(_Level(role))
 
     def _divide(self, token: _Token, before: _Token) -> None:
-        """`;` goes on with a pattern; `:` begins one behind the head of a query of Step."""
+        """Handle `;`, which continues a pattern, and `:`, which ends the head of a Step query."""
         goes_on = token.text == ";" and "FILTER" in self._table.roles
         begins = token.text == ":" and self._table is STEP and before.text == ")" and len(self._levels) == 1
         if goes_on or begins:
@@ -269,7 +269,7 @@ class _Reader:
         self._uses.append((owner, name))
 
     def _project(self, name: str) -> None:
-        """In the head of a query of Step: what it computes is an attribute of its own events."""
+        """Note an attribute that the head of a Step query computes."""
         if self._level.role == "variables" and self._level.owner:
             self._attribute(self._level.owner, name)
 

@@ -25,7 +25,7 @@ for (const part of document.querySelectorAll("[data-testid=timeline] g[class^=we
 
 
 class FoundParts:
-    """The parts of the page that tell what was found. Others add to `below_matches` and `below_events`."""
+    """The parts of the page that show matches. Callers add to `below_matches` and `below_events`."""
 
     def __init__(self, tried: Tried) -> None:
         self._tried = tried
@@ -98,7 +98,7 @@ class FoundParts:
             self._choose(self._chosen ^ {int(number)})
 
     def _choose_match(self, number: int) -> None:
-        """Choose the events of a match, and tell what they are."""
+        """Select the events of a match, and show them."""
         if number >= len(self._tried.matches):
             return
         match = self._tried.matches[number]

@@ -1,4 +1,4 @@
-"""What all pages have: the head with its places, colours, how a problem is told, and the choice of a program."""
+"""Common parts of all pages: the header with navigation, colours, error messages, and the choice of a program."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def card(title: str, classes: str = "w-full") -> Iterator[ui.column]:
 
 
 async def asked(question: Callable[..., Answer], *arguments: Any) -> Answer | None:
-    """Ask the service beside the page's own work; a user's mistake is told, and gives nothing."""
+    """Call the service without blocking the page; show a user's mistake and return None."""
     try:
         return await run.io_bound(partial(question, *arguments))
     except WeftError as problem:

@@ -91,7 +91,7 @@ class _Running:
             await self._look()
 
     def _build(self) -> None:
-        """The parts that tell of the chosen run."""
+        """Build the parts that show the chosen run."""
         self.detail.clear()
         with self.detail:
             with card(self._name):
