@@ -41,14 +41,16 @@ class Threads:
         return list(map(work, given)) if len(given) < 2 else self.begin(work, given)()
 
     def begin(self, work: Callable[[Given], Out], given: Iterable[Given]) -> Callable[[], list[Out]]:
-        """Let threads begin with each piece of work; a call gives what comes out. One thread begins then."""
+        """Start the work items in threads; the returned function waits for their results. With one thread it does the
+        work.
+        """
         if self.count == 1:
             return lambda: list(map(work, given))
         begun = [self._submit(work, piece) for piece in given]
         return lambda: [one.result() for one in begun]
 
     def in_turn(self, work: Callable[[Given], Out], given: Iterable[Given]) -> Iterator[Out]:
-        """What comes out, one after the other, while threads are at the next ones: few wait to be taken."""
+        """Yield results in order, while threads compute the next ones; only a few are buffered."""
         if self.count == 1:
             yield from map(work, given)
             return

@@ -41,9 +41,9 @@ class Coded(dict[int, Codes]):
 
 
 class Predicates:
-    """The predicates of all that look at one stream, each worked out once for the batch at hand.
+    """The predicates of all operators on one stream, each evaluated once per batch.
 
-    Those who look come and go: alphabets that nobody has any more are forgotten.
+    Operators may be added and removed: alphabets without users are discarded.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Predicates:
         self._letters: dict[int, Letters] = {}  # by alphabet
 
     def alphabet(self, predicates: Sequence[Predicate]) -> Alphabet:
-        """The alphabet of some predicates: the same for all that ask for the same."""
+        """Return the alphabet of some predicates, shared by all operators with the same predicates."""
         texts = tuple(map(repr, predicates))
         found = self._alphabets.get(texts)
         if found is None:
@@ -114,7 +114,7 @@ class Predicates:
 class Classifier:
     """Gives every event a letter per query: equal letters, equal truth of all the query's predicates.
 
-    With `common`, what is worked out for one classifier of a stream need not be for the others.
+    With `common`, results are shared between the classifiers of a stream.
     """
 
     def __init__(self, predicates: Sequence[Sequence[Predicate]], common: Predicates | None = None) -> None:

@@ -29,7 +29,7 @@ _NO_SLOT = np.full(2, -1, np.int32)  # at the end: of a missing text, and of an 
 class DirectNumbers:
     """The slots of whole numbers, as far as they are known.
 
-    Where it is of no use, it pauses for some batches, each time for more.
+    Where it does not help, it pauses for an increasing number of batches.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class DirectNumbers:
         return slots, np.flatnonzero(slots < 0) if unknown else np.empty(0, np.intp)
 
     def learn(self, values: Wholes, slots: Slots, asked: int, keys: int) -> None:
-        """Know those, too, that were not known of so many that were asked for, of so many keys in all."""
+        """Add values that were not found, given how many were looked up and how many keys there are."""
         if self._paused:
             self._paused -= 1
             return

@@ -65,7 +65,7 @@ def present(vector: Vector) -> Mask:
 
 
 def to_column(vector: Vector, count: int) -> Column:
-    """The values as a column of so many events."""
+    """Return the values as a column of `count` events."""
     texts = flags = None
     numbers = Column() if vector.numbers is None else _number_column(vector.numbers, count)
     if vector.texts is not None:

@@ -2,7 +2,7 @@
 
 A key is known by two 64-bit hashes of its values; the table compares 96 bits of them beside the place of the entry.
 The hashes of one integer, or of a text of up to eight bytes, are one-to-one in the value, so such keys are never
-confused with each other. For others, with a million live keys and a million million events, the chance that any
+confused with each other. For longer keys, with a million live keys and a million million events, the chance that any
 two different keys are confused is about a million million times 2**20 / 2**96, less than one in 10**10.
 """
 
@@ -90,7 +90,7 @@ class KeyCoder:
         return slots
 
     def _learn_wholes(self, values: npt.NDArray[np.int64], asked: int) -> Slots:
-        """The slots of numbers that are not known directly, of so many that were asked for: from now on they may be."""
+        """Look up the slots of numbers not found directly, and add them to the direct table if it pays off."""
         has, first, second = _room_for(len(values))
         hashing.hash_wholes(values, has, first, second)
         slots = self._find(has, first, second)
@@ -190,7 +190,7 @@ class KeyCoder:
 def lane_of(
     batch: EventBatch, partition: Partition, lanes: int, own: int = 0, placed: Sequence[tuple[int, int]] = ()
 ) -> Slots:
-    """Which of so many lanes each event belongs to by its key; -1 without one. For `own` and `placed` see `ByKey`."""
+    """Return the lane of each event by its key, or -1 without a key. For `own` and `placed` see `ByKey`."""
     return lanes_of(*lane_hashes(batch, partition), lanes, own, placed)
 
 
@@ -256,7 +256,7 @@ def key_hashes(
 
 
 def _room_for(count: int) -> tuple[Has, Hashes, Hashes]:
-    """Room for the hashes of so many keys, all of which are there."""
+    """Allocate arrays for the hashes of `count` keys, all present."""
     return np.ones(count, np.uint8), np.empty(count, np.uint64), np.empty(count, np.uint64)
 
 

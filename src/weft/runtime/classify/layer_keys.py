@@ -1,6 +1,6 @@
-"""Keys once: the keys that operators of a layer ask for, each worked out once for the batch at hand.
+"""Keys shared by the operators of a layer, each coded once per batch.
 
-A key keeps its slot as long as one of its users has something there.
+A key keeps its slot as long as one of its users has state for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class KeyUser(Protocol):
     """Who keeps something for each key."""
 
     def live_slots(self, capacity: int) -> Mask:
-        """Which of so many slots it has something in."""
+        """Return a mask of the slots that have state."""
 
     def clear_slots(self, slots: Slots) -> None:
         """Forget what is in these slots: other keys will have them."""
@@ -62,7 +62,7 @@ class SharedKey:
         return slots
 
     def sweep(self) -> None:
-        """Give up the keys that nobody needs, when most are like that."""
+        """Free the keys without state, when most have none."""
         if self.coder.live <= self._sweep_at:
             return
         live = np.zeros(self.capacity, bool)
@@ -96,7 +96,7 @@ class Keys:
             shared.users = [other for other in shared.users if other is not user]
 
     def sweep(self) -> None:
-        """Give up the keys that nobody needs, when there are many."""
+        """Free the keys without state, when there are many."""
         for shared in self._shared.values():
             shared.sweep()
 

@@ -57,7 +57,7 @@ class TextCoder:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Find codes again, with what there is now; codes that were given are not given again to others."""
+        """Rebuild the table of codes; codes in use are not reassigned."""
         self._table, self._described, self._dictionary = None, None, ()
 
     def add_test(self, name: str, argument: str, test: Callable[[str], bool]) -> int:

@@ -40,7 +40,7 @@ class TextTable:
         return self._pool, self._offsets
 
     def ids(self, array: pa.Array, *, add: bool) -> Ids:
-        """The id of each text; NULL where there is none, UNKNOWN for others unless they are added."""
+        """Return the id of each text: NULL for a null, UNKNOWN for an unknown text unless `add` is set."""
         offsets, data = text_buffers(array)
         bits, bit_offset = validity_of(array), array.offset
         ids = np.empty(len(array), np.int32)

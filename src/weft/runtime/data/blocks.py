@@ -75,12 +75,12 @@ def concat(batches: Iterable[EventBatch]) -> EventBatch:
 
 
 def pieces(batch: EventBatch, events: int = PUSHED) -> Iterator[EventBatch]:
-    """A batch cut into pieces of so many events at most."""
+    """Split a batch into batches of at most `events` events."""
     return (slice(batch, first, events) for first in range(0, len(batch), events))
 
 
 def joined(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:
-    """Batches joined to larger ones, of about so many events."""
+    """Concatenate batches into larger ones, of about `events` events."""
     pending: list[EventBatch] = []
     count = 0
     for batch in batches:
@@ -131,7 +131,7 @@ def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Co
 
 
 def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
-    """One array of several of one kind; None stands for nulls. Dictionaries give way to texts."""
+    """Concatenate arrays of one kind, where None means nulls; dictionaries are decoded to texts."""
     if all(array is not None for array in arrays):
         try:
             return pa.concat_arrays(arrays)

@@ -71,7 +71,7 @@ def room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
 
 
 def joined(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
-    """Arrays one after the other, in such memory."""
+    """Concatenate arrays in such memory."""
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts, out=room(sum(map(len, parts)), parts[0].dtype.type))

@@ -79,7 +79,7 @@ def numbers_of(is_whole: Mask, known: Mask, wholes: npt.NDArray[np.int64], float
 
 
 def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
-    """The rows whose number is not the one that the float beside it stands for."""
+    """Return the rows whose exact number differs from the float stored with it."""
     digits, numbers = column.exact, column.numbers
     if digits is None or numbers is None or digits.null_count == len(digits):
         return np.empty(0, np.int64)

@@ -1,9 +1,9 @@
-"""Queries that change their form while they run: when measured rates say that another form is cheaper, it takes over.
+"""Adaptive execution: replace the form of running queries when measured rates make another one cheaper.
 
-What is only looked at in another order (look-backs of rules, conditions over several events, blocks of a sequence that
-are worked out early) goes on with all that is kept, between two batches. Composite queries keep other things in another
-form: the forms run side by side for as long as a match may last. What began before the change is told by the old one,
-what begins after it by the new one, so no match is lost or told twice.
+Changes of evaluation order (look-backs of rules, conditions over several events, blocks of a sequence that are
+evaluated eagerly) keep the state, between two batches. Composite queries have other state in another form: both forms
+run side by side for as long as a match may last. The old one emits matches that began before the change, the new one
+those that begin after it, so no match is lost or duplicated.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class Leaving(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The statistics by which the forms that run were chosen: those of composite queries, and the others."""
+    """The statistics by which the running forms were chosen: of composite queries, and of the rest."""
 
     composite: Statistics
     other: Statistics
 
 
 class Adapting:
-    """Watches the events of a matcher, and changes the form of its queries. They are known by number.
+    """Watch the events of a matcher, and change the form of its queries, which are identified by number.
 
-    Composite queries change that see nothing but the input, whose events nobody else sees, and whose matches have a
-    bound of time and depend on nothing before them. That one of the others would be cheaper is counted and told.
+    A composite query can change if it reads only the input, no other query reads its output, and its matches have a
+    time bound and depend on nothing before them. For all remaining queries a cheaper form is only counted and reported.
     """
 
     def __init__(self, matcher: Matcher, choices: Choices) -> None:
@@ -104,9 +104,10 @@ class Adapting:
         others: Collection[AnyQuery] = (),
         against: str | None = None,
     ) -> None:
-        """Watch queries of a program, as it was written, that run under these numbers; `others` run beside them.
+        """Watch queries of a program, as written, which run under these numbers; the rest of the program runs beside
+        them.
 
-        With a reason `against` it, none of them changes: it is only counted and told when one should.
+        With a reason `against` it, none of them changes: a cheaper form is only counted and reported.
         """
         if not self._choices.optimize or not any(map(has_choice, program.queries)):
             return

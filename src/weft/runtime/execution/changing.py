@@ -17,7 +17,7 @@ ALLOWED = ("key", "slice", "query", "one")  # strategies whose lanes tell a matc
 def watched(
     matcher: Matcher, lane: Lane, written: Program, choices: Choices, numbers: Sequence[int] | None = None
 ) -> Adapting:
-    """Who watches the matcher of a lane; its queries run under the numbers that they have in the program, or others."""
+    """Return the watcher of a lane's matcher; queries run under their numbers in the program, or under `numbers`."""
     found, strategy = Adapting(matcher, choices), lane.split.strategy
     own = replace(written, queries=tuple(written.queries[number] for number in lane.queries))
     against = None if strategy in ALLOWED else f"lanes of the strategy `{strategy}` share out what one form works on"

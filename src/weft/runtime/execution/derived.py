@@ -49,7 +49,7 @@ class Derived(NamedTuple):
 
 
 def given(batch: EventBatch) -> Derived:
-    """Events of the input: in stream order, before all that others derive."""
+    """Return events of the input, which precede all derived events of the same time."""
     count = len(batch)
     ranks = np.stack([np.full(count, AMONG), batch.starts, np.full(count, INPUT), batch.positions], axis=1)
     offsets = np.arange(0, 4 * count + 1, 4, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a layer at work was made of, as plain data: its queries as they run, and what was added and removed since."""
+"""The structure of a running layer as plain data: its current queries, and those added and removed since."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.stored import Plain, from_plain, to_plain
 
 
 def layer_run_to_plain(layer: LayerRun) -> Plain:
-    """A layer at work, without its state."""
+    """Convert a running layer to plain data, without its state."""
     return {
         "number": layer.number,
         "layer": layer_to_plain(layer.node),

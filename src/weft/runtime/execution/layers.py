@@ -1,4 +1,4 @@
-"""A layer at work: operators that see the same events, of the input alone or merged with what queries feed them."""
+"""A running layer: operators that see the same events, of the input alone or merged with derived events."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Reformed(NamedTuple):
 class LayerRun:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all.
 
-    `predicates` are shared with all that look at the input; with derived events among them it sees others.
+    `predicates` are shared by all operators on the input; with derived events it has separate ones.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class LayerRun:
         return {number: query for number, query in pairs if number in numbers and query is not None}
 
     def reform(self, queries: Mapping[int, AnyQuery]) -> None:
-        """Go on with other forms of queries, by number, for which all that is kept is the same."""
+        """Replace the form of queries, by number, where the state is the same."""
         for kind, own in self.numbers.items():
             found = {place: queries[own[place]] for place in self._places(kind, queries)}
             if found:
@@ -147,7 +147,7 @@ class LayerRun:
                 self.changes += [Reformed(own[place], query) for place, query in found.items()]
 
     def retire(self, numbers: Collection[int], position: int) -> None:
-        """From now on tell of the graphs of these queries only matches with an event before a position."""
+        """From now on, emit only matches of these queries' graphs with an event before a position."""
         if self.graph is not None:
             self.graph.retire(self._places(GRAPH, numbers), position)
 
@@ -171,10 +171,11 @@ class LayerRun:
         return sum(needed(self.graph.graph, one) for one in added)
 
     def next_place(self, layer: Layer, position: int, time: int | None) -> int | None:
-        """Where operators of a layer that come now would begin to see the events here; None: they see others.
+        """Return the place from which operators deployed now could see the events here, or None if they see different
+        ones.
 
-        The input has come up to a position and a time. Among derived events, all that are to come must have places
-        after all that have come.
+        The input has come up to a position and a time. All future derived events must have places
+        after the existing ones.
         """
         if {definer.number for definer in layer.feeders} != self.feeders.keys() or layer.network != self.network:
             return None
@@ -217,7 +218,7 @@ class LayerRun:
         return True
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        """Remove queries with the state that they do not share."""
         own_numbers = {number for own in self.numbers.values() for number in own}.intersection(numbers)
         if not own_numbers:
             return
@@ -308,7 +309,7 @@ class LayerRun:
         return min([*known, *([] if self._merge is None else [self.clock])], default=None)
 
     def oldest(self) -> int | None:
-        """The first input position that a further match may tell of; None: it has not come yet."""
+        """The first input position that a future match may contain, or None if it has not arrived yet."""
         kept = min((first for run in self.runs.values() if (first := run.oldest()) is not None), default=None)
         if self._merge is None:
             return kept
@@ -323,7 +324,7 @@ class LayerRun:
         return any(number in self._readers or number in hidden for number in self.numbers[kind])
 
     def _told(self, kind: str, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
-        """Matches in input positions; others see them as events."""
+        """Yield matches in input positions, and publish them as derived events."""
         numbers = self.numbers[kind]
         for batch in found:
             if batch.query in self._removed:
@@ -341,7 +342,7 @@ class LayerRun:
                 yield heard
 
     def _heard(self, kind: str, told: MatchBatch) -> MatchBatch | None:
-        """Of some matches those that are told here, and not in another layer or lane."""
+        """Return the matches that are emitted here, and not in another layer or lane."""
         numbers, hidden = self.numbers[kind], self.silent | self.mute
         if not hidden:
             return told

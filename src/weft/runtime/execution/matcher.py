@@ -115,7 +115,7 @@ class Matcher:
                 self._layer_of[number].link(number, layer)
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Find nothing more of these queries, and do no more for them than they have in common with others."""
+        """Remove queries with the state that they do not share."""
         for layer in self.layers:
             layer.remove(numbers)
         gone = [layer for layer in self.layers if not layer.told]
@@ -134,12 +134,12 @@ class Matcher:
 
     @deep
     def reform(self, queries: Mapping[int, AnyQuery]) -> None:
-        """Go on with other forms of queries, by number, for which all that is kept is the same: between batches."""
+        """Replace the form of queries, by number, where the state is the same; called between batches."""
         for layer in self.layers:
             layer.reform(queries)
 
     def retire(self, numbers: Collection[int]) -> None:
-        """From now on tell of the graphs of these queries only matches with an event that was seen already."""
+        """From now on, emit only matches of these queries' graphs with an event already seen."""
         for layer in self.layers:
             layer.retire(numbers, self._position + 1)
 
@@ -229,7 +229,7 @@ class Matcher:
         return any(run.looks_back for run in self.runs)
 
     def expect(self, longest: int) -> None:
-        """The input is finite, and no event in it is longer than so many ticks."""
+        """Declare that the input is finite, with events of at most `longest` ticks."""
         for run in self.runs:
             run.expect(longest)
 
@@ -249,7 +249,7 @@ class Matcher:
         return dict(totals)
 
     def operators(self) -> list[OperatorStanding]:
-        """How operators stand: what they received and emitted since they began, and what waits."""
+        """Return statistics of the operators: events received, matches emitted, and pending state."""
         return [
             standing
             for number, layer in enumerate(self.layers)
@@ -275,7 +275,7 @@ class Matcher:
         return sum(run.bytes_of_query(name) for run in self._runs_of((name,)))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Drop the oldest of what waits for some queries beyond so many bytes; how many parts, by query."""
+        """Evict the oldest partial matches of queries that exceed `limit` bytes; return how many, by query."""
         own, dropped = self._runs_of(names), Counter[str]()
         for run in own:
             dropped += run.drop_oldest(limit // len(own), names)
@@ -300,7 +300,7 @@ class Matcher:
     def restore(
         cls, plan: Plan, pages: Mapping[str, bytes], lane: Lane | None = None, gone: Collection[int] = ()
     ) -> Matcher:
-        """A matcher that goes on where the one stood whose pages these are, and which had some queries removed."""
+        """Restore a matcher from pages; `gone` are the queries that had been removed from it."""
         matcher = cls(plan, lane)
         if gone:
             matcher.remove(gone)
@@ -326,9 +326,9 @@ class Matcher:
     def rebuilt(
         cls, structure: Plain, pages: Mapping[str, bytes], names: Mapping[str, str] = NO_NAMES, lane: Lane | None = None
     ) -> Matcher:
-        """A matcher that goes on where the one stood that had this structure and these pages.
+        """Rebuild a matcher from its structure and pages.
 
-        Queries get other names, by `names`; `lane` is the one that it works for.
+        Queries are renamed by `names`; `lane` is the lane it works for.
         """
         if structure.get("format") != FORMAT:
             raise UsageError(FOREIGN)
@@ -361,7 +361,7 @@ class Matcher:
 
 @contextmanager
 def _interrupted_as_usual() -> Iterator[None]:
-    """Ctrl-C while a kernel gives its arrays back is told by Python as an error of the kernel."""
+    """Raise KeyboardInterrupt where Python reports Ctrl-C during a kernel's return as a kernel error."""
     try:
         yield
     except SystemError as failure:

@@ -1,6 +1,6 @@
-"""What a layer sees that queries feed: events of the input and derived ones, put into one order and given places.
+"""The merged input of a layer with feeders: input events and derived events in one order, numbered by places.
 
-Operators work with places as they do with positions. What they find is told in input positions again.
+Operators use places like positions. Their matches are converted back to input positions.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Merge:
         self._types = None if self._types is None or types is None else self._types | types
 
     def next_place(self) -> int | None:
-        """The place of the first event that comes from now on; None: it may come before some that wait.
+        """The place of the next event, or None if it may precede pending events.
 
-        What waits of the input comes before all that follows; derived events may come before those that wait.
+        Pending input events precede everything that follows; derived events may precede pending ones.
         """
         if not all(_is_input(part).all() for part in self._waiting):
             return None
         return self._first + self._lists.size + sum(len(part.batch) for part in self._waiting)
 
     def add_input(self, batch: EventBatch) -> None:
-        """Events of the input; others than those of the types do not matter."""
+        """Add input events; only those of the types read matter."""
         if self._types is not None:
             wanted = pa.array(sorted(self._types), pa.string())
             batch = blocks.take(batch, np.flatnonzero(_is_in(batch.types, wanted)))
@@ -121,7 +121,7 @@ class Merge:
         return self._lists.size
 
     def oldest(self) -> int | None:
-        """The first position of what waits, or has a place."""
+        """The first position of the pending events and those with a place."""
         lists = [self._lists.values, *(part.lists.values for part in self._waiting)]
         return min((int(values.min()) for values in lists if len(values)), default=None)
 
@@ -136,7 +136,7 @@ class Merge:
     # -- state ----------------------------------------------------------------------------------
 
     def small(self) -> dict[str, bytes]:
-        """What waits, and where it goes on, as pages."""
+        """Return the pending events and the current place, as pages."""
         pages = {"merge": json.dumps([self._latest, self._first]).encode()}
         for number, part in enumerate(self._waiting):
             lists = [array.tolist() for array in (*part.lists, *part.ranks, *part.ids)]

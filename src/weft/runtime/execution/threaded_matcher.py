@@ -75,10 +75,10 @@ class Crew:
         return (match for found, _ in self.waves(batch) for match in found)
 
     def waves(self, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
-        """The same some at a time, lane by lane, and a time: those that end before it are complete with them.
+        """Yield matches some at a time, lane by lane, with a time: all matches that end before it are complete.
 
-        A lane that is far ahead of others waits, so that there may be more matches than fit into memory. While some
-        are taken, lanes are at the next ones.
+        A lane far ahead waits for the rest, so that there may be more matches than fit into memory. While matches are
+        consumed, lanes compute the next ones.
         """
         if not len(batch):
             return
@@ -129,7 +129,7 @@ class Crew:
         return [match for own in self._threads.begin(Matcher.finish, self.members)() for match in own]
 
     def expect(self, longest: int) -> None:
-        """The input is finite, and no event in it is longer than so many ticks."""
+        """Declare that the input is finite, with events of at most `longest` ticks."""
         self._longest = longest
         self._expect()
 
@@ -159,7 +159,7 @@ class Crew:
         return sum(member.bytes_of_query(name) for member in self.members)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Drop the oldest of what waits for some queries beyond so many bytes in all lanes together."""
+        """Evict the oldest partial matches of queries that exceed `limit` bytes in all lanes together."""
         parts = (member.drop_oldest(limit // len(self.members), names) for member in self.members)
         return sum(parts, Counter[str]())
 
@@ -190,10 +190,10 @@ class Flow:
 
     @staticmethod
     def _all(member: Matcher, route: Route, time: int, look: Look) -> Iterator[tuple[list[MatchBatch], int | None]]:
-        """Matches, and a time, if it is known that further ones end then or later.
+        """Yield matches with a time, if it is known that all further ones end then or later.
 
-        Those of several queries come one query after the other, so that is known after all of some events: of so many
-        that their matches stay in the cache.
+        Matches of several queries come query by query, so the time is known after a group of events, chosen so that
+        their matches stay in the cache.
         """
         events, at = route(), 0
         size = FEWEST if member.tells_several else PUSHED

@@ -1,7 +1,7 @@
-"""Consecutive events and their identities, which are worked out for those that matches are made of.
+"""Consecutive events and their identities, which are computed for events in matches.
 
-Only events of one instant (equal ends and starts) can agree in all that identifies them, and these stand together: the
-rank of an event among those that agree with it depends on the events of its instant alone.
+Only events of one instant (equal ends and starts) can have equal identifying attributes, and these are adjacent: the
+rank of an event among equal ones depends only on the events of its instant.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Instant:
         self._words = dict(words or {})
 
     def words(self, attributes: Attributes) -> UInt64s:
-        """The hashes by which they may agree with others, in any order."""
+        """Return the hashes of the attributes by which events may be equal, in any order."""
         found = self._words.get(attributes)
         if found is None:
             own = np.empty(0, np.uint64) if self._events is None else event_words(self._events, attributes.alike)

@@ -22,7 +22,7 @@ _ABOUT, _ROWS = "about", "rows"
 
 
 class EventIdentities:
-    """Chunks of events, oldest first, looked up and given up by position; those of small batches are put together."""
+    """Chunks of events, oldest first, looked up and released by position; small batches are merged."""
 
     def __init__(self) -> None:
         self._wanted: dict[Attributes, None] = {}
@@ -37,7 +37,7 @@ class EventIdentities:
         self._paging = Paging()
 
     def identify_by(self, key: tuple[str, ...]) -> None:
-        """Identify all events by these attributes, if there are some; refuse what was kept by others."""
+        """Identify all events by these attributes, if any; refuse state identified by different ones."""
         if self._stored_key is not None and self._stored_key != key:
             raise UsageError(FOREIGN)
         self._key = key
@@ -49,7 +49,7 @@ class EventIdentities:
         self._names = frozenset(name for own in self._wanted for name in (*own.names, *own.alike))
 
     def add(self, batch: EventBatch) -> None:
-        """Keep the events of a batch, which come after all others."""
+        """Add the events of a batch, which follow all earlier ones."""
         if not len(batch):
             return
         columns = {name: column for name, column in batch.columns.items() if name in self._names}
@@ -112,7 +112,7 @@ class EventIdentities:
         return Growing(_ROWS, self._count - len(self), self._count, self._packed)
 
     def _packed(self, low: int, high: int) -> bytes:
-        """The events with these numbers, counting all that ever were."""
+        """Return the events with these numbers, counted since the start of the stream."""
         at, parts = self._count - len(self), list[pa.RecordBatch]()
         for chunk in self._chunks:
             begin, end = max(low - at, 0), min(high - at, len(chunk))

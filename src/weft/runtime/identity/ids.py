@@ -33,7 +33,7 @@ class Identify(Protocol):
 
 
 def unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
-    """The matches as they are: for layers that nobody asks for ids."""
+    """Return the matches without ids, for layers whose ids are not needed."""
     return found
 
 

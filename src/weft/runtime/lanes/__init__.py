@@ -1,1 +1,1 @@
-"""Lanes at work, on every engine: which events a lane is given, which matches it tells, and lanes in threads."""
+"""Lanes, on every engine: which events a lane receives, and which matches it emits."""

@@ -1,7 +1,7 @@
-"""Keys that are so frequent that others suffer in their lane: found in a sample, and given lanes of their own.
+"""Heavy keys, which would overload their lane: found in a sample, and assigned to separate lanes.
 
-Keys are counted by Space-Saving: so many counters, and a key without one takes over the smallest. What is then best is
-tried on the sample, since a lane of its own for a key that is not heavy enough is a lane less for all others.
+Keys are counted by Space-Saving: a fixed number of counters, where a new key replaces the smallest. Assignments are
+evaluated on the sample, since a lane reserved for a key that is not heavy enough is missing for the remaining keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLE = 1 << 16  # events
 
 
 class SpaceSaving:
-    """Counts of the most frequent of very many things. A count is too high by what was taken over, at most."""
+    """Counts of the most frequent items. A count exceeds the true one by at most the replaced count."""
 
     def __init__(self, counters: int = COUNTERS) -> None:
         self.total = 0
@@ -36,7 +36,7 @@ class SpaceSaving:
         self._smallest: list[tuple[int, int]] = []  # may be out of date, never too high
 
     def add(self, thing: int, times: int = 1) -> None:
-        """It came so many times."""
+        """Add to the count of an item."""
         self.total += times
         taken = 0
         if thing not in self._counts:
@@ -111,7 +111,7 @@ def _loads(hashes: Hashes, own: int, placed: Sequence[tuple[int, int]], lanes: i
 
 
 def _placed(hashes: Hashes, heavy: Sequence[int], own: int, lanes: int) -> tuple[tuple[int, int], ...]:
-    """A lane for each heavy key: one of its own for the first, and for the others the one that has least to do."""
+    """Assign a lane to each heavy key: a separate lane to the first ones, then the least loaded lane."""
     placed = [(key, lane) for lane, key in enumerate(heavy[:own])]
     others = heavy[own:]
     light = hashes[~np.isin(hashes, np.array(heavy, np.uint64))]

@@ -1,4 +1,4 @@
-"""Which of the matches that a lane finds it tells: where events are copied, others may find them too."""
+"""The ownership filter of a lane: which of its matches it emits, where copied events let several lanes find a match."""
 
 from __future__ import annotations
 

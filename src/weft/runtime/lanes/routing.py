@@ -111,7 +111,7 @@ def _places(events: EventBatch, split: ByKey, count: int) -> Numbers:
 
 
 def _rows_of(places: Numbers, count: int) -> list[Numbers]:
-    """The rows of the events of each of so many lanes, in their order."""
+    """Return the rows of each lane's events, in order."""
     if count == 1:
         return [np.flatnonzero(places == 0)]
     # Small integers are sorted by radix, in linear time.

@@ -22,9 +22,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Sieve:
-    """For the events of a plan, chunk by chunk; a chunk of which more than a `share` matters stays as it is.
+    """Filter for the events of a plan, chunk by chunk; a chunk of which more than a `share` is needed is kept whole.
 
-    The first event of each type stays in a chunk: whether a type comes at all is told to users.
+    The first event of each type stays in a chunk, because users are warned about types that never occur.
     """
 
     def __init__(self, plan: Plan, share: float = 0.5) -> None:
@@ -34,7 +34,7 @@ class Sieve:
         self._bound = _AnyOf(uses.bound) if uses.seen is None else None  # else nearly all that is seen is bound
 
     def __call__(self, events: EventBatch) -> EventBatch:
-        """The events that matter; those that a match may show are marked if the others are more."""
+        """Return the events that matter; those that a match may show are marked if they are the minority."""
         if not len(events):
             return events
         if self._seen is not None:

@@ -1,7 +1,7 @@
-"""Which events of the input a plan can use: by predicates of the places that events take in its queries.
+"""The input events that a plan can use, by the predicates of the places where its queries bind or test events.
 
-Events that satisfy none of the predicates in `seen` change nothing, so they need not reach whoever matches. Of those
-that satisfy none in `bound` no match is made: they only stand between others, and nobody asks for their attributes.
+Events that satisfy none of the predicates in `seen` have no effect, so they need not be sent to a matcher. Those that
+satisfy none in `bound` are in no match: they only affect adjacency, and their attributes are not needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.plan.properties import relevant_types
 
 @dataclass(frozen=True)
 class Uses:
-    """Predicates on the event at hand; `seen` is None if any event may matter."""
+    """Predicates on single events; `seen` is None if any event may matter."""
 
     bound: tuple[Predicate, ...]
     seen: tuple[Predicate, ...] | None

@@ -33,7 +33,7 @@ _WRITTEN = {
 class Budget:
     """Limits, and what happens at them.
 
-    `state_bytes`: what waits in memory; `matches_per_event`, `matches_per_batch`: how many are given out of those that
+    `state_bytes`: the size of the state; `matches_per_event`, `matches_per_batch`: how many matches are emitted that
     one event, or the events of one batch (a push, a trigger), complete; `seconds_per_batch`: for the work on a batch.
     `action`: `stop` with a message; `shed` events, as `weft.Shed` does; `sample` matches; `drop-oldest` partial ones.
     `as_text`: it was written as `--budget` has it, and messages are to speak of it so.
@@ -64,7 +64,7 @@ class Budget:
         return f"then={action}" if self.as_text else f"action={action!r}"
 
     def _named(self, limit: str) -> str:
-        """How a limit is called, likewise."""
+        """Return the name of a limit, as the user wrote it."""
         return next(word for word, name in _WRITTEN.items() if name == limit) if self.as_text else limit
 
     @property

@@ -40,7 +40,7 @@ class Held(Protocol):
         """The seconds that were taken for one query alone since this was asked first."""
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Let what waits for some queries have no more than so many bytes; how many parts were dropped, by query."""
+        """Evict the oldest partial matches of queries that exceed `limit` bytes; return how many, by query."""
 
 
 LOOK_EVERY = 8  # batches: to count all bytes costs about as much as a small batch
@@ -59,7 +59,7 @@ class Limits:
         return self.budget is None and self.shed is None
 
     def shared(self, lanes: int) -> Limits:
-        """The limits of each of so many lanes: its part of the bytes, of the events and of the matches of a batch."""
+        """Return the limits of each lane: its part of the bytes, of the events and of the matches of a batch."""
         if self.is_none or lanes == 1:
             return self
         shed = self.shed
@@ -136,7 +136,7 @@ class Guard:
 
     @property
     def drops(self) -> bool:
-        """Whether what waits may be dropped."""
+        """Whether partial matches may be evicted."""
         return any(budget.action == "drop-oldest" for _, budget in self._state)
 
     @property
@@ -163,7 +163,7 @@ class Guard:
         return dict(fresh)
 
     def matches(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
-        """The matches that are given out."""
+        """Yield the matches that are emitted."""
         for piece in found:
             if self.shedder is not None:
                 self.shedder.found([piece])
@@ -175,7 +175,7 @@ class Guard:
             self._check_seconds()
 
     def done(self, held: Held) -> None:
-        """A batch is done: look at the time it took, and at what waits now."""
+        """Check the time that a batch took, and the size of the state after it."""
         seconds = self._clock() - self._started
         self._check_seconds()
         if self.shedder is not None:
@@ -264,7 +264,7 @@ def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: s
 
 
 def _check_dropped(queries: Sequence[AnyQuery], kept: Mapping[str, str], dropped: Sequence[tuple[str, Budget]]) -> None:
-    """Refuse to drop what waits where that could invent a match, or where it is nobody's own."""
+    """Refuse to evict state where that could add a match, or where it cannot be attributed to a query."""
     for name, budget in dropped if queries else ():
         asked = [query.name for query in queries if name in (EVERYTHING, query.name)]
         if all(query in kept for query in asked):

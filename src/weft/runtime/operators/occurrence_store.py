@@ -69,7 +69,7 @@ class Arena:
 
     @property
     def row_count(self) -> int:
-        """Rows made so far and not given up."""
+        """The number of live rows."""
         return int(self.control[joining.ROWS])
 
     def intern(self) -> None:
@@ -83,7 +83,7 @@ class Arena:
         self.intern()
 
     def drop_texts(self) -> bool:
-        """Give up texts that no event has, when there are many; whether the others have new ids."""
+        """Release texts that no event has, when there are many; return whether ids changed."""
         if len(self.texts) < max(_MANY_TEXTS, self._texts_bound):
             return False
         self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
@@ -93,7 +93,7 @@ class Arena:
         return True
 
     def widen(self, columns: Sequence[str], slots: int) -> None:
-        """Keep more attributes of events, and so many more slots of rows; those that are here have nothing there."""
+        """Add attributes of events and slots of rows, which are empty in existing ones."""
         values = self.values[: self.event_count * self.width].reshape(self.event_count, self.width)
         self.columns = tuple(columns)
         wider = np.full((self.event_count, self.width), tagged.MISSING, np.int64)
@@ -155,7 +155,7 @@ class Arena:
         return found
 
     def add_sources(self, events: Int64s, slots: int) -> Int64s:
-        """A row for each of these events, with so many slots, all of which hold it."""
+        """Return a new row for each of these events, in which all slots hold the event."""
         first = self.row_count
         self._room(len(events), slots)
         joining.add_sources(events, slots, self.rows, self.slots, self.control, self.events)
@@ -198,7 +198,7 @@ class Arena:
     # -- events ---------------------------------------------------------------------------------
 
     def expect(self, count: int) -> None:
-        """Make room for so many more events."""
+        """Reserve space for `count` more events."""
         fields = occurrences.EVENT
         self.events = with_room(self.events, self.event_count * fields, count * fields)
 
@@ -221,7 +221,7 @@ class Arena:
 
 
 def with_room(array: Int64s, used: int, needed: int) -> Int64s:
-    """The array, or a copy with room for so many more."""
+    """Return the array, or a larger copy, with space for `needed` more items."""
     if used + needed <= len(array):
         return array
     larger = np.empty(2 * len(array) + needed, array.dtype)

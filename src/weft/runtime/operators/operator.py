@@ -53,7 +53,7 @@ class Run(ABC):
         return False
 
     def expect(self, longest: int) -> None:  # noqa: B027 # most have nothing to do
-        """The input is finite, and no event in it is longer than so many ticks."""
+        """Declare that the input is finite, with events of at most `longest` ticks."""
 
     def expect_end(self, last: int) -> None:  # noqa: B027 # most have nothing to do
         """The input has ended at this time; derived events may come that end later."""
@@ -79,7 +79,7 @@ class Run(ABC):
 
     @property
     def waiting(self) -> int:
-        """How much is kept that may still become part of a match; one thing kept may stand for many partial matches."""
+        """Return the size of the pending state in items; one item may represent many partial matches."""
         return 0
 
     def bytes_of_query(self, name: str) -> int:
@@ -87,9 +87,9 @@ class Run(ABC):
         return bytes_of(self)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Drop the older half of what waits for some queries, if it is made of more than half so many bytes.
+        """Evict the older half of the partial matches of queries, if they take more than half of `limit` bytes.
 
-        How many parts were dropped, by the names of the queries that needed them.
+        Return how many were evicted, by the names of the queries that needed them.
         """
         return Counter()
 
@@ -109,17 +109,17 @@ class Run(ABC):
         return [OperatorStanding(f"{where}: {names}", received, emitted, self.waiting)]
 
     def sweep(self) -> None:  # noqa: B027 # most have nothing to do
-        """Give up state that can no longer matter, if it is worth the work."""
+        """Release state that can no longer contribute to a match, if that pays off."""
 
     @abstractmethod
     def oldest(self) -> int | None:
-        """The first position that a further match may tell of; None: it has not come yet."""
+        """The first position that a future match may contain, or None if it has not arrived yet."""
 
     def remove(self, places: Collection[int]) -> None:  # noqa: B027 # most have nothing to do
-        """Do no more for the queries at these places than they have in common with others."""
+        """Remove the queries at these places with the state that they do not share."""
 
     def reform(self, queries: Mapping[int, Any]) -> None:
-        """Go on with other forms of queries, by place, for which all that is kept is the same."""
+        """Replace the form of queries, by place, where the state is the same."""
         raise NotImplementedError(f"{type(self).__name__} keeps other things for other forms")
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Sources that are still coming: each is read by a thread of its own, and all are merged into stream order."""
+"""Live sources: each is read by a separate thread, and all are merged into stream order."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Silence:
         self._heard[name] = self._clock()
 
     def tell(self, merge: Stabiliser, open_: Iterable[str]) -> None:
-        """Warn of sources for which events of others wait."""
+        """Warn about sources that hold back events."""
         now = self._clock()
         for name in open_:
             heard, held = self._heard[name], merge.held_by(name)

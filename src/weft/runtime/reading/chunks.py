@@ -227,7 +227,7 @@ def _pandas_column(series: Any, time_unit: str) -> Column:
 
 
 def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> Iterator[Chunk]:
-    """Dicts, record batches and tables, one after the other."""
+    """Yield chunks of dicts, record batches and tables in order."""
     remaining = iter(items)
     while taken := list(islice(remaining, batch_size)):
         kinds = set(map(type, taken))

@@ -1,7 +1,7 @@
-"""How far a source has come in time, by the events that others confirm: one event in the far future moves nothing.
+"""The front of a source in time, robust against single events in the far future.
 
 An event that is more than `jump` ticks ahead of the events before it is doubted: time does not follow it. It is
-believed when others agree: two more that are as far ahead or further, and none in between that goes on where time was.
+accepted when confirmed: two more events are as far ahead or further, and none in between continues the old time.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Reading:
 
 @dataclass
 class Segment:
-    """Readable events of one chunk with their times; their columns are made when they are given out."""
+    """Readable events of one chunk with their times; their columns are built on demand."""
 
     chunk: Chunk
     starts: Int64s
@@ -152,7 +152,7 @@ class EventSource:
             yield replace(batch if self.keep_fine else without_fine(batch), positions=positions)
 
     def continued(self, first: int, since: tuple[int, int] | None) -> EventSource:
-        """This source as one that goes on: its first position, and the end and start of the event before."""
+        """Return this source as a continuation: its first position, and the end and start of the preceding event."""
         self.first, self.reading = first, replace(self.reading, since=since)
         return self
 
@@ -263,7 +263,7 @@ class Given(TypedDict, total=False):
 
 
 def reading_of(**given: Unpack[Given]) -> Reading:
-    """How events are read, with all that was not given as it usually is."""
+    """Return the reading options, with defaults for those not given."""
     usual = Reading()
     columns, shown = given.get("columns", usual.columns), given.get("shown", usual.shown)
     return Reading(

@@ -37,7 +37,7 @@ class NamedSource:
 
 
 def defaults_of(name: str, count: int, program: Program, type: str) -> dict[str, str]:
-    """What a source's name says of events that do not say it themselves, when there are so many sources.
+    """Return the default attributes of a source's events, derived from its name and the number of sources.
 
     It is their stream if there are several sources or the program declares such a stream, and their type (whose
     column is called `type`) if the program declares such a type.

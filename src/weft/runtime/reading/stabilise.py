@@ -99,14 +99,14 @@ def share_of(batch: Waiting, stop: int) -> Share:
 
 
 class Stabiliser:
-    """Merges named sources: an event goes on when every other source has passed its time.
+    """Merges named sources: an event is released when every other source has passed its time.
 
     A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`).
     One that has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all
     are silent, the largest time seen has passed, and no more: what they then send in order is in time. What comes when
     its own source has passed its time is late: it takes no part, and is counted.
-    An event that is more than `jump` ticks ahead of the others moves nothing until others confirm it (see `Front`).
-    Of equal times the event comes first whose type stands first in `types`, then whose source does, then the older.
+    An event that is more than `jump` ticks ahead does not advance time until further events confirm it (see `Front`).
+    Of equal times the event comes first whose type is first in `types`, then whose source does, then the older.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class Stabiliser:
         return origin.count if origin.passed > self.safe else 0
 
     def held_by(self, source: str) -> int:
-        """How many events of others wait for a source."""
+        """The number of events held back by a source."""
         origin = self._sources[source]
         return 0 if origin.passed > self.safe else self.waiting - origin.count
 
@@ -284,7 +284,7 @@ class Stabiliser:
         return bound
 
     def _believe_first(self, there: Sequence[Source]) -> None:
-        """Believe the first events of sources if the others have come as far."""
+        """Accept the first events of sources if the remaining sources have come as far."""
         known = [source.front.time for source in self._sources.values() if source.front.time is not None]
         for source in there if known and self.jump is not None else ():
             first = source.front.doubted

@@ -23,7 +23,7 @@ _MISSING, _BOOLEAN, _NUMBER, _TEXT = b"\x00", b"\x01", b"\x02", b"\x03"
 
 
 def tie_keys(events: EventBatch, sources: Sequence[str], order: Sequence[str], tick: int) -> Keys | None:
-    """The keys of events; None when nothing decides but arrival. A tick has so many nanoseconds."""
+    """Return the keys that order events with equal times, or None if only arrival decides. `tick` is in nanoseconds."""
     rank = _fine_rank(events, tick, len(sources) + 1)
     if sources:
         rank = ranks_of(events.types, sources) + (0 if rank is None else rank)

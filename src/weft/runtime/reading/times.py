@@ -20,7 +20,7 @@ States = npt.NDArray[np.uint8]
 
 
 def int64_view(array: pa.Array) -> Int64s:
-    """The values of an int64 array without a copy; what stands for null is arbitrary."""
+    """Return the values of an int64 array without a copy; the values of nulls are arbitrary."""
     if not len(array):
         return np.empty(0, np.int64)
     return np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array)]
@@ -120,7 +120,7 @@ def _read_numbers(numbers: pa.Array, ticks: Int64s, state: States) -> None:
 
 
 def _read_digits(column: Column, ticks: Int64s, state: States) -> None:
-    """Times that stand among others as digits."""
+    """Read the times given as digits."""
     rows = np.empty(0, np.int64) if column.exact is None else np.flatnonzero(valid_mask(column.exact))
     for row, number in zip(rows, digits_at(column, rows), strict=True):
         whole = int(number)

@@ -1,4 +1,4 @@
-"""Events that later matches may show: kept in order, looked up and given up by position, saved as they come."""
+"""Buffer of events that later matches may show: ordered, looked up and released by position, saved incrementally."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Kept:
         return sum(map(len, self._chunks)) + sum(len(chosen) for _, chosen in self._fresh)
 
     def add(self, batch: EventBatch, chosen: Int64s | None = None) -> None:
-        """Keep some events of a batch (None: all), which come after all others."""
+        """Add events of a batch (None: all), which follow all earlier ones."""
         whole = self._shown_of(batch)
         count = len(batch) if chosen is None else len(chosen)
         if whole is None or not count:
@@ -113,7 +113,7 @@ class Kept:
         return whole.map(lambda array: array.take(rows))
 
     def shown(self, positions: Int64s) -> Shown:
-        """The rows at these positions (in any order), and maybe others."""
+        """Return the rows at these positions (in any order), possibly among further rows."""
         places, parts = np.unique(positions), list[Shown]()
         for chunk in self._picked():
             low, high = np.searchsorted(places, [chunk.positions[0], chunk.positions[-1] + 1])
@@ -132,7 +132,7 @@ class Kept:
         return Growing(name, self._count - len(self), self._count, lambda low, high: blocks.pack(self._rows(low, high)))
 
     def _rows(self, low: int, high: int) -> EventBatch:
-        """The events with these numbers, counting all that ever were."""
+        """Return the events with these numbers, counted since the start of the stream."""
         at, parts = self._count - len(self), list[EventBatch]()
         for chunk in self._picked():
             if at < high and low < at + len(chunk):

@@ -59,7 +59,7 @@ def growing_array(name: str, array: Array) -> Growing:
 
 
 class Paging:
-    """Remembers which pages were given out, to tell those that changed since."""
+    """Track the pages already written, to find those that changed since."""
 
     def __init__(self) -> None:
         self._digests: dict[str, bytes] = {}
@@ -103,7 +103,7 @@ class Paging:
         self._saved.clear()
 
     def load(self, pages: Mapping[str, bytes], growing: Iterable[Growing] = ()) -> None:
-        """Take pages as given out, and of what grows that which has pages."""
+        """Mark pages as written, including those of growing parts."""
         self._digests = {name: _digest(page) for name, page in pages.items()}
         has_pages = (part for part in growing if f"{part.name}/{part.first // ITEMS}" in pages)
         self._saved = {part.name: part.count for part in has_pages}
@@ -114,7 +114,7 @@ def _digest(page: bytes) -> bytes:
 
 
 class Pages:
-    """Reads what was cut into pages."""
+    """Read state that was split into pages."""
 
     def __init__(self, pages: Mapping[str, bytes]) -> None:
         self._pages = pages

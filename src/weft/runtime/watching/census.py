@@ -82,7 +82,7 @@ def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, 
 
 
 def tied_doubt(tied: int) -> list[str]:
-    """What to say of so many events whose order between partitions nothing decided."""
+    """Return the warning about events whose order between partitions is arbitrary."""
     if not tied:
         return []
     return [

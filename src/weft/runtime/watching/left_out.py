@@ -31,7 +31,7 @@ class LeftOut(NamedTuple):
         return f"{self.query}.{self.step}" if self.step else self.query
 
     def __str__(self) -> str:
-        """As it is told of a query."""
+        """Return the text of a report about a query."""
         at = f" as {self.step}" if self.step else ""
         return f"{self.number:,} {WAYS[self.way][1]}{at}"
 

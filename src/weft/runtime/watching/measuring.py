@@ -46,7 +46,7 @@ class Measure:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Reset the measurement."""
         self.types: Counter[str] = Counter()
         self._held = [0] * len(self._atoms)
         self._values = {side: ValueCounts() for tie in self._ties for side in tie.sides}

@@ -1,4 +1,6 @@
-"""Triggers of a run in, warnings out: a source that is silent and holds the others back, and time that stands still."""
+"""Warnings about standstill, from the triggers of a run: a silent source that blocks the rest, and time that does not
+advance.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ PATIENCE = 60.0  # seconds
 
 
 class Standstill:
-    """Watches how far the sources of a run have come, and the watermark. Each standstill is told once."""
+    """Watch the progress of the sources of a run, and the watermark. Each standstill is reported once."""
 
     def __init__(self, sources: Sequence[str] | Mapping[str, str], patience: float = PATIENCE) -> None:
         # By the names of their times, which are the numbers of sources unless partitions have times of their own.

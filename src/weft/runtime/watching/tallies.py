@@ -70,7 +70,7 @@ class Tallies:
         self._ticks = 1000.0
 
     def add(self, told: Iterable[Mapping[str, Plain]]) -> None:
-        """What the lanes tell of one trigger. Those that are not apart see copies: of these, the most counts."""
+        """Add the reports of the lanes for one trigger. Of lanes that see copies, the largest report counts."""
         apart: Counter[str] = Counter()
         most: Counter[str] = Counter()
         for one in told:

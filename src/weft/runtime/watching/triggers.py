@@ -10,10 +10,10 @@ from weft.runtime.watching.left_out import in_words
 
 
 class OperatorStanding(NamedTuple):
-    """Operators that run together: the events they received and matches they emitted, and how much waits there.
+    """Operators that run together: events received, matches emitted, and size of the pending state.
 
-    What waits is what is kept that may still become part of a match: the nodes of a match graph, occurrences, events in
-    open partitions or in reach of rules. One of them may stand for many partial matches.
+    The pending state is everything that may still become part of a match: the nodes of a match graph, occurrences,
+    events in open partitions or within reach of rules. One item may represent many partial matches.
     """
 
     name: str
@@ -32,8 +32,8 @@ class OperatorStanding(NamedTuple):
 class Standing:
     """A lane after a trigger.
 
-    `held` events wait for the watermark; the oldest event that a later match may tell of came `behind` events ago (0:
-    nothing waits); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
+    `held` events wait for the watermark; the oldest event that a later match may contain came `behind` events ago (0:
+    none is pending); `lag` are the ticks from the watermark to the latest event, if both are known; `changes` says how
     often its queries have changed their form, `changes_refused` how often they could not; `counted` is what it counted
     of the events (`runtime/watching/tallies.py`).
     """
@@ -64,7 +64,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Trigger:
-    """One trigger: when it ended (seconds since 1970), how long it took, what came and what was found."""
+    """One trigger: when it ended (seconds since 1970), its duration, events received and matches found."""
 
     number: int
     at: float
@@ -89,7 +89,7 @@ class Trigger:
 
     @property
     def behind(self) -> int:
-        """How many events ago the oldest came that a later match may tell of."""
+        """The number of events since the oldest one that a later match may contain."""
         return max((lane.behind for lane in self.lanes), default=0)
 
     @property

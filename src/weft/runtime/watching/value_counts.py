@@ -72,7 +72,7 @@ def _joined(known: pa.Table | None, fresh: pa.Table) -> pa.Table:
 
 
 def _alike(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Both with values of one type: of whole numbers and others, floats are near enough to count by."""
+    """Return both tables with values of one type; mixed numbers are counted as floats."""
     if one["value"].type == other["value"].type:
         return one, other
     return tuple(table.set_column(0, "value", table["value"].cast(pa.float64(), safe=False)) for table in (one, other))

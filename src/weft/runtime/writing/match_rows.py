@@ -53,10 +53,10 @@ def in_stretches(
     threads: Threads = ALONE,
     finish: Finish | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of matches that come stretch by stretch of time, in match order; of the queries with these names.
+    """Yield the rows of matches that arrive by ranges of time, in match order.
 
-    `finish` makes of rows what is wanted. Each thread has matches of its own time, so that nothing is to be merged,
-    and goes on with those of the next stretch while others are at the one before.
+    `finish` converts the rows. Each thread has a range of time, so that no merging is needed, and proceeds to the next
+    range independently.
     """
     every = (part for stretch in stretches if stretch for part in _parts(stretch))
     for together, parts in groupby(every, lambda part: sum(map(len, part)) > 2 * ROWS):
@@ -87,7 +87,7 @@ def _ordered(
     threads: Threads,
     finish: Finish | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of matches in match order, all threads at work on them."""
+    """Yield rows of matches in match order, computed by all threads."""
     if not present:
         return
     whole = _joined(present)

@@ -1,4 +1,4 @@
-"""A graph at work: batches of events in, matches of all its queries out."""
+"""The join operator: batches of events in, matches of all its queries out."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class GraphRun(Run):
         ]
 
     def retire(self, places: Collection[int], position: int) -> None:
-        """From now on tell of these queries only matches with an event before this position: others tell the rest."""
+        """From now on, emit only matches of these queries with an event before this position."""
         for place in places:
             self.outputs[place].before = position
 
@@ -211,7 +211,7 @@ class GraphRun(Run):
         self._look()
 
     def remove(self, places: Collection[int]) -> None:
-        """Do without the operators that only the queries at these places need; the others move up."""
+        """Remove the operators that only the queries at these places need; later places move up."""
         kept = [place for place in range(len(self.outputs)) if place not in places]
         needed = self.graph.needed(kept)
         self.graph = self.graph.only(kept)
@@ -227,7 +227,7 @@ class GraphRun(Run):
         self._look()
 
     def _look(self) -> None:
-        """Ask events what operators want to know of them, together with all that look at them."""
+        """Evaluate the predicates of operators on the events, together with all users of the classifier."""
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
         for chain in self.chains:
@@ -260,7 +260,7 @@ class GraphRun(Run):
     # -- events in ------------------------------------------------------------------------------
 
     def _steps(self, batch: EventBatch) -> Iterator[None]:
-        """Take a batch in parts, of so many events that the rows they make stay in the processor's cache."""
+        """Process a batch in parts whose rows fit into the processor's cache."""
         at, chosen, seen = 0, self._choosing.letters(batch), [chain.seen(batch) for chain in self.chains]
         while at < len(batch):
             before = self.arena.row_count
@@ -374,7 +374,7 @@ class GraphRun(Run):
 
 
 def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:
-    """Which of the matches bind what was not bound before."""
+    """Return which matches have bindings not reported before."""
     new = []
     for number in range(len(offsets) - 1):
         part = slice(offsets[number], offsets[number + 1])

@@ -102,7 +102,7 @@ def _compact(run: GraphRun, live: Mask, floor: Floor) -> Int64s:
 
 
 def _trim(run: GraphRun) -> None:
-    """Forget what was given out and has been taken by all."""
+    """Release output that all readers have consumed."""
     taken: list[list[int]] = [[] for _ in run.operators]
     for output in run.outputs:
         taken[output.node].append(output.taken)

@@ -38,10 +38,10 @@ class Scope(Protocol):
         """How many values there are."""
 
     def field(self, name: str) -> pa.Array:
-        """A column of the rows at hand."""
+        """Return a column of the current rows."""
 
     def label(self) -> pa.Array:
-        """The variables of the rows at hand."""
+        """Return the variables of the current rows."""
 
     def number(self) -> pa.Array:
         """The numbers of the matches."""
@@ -121,7 +121,7 @@ def _chosen(expression: Choose, scope: Scope) -> Value:
 
 
 class RowScope:
-    """All rows of a layout at once, each the row at hand: for conditions that read rows and their neighbours."""
+    """All rows of a layout at once, for conditions that read rows and their neighbours."""
 
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout

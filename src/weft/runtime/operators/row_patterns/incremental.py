@@ -1,4 +1,4 @@
-"""Row patterns over rows that come in pieces: a match is given out once no preferred one is alive.
+"""Row patterns over rows that come in pieces: a match is emitted once no preferred one is possible.
 
 State of a key: the rows from the oldest undecided attempt on (and as many before as PREV reads), where the next
 attempt starts, and the number of matches so far.

@@ -113,11 +113,11 @@ class MatchScope:
         return pa.array(self.matches.numbers[self.owners])
 
     def field(self, name: str) -> pa.Array:
-        """A column of the row at hand."""
+        """Return a column of the current row."""
         return self.at(At(RowField(name)))
 
     def label(self) -> pa.Array:
-        """The label of the row at hand."""
+        """Return the label of the current row."""
         return self.at(At(RowLabel()))
 
     def at(self, node: At) -> pa.Array:

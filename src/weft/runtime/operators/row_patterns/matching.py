@@ -148,7 +148,7 @@ class RowMatcher:
         return t.PartitionedRows(attempts.partitions, sets, limits, earliest, attempts.is_open)
 
     def _times(self, layout: RowLayout) -> t.Int64s:
-        """The first column of the order in microseconds; rows without a time are long before all others."""
+        """Return the first ordering column in microseconds; rows without a time sort first."""
         values = layout.column(self.query.order[0].column)
         if pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
             values = values.cast(pa.timestamp("us", getattr(values.type, "tz", None)), safe=False).cast(pa.int64())
@@ -183,7 +183,7 @@ class RowMatcher:
         return np.concatenate(facts), np.concatenate(states)
 
     def _emptied(self, found: t.MatchedRows, facts: list[t.Int64s], states: list[t.Int32s], written: int) -> int:
-        """Take what was found out of the kernel's room; how many rows that are."""
+        """Copy the matches out of the kernel's buffers; return their number of rows."""
         matches, taken = int(found.cursor[t.MATCHES]), int(found.cursor[t.TAKEN])
         new = found.matches[: matches * t.MATCH].reshape(-1, t.MATCH).copy()
         new[:, t.PLACE] += written
@@ -269,7 +269,7 @@ def _truths(condition: RowExpression, scope: RowScope) -> npt.NDArray[np.bool_]:
 def _with_conditions(
     codes: t.Int64s, masks: list[int], truths: list[npt.NDArray[np.bool_]], first: int
 ) -> tuple[t.Int64s, list[int]]:
-    """Letters that also tell which of up to eight further conditions hold. Only letters that occur are kept."""
+    """Extend letters by up to eight further conditions, keeping only letters that occur."""
     holding = np.zeros(len(codes), np.uint8)
     for number, truth in enumerate(truths):
         holding |= truth.view(np.uint8) << np.uint8(number)

@@ -261,7 +261,7 @@ class RuleCompiler:
         return self._memos.setdefault((self._types[0], terminator, node, self._floors.get(type_, 0)), len(self._memos))
 
     def _joins_by_keys(self, events: Events) -> bool:
-        """Whether events are told apart by what they are, and by different attributes that equal bound ones."""
+        """Return whether events are selected by constants and by equality with bound attributes only."""
         names = {name for name, _ in events.equalities}
         return len(names) == len(events.related)
 
@@ -308,7 +308,7 @@ class RuleCompiler:
     # -- tests and code -------------------------------------------------------------------------
 
     def read(self, attribute: Attribute, hand_type: int) -> tuple[int, int]:
-        """The step whose event an attribute is of (AT_HAND: the event at hand), and its column."""
+        """Return the step of an attribute's event (AT_HAND for the current event), and its column."""
         step = t.AT_HAND if attribute.variable is None else self._steps[attribute.variable]
         type_ = hand_type if attribute.variable is None else self._types[step]
         return step, self._layout.column(type_, attribute.name)

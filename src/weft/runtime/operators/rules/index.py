@@ -235,7 +235,7 @@ def _dense(keys: Int64s, kind: int) -> tuple[Int64s, int, int]:
 
 
 def _coded(groups: Sequence[Sequence[int]], begin: int) -> tuple[Int64s, npt.NDArray[np.int32]]:
-    """The codes of groups of rules, and their members, of which so many places at the begin are left free."""
+    """Return the codes of groups of rules, and their members, with `begin` free places at the front."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     codes = np.fromiter((group[0] for group in groups), np.int64, len(groups)) + 1
     members: list[int] = []

@@ -1,4 +1,4 @@
-"""The memory of rules: events by type, lists of them by key, what was consumed; it grows, and forgets what is old."""
+"""The store of rules: events by type, lists of them by key, and consumed events; it grows, and expires old events."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Memory:
         return min(found, default=None)
 
     def drop_oldest(self, limit: int, types: Sequence[int]) -> dict[int, int]:
-        """Drop the older half of the events of some types, if it is over half so many bytes; how many of each."""
+        """Evict the older half of the events of types that take more than half of `limit` bytes; return how many."""
         places = {type_: self.table[type_, [t.BASE, t.HELD]].tolist() for type_ in types}
         times = {type_: self.times[begin : begin + held] for type_, (begin, held) in places.items()}
         words = len(t.Store._fields[4:7]) + self.width + self.mark_words
@@ -136,7 +136,7 @@ class Memory:
 
     @property
     def has_old_texts(self) -> bool:
-        """Whether there are so many texts that it is worth to look for those that no event has."""
+        """Return whether there are enough texts to look for unused ones."""
         return len(self.texts) > self._texts_bound
 
     def renumber_texts(self) -> None:
@@ -148,7 +148,7 @@ class Memory:
     # -- room -----------------------------------------------------------------------------------
 
     def reserve(self, counts: Int64s) -> None:
-        """Make room for so many more events of each type."""
+        """Reserve space for `counts` more events of each type."""
         if (self.table[:, t.HELD] + counts > self.table[:, t.ROOM]).any():
             self._move(counts, self.width, self.mark_words)
 
@@ -171,7 +171,7 @@ class Memory:
             self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + wanted, np.int64)])
 
     def _move(self, counts: Int64s, width: int, mark_words: int, gone: Int64s | None = None) -> None:
-        """Put all events in reach, but for so many that are gone, into new arrays with room for so many more."""
+        """Copy all reachable events except the oldest `gone` to new arrays, with space for `counts` more."""
         table = self.table
         dead = np.zeros(len(table), np.int64)
         rule_memory.count_dead(self.types, self.times, int(self.control[t.TIME]), dead)

@@ -196,7 +196,7 @@ def _used(full: t.Output, count: int) -> t.Output:
 
 
 def empty_output(firings: int, positions: int, fields: int) -> t.Output:
-    """Buffers for so many firings, positions and fields of each firing."""
+    """Allocate buffers for firings, positions and fields."""
     offsets = room(firings + 1, np.int64)
     offsets[0] = 0
     return t.Output(

@@ -149,7 +149,7 @@ class RuleRun(Run):
         self._is_laid = True
 
     def _room_for(self, rules: int) -> t.Work:
-        """Where kernels keep what they are at, for so many rules."""
+        """Allocate the working memory of the kernels for a number of rules."""
         compiler, memory = self._compiler, self.memory
         queued = t.QUEUED + memory.width
         if len(memory.queue) < 16 * queued:
@@ -244,12 +244,12 @@ class RuleRun(Run):
 
     @property
     def fires_in_order(self) -> bool:
-        """Whether the firings of all rules come by end, one after the other: if all have the same fields."""
+        """Return whether the firings of all rules are ordered by end, which holds if all have the same fields."""
         return self._outputs.has_one_form
 
     @property
     def safe(self) -> int | None:
-        """Rules fire at the event that is there: nobody has to ask each of thousands."""
+        """Rules fire at the current event, so no rule has to be asked individually."""
         return None
 
     def oldest(self) -> int | None:
@@ -262,7 +262,7 @@ class RuleRun(Run):
         return self.memory.held
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Run.drop_oldest`: events that rules look back at are parts of what waits."""
+        """See `Run.drop_oldest`: the events that rules look back at are the evictable state."""
         self._require_laid()
         present = [rule for rule in self.rules if rule is not None]
         types = {self._layout.type(name): name for name in sorted(losable_types(present, names))}

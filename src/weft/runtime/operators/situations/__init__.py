@@ -1,1 +1,1 @@
-"""Situations at work: partitions of a context, selection by policies, and the network that derived events form."""
+"""The situation operator: partitions of a context, selection by policies, and networks of derived events."""

@@ -126,7 +126,7 @@ class KeyedRun:
         return slots, keys
 
     def _numbers(self, batch: EventBatch, slots: npt.NDArray[np.int8]) -> Int64s:
-        """What stands for the events: their positions, or with fields their numbers among those that are kept."""
+        """Return the numbers of events: their positions, or with output fields their numbers in the store."""
         if not self._fields:
             return batch.positions
         numbers = np.full(len(batch), -1, np.int64)
@@ -208,7 +208,7 @@ class KeyedRun:
         self._windows[slots[slots < len(self._windows)]] = kernel.NEVER
 
     def drop_oldest(self, limit: int) -> int:
-        """Drop the older half of the rows if they take more than half so many bytes; how many that are."""
+        """Evict the older half of the rows if they take more than half of `limit` bytes; return how many."""
         chains = kernel.Chains(self._heads, self._least, self._windows)
         where = self._width - 1, self._sequence.step
         ends = np.empty(int(self._control[kernel.TOP]), np.int64)

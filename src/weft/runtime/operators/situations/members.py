@@ -19,7 +19,7 @@ from weft.runtime.store.pages import Pages, text_pages
 
 
 class Members:
-    """Events by number, in the order of their places; numbers change when events are given up."""
+    """Events by number, in the order of their places; numbers change when events are released."""
 
     def __init__(self, columns: Sequence[str], code: Code, shown: Iterable[str] = ()) -> None:
         # Beside what is shown stand its digits, as texts: decimals are written as they came.

@@ -94,7 +94,7 @@ class Memory:
         return self._numbers(p.KNOWN)[1:]
 
     def untold(self) -> bool:
-        """Whether windows of a long run have closed that are told with others."""
+        """Whether closed windows of a long run are still to be emitted."""
         return p.RUNS in self._by_key() and bool((self.keys()[:, NEXT_NUMBER] <= self.m[p.LIMIT]).any())
 
     def grow_seen(self, oldest: int) -> None:
@@ -150,7 +150,7 @@ class Memory:
         partitions.drop_entries(self.m, floor)
 
     def events_in_use(self, count: int) -> Int64s:
-        """1 for each of so many events that is in a partition, 0 for the others."""
+        """Return 1 for each event that is in a partition, else 0."""
         used = np.zeros(count, np.int64)
         partitions.renumber(self.m, used, True)
         return used
@@ -166,6 +166,6 @@ class Memory:
         return self.m[: int(self.m[p.TOP])]
 
     def load(self, kept: Int64s) -> None:
-        """Go on from what was kept."""
+        """Restore the saved state."""
         self.m = kept
         self._place_runs()  # states of 0.1.0 have none

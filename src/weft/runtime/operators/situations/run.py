@@ -1,4 +1,4 @@
-"""Situations at work: each finds its sets in the events that all of them see."""
+"""The situation operator: each situation finds its sets in a shared stream of events."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ class SituationRun(Run):
             yield from _reported(reporter, stage.finish(last))
 
     def certain(self, place: int) -> int | None:
-        """Further matches of a situation end then or later.
+        """Return the output watermark of a situation: no further match ends earlier.
 
-        An event that is longer than the partition it opens tells of an absence in the past. How far back that can be
+        An event that is longer than the partition it opens completes an absence in the past. How far back that can be
         is known for a finite input, whose longest event is, unless derived events open partitions: then nothing is
-        known before the end. Without an end all that can be done is to take the longest event so far.
+        known before the end. For an infinite input the longest event so far is used.
         """
         part, slack = self._parts[place], self._slack[place]
         if isinstance(part, KeyedRun):

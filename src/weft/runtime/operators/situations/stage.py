@@ -1,4 +1,4 @@
-"""One situation at work: events in stream order in, matching sets out."""
+"""The execution of one situation: events in stream order in, matching sets out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 class Stage:
     """The state of one situation, and how events change it.
 
-    `ends` says which events of a batch end a set of its first slots, where others find that out.
+    `ends` says which events of a batch end a set of its first slots, where that is computed elsewhere.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Stage:
         self._sweep_at = LEAST_EVENTS
 
     def reform(self, query: SituationQuery, ends: Ends | None) -> None:
-        """Go on with a situation that differs in what is worked out early, or found by others, only.
+        """Replace the situation by one that differs only in what is evaluated eagerly or shared.
 
-        What was kept stays right: events that end nothing are in no set, whoever finds that out and when.
+        The state stays valid: events that end no candidate are in no set, wherever and whenever that is determined.
         """
         if query.situation.shared != self.query.situation.shared:
             self.tables.forget_classes()
@@ -90,7 +90,7 @@ class Stage:
     # -- events and time ------------------------------------------------------------------------
 
     def take(self, batch: EventBatch, time: int, *, counting: bool = False) -> Iterator[Int64s]:
-        """The sets that events give, and the time after which all others come; as numbers of members, set by set."""
+        """Yield the sets that events complete, as numbers of members, and the time after which further sets end."""
         if len(batch) or self.time is None or time > self.time:
             if not self.is_absence:  # absences do not come by end: until all are there, none is settled
                 self.time = time
@@ -243,7 +243,9 @@ class Stage:
             keys[slots[slots < len(keys)], partitions.NEXT_NUMBER] = participants.NEVER
 
     def drop_oldest(self, limit: int) -> int:
-        """Drop the older half of the events from partitions if they take more than half so many bytes; how many."""
+        """Evict the older half of the events from partitions that take more than half of `limit` bytes; return how
+        many.
+        """
         ends = self.memory.entry_ends()
         each = int(self.memory.m[participants.ENTRY_SIZE]) * ends.itemsize + self.members.bytes_of_each
         if 2 * len(ends) * each <= limit:

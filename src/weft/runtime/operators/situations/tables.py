@@ -59,7 +59,7 @@ class _Bound(Terms):
 
 
 class SituationTables:
-    """What the kernel is told of a situation, once and for all; classes of events are added as they are met."""
+    """The constant description of a situation for the kernel; classes of events are added as they occur."""
 
     def __init__(self, situation: Situation, search: SituationSearch, columns: Columns) -> None:
         self.situation = situation  # as it was at first: see `slots`
@@ -167,7 +167,7 @@ class SituationTables:
         return row
 
     def _add_tests(self, step: SearchStep) -> tuple[int, int]:
-        """Add the quick tests; where the code of the others begins and ends."""
+        """Add the quick tests; return the range of the code of the remaining ones."""
         slow: list[Predicate] = []
         for part in conjuncts(step.tests):
             sides = (part.left, part.right) if isinstance(part, Comparison) else ()
