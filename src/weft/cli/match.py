@@ -41,6 +41,7 @@ Events = Annotated[
     typer.Option(
         "--events",
         "-e",
+        "--source",
         metavar="FILE...",
         help="Files of events (.jsonl, .csv, .parquet) or URIs, or NAME=FILE for a source; else as the program says.",
     ),
@@ -48,7 +49,7 @@ Events = Annotated[
 Out = Annotated[
     str | None,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="Where matches go: a file or a URI; `-` is stdout, as without it."
+        "--out", "-o", "--sink", metavar="FILE", help="Where matches go: a file or a URI; `-` is stdout, as without it."
     ),
 ]
 EngineName = Annotated[
@@ -70,7 +71,7 @@ Delay = Annotated[
     int | None,
     typer.Option(min=0, metavar="TICKS", help="Of live sources (tcp://…): by how much an event may be late."),
 ]
-EVENTS_OPTIONS = ("--events", "-e")
+EVENTS_OPTIONS = ("--events", "-e", "--source")
 
 
 class MatchCommand(TyperCommand):
@@ -86,7 +87,7 @@ def spread_events(args: Sequence[str]) -> list[str]:
     spread: list[str] = []
     reading = False  # the last thing read was a file of events
     for before, arg in pairwise(["", *args]):
-        named = before in EVENTS_OPTIONS or arg.startswith("--events=")
+        named = before in EVENTS_OPTIONS or arg.startswith(("--events=", "--source="))
         more = reading and not arg.startswith("-") and Path(arg).suffix not in PROGRAM_SUFFIXES
         if more:
             spread.append("--events")

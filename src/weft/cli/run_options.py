@@ -24,6 +24,8 @@ Sources = Annotated[
     list[str],
     typer.Option(
         "--source",
+        "--events",
+        "-e",
         metavar="NAME=URI",
         help="A folder that files of events are put into, kafka://HOST:PORT/TOPIC, or delta:PATH; repeatable.",
     ),
@@ -31,7 +33,11 @@ Sources = Annotated[
 Sink = Annotated[
     str,
     typer.Option(
-        metavar="URI", help="The folder that files of matches are put into, kafka://HOST:PORT/TOPIC, delta:PATH."
+        "--sink",
+        "--out",
+        "-o",
+        metavar="URI",
+        help="The folder that files of matches are put into, kafka://HOST:PORT/TOPIC, delta:PATH.",
     ),
 ]
 Kafka = Annotated[

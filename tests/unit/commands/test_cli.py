@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from weft.cli.main import app
@@ -284,3 +285,14 @@ logging.getLogger("weft.run").warning("a file has grown")
     assert done.stdout
     assert "Traceback" not in done.stderr
     assert [line.split(" ", 2)[2] for line in done.stderr.splitlines()] == ["warning a file has grown"]
+
+
+def test_match_and_run_have_the_same_options_for_events_and_matches(tmp_path: Path) -> None:
+    out = tmp_path / "found.jsonl"
+    assert weft("match", FIRE, "--source", SENSORS, "--sink", str(out)).exit_code == 0
+    assert out.read_text() == weft("match", FIRE, "--events", SENSORS).stdout
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    options = [{option for given in commands[name].params for option in given.opts} for name in ("match", "run")]
+    assert all(
+        option in own for own in options for option in ("--source", "--events", "--sink", "--out", "--idle-after")
+    )

@@ -47,6 +47,24 @@ def lower(
     return Program(LANGUAGE, tuple(queries), catalog, source.text, time_unit, inputs, outputs), warnings
 
 
+def _bound_of(pattern: composites.Composite) -> str:
+    """How to bound the time that matches of a pattern take: at its outermost operator."""
+    match pattern:
+        case composites.Without(inner):
+            return _bound_of(inner)
+        case composites.CompositeUnion():
+            return "say how long a match takes at most, in each branch of the union: A ;[dur < 3600000] B"
+        case composites.CompositeRepeat():
+            return "an iteration has no bound of its own: make it part of a sequence with one: X ;[dur < 3600000] Y"
+        case composites.Overlap():
+            written = ","
+        case composites.CompositeSequence(pick="each"):
+            written = ";?"
+        case _:
+            written = ";"
+    return f"say how long a match takes at most, at the outermost operator: {written}[dur < 3600000]"
+
+
 class _QueryLowering:
     """One query on its way to the algebra."""
 
@@ -63,8 +81,7 @@ class _QueryLowering:
         whole = self._pattern(self._node.pattern)
         if whole is _NOTHING:
             return None
-        hint = "say how long a match takes at most, at the outermost operator: ;[dur < 3600000]"
-        warn_of_no_bound(whole.pattern, self._node.name.span, hint, self._findings)
+        warn_of_no_bound(whole.pattern, self._node.name.span, _bound_of(whole.pattern), self._findings)
         fields, spans = self._fields(whole), tuple(self._spans)
         return composites.CompositeQuery(self._node.name.text, whole.pattern, fields, spans=spans)
 
