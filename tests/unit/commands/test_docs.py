@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import weft
 from weft.cli.main import app
 
 ROOT = Path(__file__).parents[3]
@@ -147,6 +148,17 @@ def test_the_code_map_names_what_is_there() -> None:
     assert missing == []
     folders = {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= {name.rstrip("/") for name in shown}
+
+
+def test_the_walk_through_the_stages_shows_real_output(tmp_path: Path) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```eql\n(.*?)```", text, re.DOTALL)
+    shown = re.findall(r"```console\n\$ weft explain fraud.eql --stage (\w+)\n(.*?)```", text, re.DOTALL)
+    assert [stage for stage, _ in shown] == ["algebra", "optimized", "plan"]
+    (tmp_path / "fraud.eql").write_text(program, encoding="utf-8")
+    for stage, lines in shown:
+        output = weft.explain(tmp_path / "fraud.eql", stage).splitlines()
+        assert [line for line in lines.splitlines() if line not in output] == []
 
 
 def test_the_readme_opens_with_the_demo_and_the_tests() -> None:

@@ -1,1 +1,6 @@
-"""Queries that come and go over one stream, and those who subscribe to what they find."""
+"""Queries that are deployed and removed over one stream, and subscriptions to their matches.
+
+`deployments.py` extends one `Matcher` by the layers of each deployment; they see events from then on, and the output of
+running queries. `subscriptions.py` delivers matches, in pieces (`pieces.py`); `filters.py` indexes content filters by
+their constants, and evaluates the rest over columns with the `Classifier` of queries.
+"""

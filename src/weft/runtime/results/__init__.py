@@ -1,1 +1,5 @@
-"""Results one can use: matches with the events that they are made of, in the types of the input."""
+"""Results for users: matches with their events, in the types of the input.
+
+`results.py` keeps the events that later matches may show, as rows of the input, and `typed.py` puts them into the
+columns that `shaping.py` chose for the program and the input.
+"""

@@ -1,1 +1,5 @@
-"""What is kept while events pass: buffers of events, and state as pages that a snapshot saves."""
+"""State between batches: buffers of events, and pages that a snapshot saves.
+
+Events that matches show are kept by position, until the `oldest` position that may still be shown. Values that
+conditions read are kept by the operators that evaluate them.
+"""
