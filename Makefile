@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages pictures test test-fast soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark torture fuzz kafka versions
+.PHONY: help setup demo web pages pictures test test-fast property soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark torture fuzz kafka versions
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -32,6 +32,9 @@ pages: $(READY) ## fifty pages of the workbench open at once, in a real browser
 
 test: $(READY) ## run all tests, in two processes
 	@$(BIN)/python -m pytest -q -n 2
+
+property: $(READY) ## compare engines with their meaning on new random programs; EXAMPLES=300 chooses how many in each test
+	@WEFT_EXAMPLES=$(or $(EXAMPLES),300) $(BIN)/python -m pytest -q -n 2 tests/property
 
 soak: $(READY) ## feed every kind of pattern for long and count the bytes it holds
 	@WEFT_SOAK=20 $(BIN)/python -m pytest -q tests/unit/engine/test_soak.py

@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 # The same random cases each time, so that a change is judged by what it changes; others when their number is given.
-settings.register_profile("weft", derandomize="WEFT_EXAMPLES" not in os.environ)
+settings.register_profile("weft", max_examples=50, derandomize="WEFT_EXAMPLES" not in os.environ)
 settings.load_profile("weft")
 
 # A shell starts what it puts into the background without Ctrl-C, and commands that tests start would inherit that.

@@ -23,7 +23,7 @@ from weft.plan.partitioning.by_slice import usual
 from weft.plan.planner import plan
 from weft.runtime.data.matches import MatchBatch
 
-HISTORIES = int(os.environ.get("WEFT_HISTORIES", "2000"))
+HISTORIES = int(os.environ.get("WEFT_HISTORIES", "1000"))
 SEED = int(os.environ.get("WEFT_SEED", "0"))  # of the first stream
 STEP = 'topology "t"\n' + "\n".join(f'external {name}(k: int, x: int) < "{name}.jsonl" [1.0]' for name in "ABC")
 PROGRAMS = {

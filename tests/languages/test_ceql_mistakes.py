@@ -46,13 +46,13 @@ def compile_or_refuse(text: str) -> None:
             assert not INTERNAL.search(re.sub(r"'.*'", "", diagnostic.message))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(damaged_programs())
 def test_damaged_program_compiles_or_is_refused(text: str) -> None:
     compile_or_refuse(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(alphabet="ABx[](){};:+,.<>=!'\"`*-/ \n", max_size=30))
 def test_noise_after_a_beginning_is_refused_or_compiles(noise: str) -> None:
     compile_or_refuse("SELECT * WHERE " + noise)

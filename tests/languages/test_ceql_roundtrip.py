@@ -122,13 +122,13 @@ declarations = (
 programs = st.builds(syntax.Program, st.lists(queries | declarations, max_size=3).map(tuple))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs)
 def test_printed_program_parses_to_the_same_syntax(program: syntax.Program) -> None:
     assert parse(SourceText(to_source(program))) == program
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(formulas)
 def test_printed_formula_parses_to_the_same_syntax(formula: syntax.Formula) -> None:
     program = syntax.Program((syntax.Query(formula),))

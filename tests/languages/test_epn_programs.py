@@ -60,7 +60,7 @@ def test_printed_programs_parse_to_the_same(path: Path) -> None:
     assert parse_syntax(to_source(tree), language="epn") == tree
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(networks(3))
 def test_random_programs_survive_printing_and_compile(tree: syntax.Program) -> None:
     text = to_source(tree)
@@ -140,13 +140,13 @@ def compile_or_refuse(text: str) -> None:
             assert not INTERNAL.search(re.sub(r"'.*'", "", found.message))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(damaged_programs())
 def test_damaged_program_compiles_or_is_refused(text: str) -> None:
     compile_or_refuse(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.sampled_from(["where ", "policies ", "context ", "derive "]), st.text("Aax[](){};:+,.<>='`*-/ 1\n", max_size=25)
 )

@@ -84,7 +84,7 @@ BRACKETS = st.tuples(
 ).map(lambda drawn: f"SELECT * FROM {drawn[0].format(*drawn[1])}")
 
 
-@some(40)
+@some(20)
 @given(
     st.one_of(BRACKETS, BRACKETS, chain_texts(3, 3)),
     RATES,
@@ -116,7 +116,7 @@ def test_changes_lose_and_repeat_nothing(
 def test_changes_of_all_languages_lose_and_repeat_nothing(language: str) -> None:
     """Lanes by key or one, each of which changes by itself, at the beginning of a trigger."""
 
-    @some(100 if language == "eql" else 25)  # its brackets that run suit most rates
+    @some(50 if language == "eql" else 25)  # its brackets that run suit most rates
     @given(
         PROGRAMS[language][0],
         PROGRAMS[language][1],

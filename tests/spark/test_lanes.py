@@ -20,7 +20,7 @@ from weft.runtime.spark.packing.times import decode_times, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 from weft.runtime.spark.watermark import Lateness
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=30, deadline=None)
 ticks = st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))
 
 

@@ -17,7 +17,7 @@ from weft.algebra.query import Program
 from weft.api import together
 from weft.plan.planner import plan
 
-SOME = some(40)
+SOME = some(20)
 
 # Each defines R with a key, and is split by it.
 BOTTOM = (

@@ -17,7 +17,7 @@ from weft.plan.planner import plan
 from weft.runtime.classify.keys import lane_of
 from weft.runtime.reading.order import read_events
 
-SOME = some(40)
+SOME = some(20)
 
 KEYED = (
     "define X(k: {kind}, v: int) from B(k = $k) and {pick} A(k = $k) within 6 from B where k = B.k, v = A.v",

@@ -23,7 +23,7 @@ from weft.runtime.data.matches import Match
 from weft.runtime.spark.files.log import FileLog, Folder
 from weft.runtime.spark.files.source import Bundle, FileStream, FolderReader, Part, Silence
 
-SOME = some(40)
+SOME = some(20)
 DELAY = 3
 
 Shown = tuple[object, ...]

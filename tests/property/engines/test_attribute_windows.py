@@ -33,7 +33,7 @@ def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @given(streams(), st.sampled_from(QUERIES), st.lists(st.integers(1, 5), min_size=24, max_size=24), st.integers(0, 24))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_the_engine_agrees_with_meaning(
     events: list[dict[str, Any]], query: str, sizes: Sequence[int], saved_at: int
 ) -> None:

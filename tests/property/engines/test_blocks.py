@@ -20,7 +20,7 @@ from weft.plan.operators import Plan, SituationOp
 from weft.plan.planner import plan
 from weft.plan.search import SituationSearch, search_of
 
-SOME = some(120)
+SOME = some(60)
 
 
 def case_of(text: str, events: list[EventDict], size: int) -> Case:
@@ -68,7 +68,7 @@ def test_the_plain_search_selects_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     monkeypatch.setattr(layers, "search_of", lambda situation: search_of(situation, in_blocks=False))
 
-    @some(40)
+    @some(20)
     @given(block_patterns(), block_streams())
     def check(text: str, events: list[EventDict]) -> None:
         case = case_of(text, events, 5)

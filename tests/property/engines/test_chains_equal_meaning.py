@@ -17,7 +17,7 @@ from weft import Pattern
 from weft.algebra.meaning import matches
 from weft.plan.planner import plan
 
-SOME = some(150)
+SOME = some(75)
 
 
 @SOME

@@ -28,7 +28,7 @@ from weft.runtime.operators.joins.run import GraphRun
 from weft.runtime.reading.order import read_events
 from weft.runtime.store import pages
 
-SOME = some(60)
+SOME = some(30)
 
 
 def compiled(text: str, language: str) -> Program | None:

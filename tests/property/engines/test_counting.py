@@ -70,7 +70,7 @@ def counted(example: Example) -> dict[str, int]:
     return totals
 
 
-@some(60)
+@some(30)
 @given(examples())
 def test_any_program(example: Example) -> None:
     rows = meant(example.program, example.events)
@@ -88,7 +88,7 @@ events = st.lists(
 )
 
 
-@some(80)
+@some(40)
 @given(events, st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=2), st.sampled_from(["", "WITHIN 5 EVENTS"]))
 def test_conditions(stream: list[dict[str, object]], conditions: list[str], window: str) -> None:
     program = weft.compile(

@@ -44,7 +44,7 @@ def _events(drawn: list[tuple[str, int, int, int]]) -> list[dict[str, object]]:
     return found
 
 
-@some(80)
+@some(40)
 @given(
     st.sampled_from(CONTEXTS),
     st.booleans(),
@@ -69,7 +69,7 @@ def test_any_gaps_give_what_is_meant(
     assert [row[:3] for row in rows_of(found)] == [row[:3] for row in expected]
 
 
-@some(60)
+@some(30)
 @given(st.sampled_from(CONTEXTS), st.lists(steps, min_size=2, max_size=8))
 def test_a_pattern_over_absences_sees_them_in_order(context: str, drawn: list[tuple[str, int, int, int]]) -> None:
     text = f"pattern P absence(A a) context {context}\npattern Q sequence(P p, B b) context fixed 1000"

@@ -20,7 +20,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution.matcher import Matcher
 
-SOME = some(60)
+SOME = some(30)
 
 Row = tuple[object, ...]
 

@@ -17,7 +17,7 @@ from weft.plan.planner import plan
 from weft.runtime.execution.matcher import Matcher
 from weft.runtime.operators.automaton import advancing
 
-SOME = some(80)
+SOME = some(40)
 STRATEGIES = ["ALL", "MAX", "STRICT", "NEXT", "LAST", "ANY"]
 FILTERS = [
     "INCREASING(u[x])",

@@ -184,7 +184,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=6), st.sampled_from(["A", "größe", ""]))
 def test_words_of_events_are_those_of_the_definition(values: list[tuple[Any, Any]], type_: str) -> None:
     events = [{"type": "t" + type_, "ts": at, "x": x, "y": y} for at, (x, y) in enumerate(values)]

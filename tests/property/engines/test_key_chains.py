@@ -20,7 +20,7 @@ from weft.runtime.classify import layer_keys
 from weft.runtime.operators.joins import run, sweep
 from weft.runtime.store import pages
 
-SOME = some(80)
+SOME = some(40)
 EventDict = dict[str, object]
 
 

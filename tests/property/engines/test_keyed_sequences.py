@@ -23,7 +23,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.operators.situations import keyed
 
-SOME = some(60)
+SOME = some(30)
 TYPES = ("A", "B", "C", "D")
 CONDITIONS = ("a.x > 0", "b.x <> 1", "not a.x = 2")
 CONTEXTS = ("", "context fixed 12", "context sliding 5 every 7", "context by j", "context fixed 9 by j, k")

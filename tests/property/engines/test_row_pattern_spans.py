@@ -95,7 +95,7 @@ def query_of(regex: RowRegex, *, depends: bool) -> RowPattern:
     )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(regexes(), st.text(LETTERS, min_size=1, max_size=12), st.booleans())
 def test_spans_are_those_of_python(regex: RowRegex, text: str, depends: bool) -> None:
     if not any(isinstance(node, RowVariable) for node in regex.walk()):

@@ -46,7 +46,7 @@ def _kind(error: InputError) -> str:
     return next((kind for kind in known if kind in str(error)), str(error))
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(clauses(), tables())
 def test_the_engine_equals_meaning(text: str, rows: list[dict[str, Any]]) -> None:
     query, rows = compiled(text), timed(rows)

@@ -35,7 +35,7 @@ def pieces(query: Any, rows: list[dict[str, Any]], cuts: list[int]) -> list[tupl
     return found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(clauses(streaming=True), tables(nulls=False), st.lists(st.integers(0, 12), max_size=4))
 def test_what_is_decided_does_not_depend_on_the_pieces(text: str, rows: list[dict[str, Any]], cuts: list[int]) -> None:
     query, rows = compiled(text), timed(rows)

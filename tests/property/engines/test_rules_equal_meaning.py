@@ -28,7 +28,7 @@ from weft.runtime.execution.matcher import Matcher
 from weft.runtime.operators.rules.run import RuleRun
 from weft.runtime.writing.match_rows import to_matches
 
-SOME = some(60)
+SOME = some(30)
 Row = tuple[object, ...]
 
 

@@ -21,7 +21,7 @@ from weft.plan.planner import plan
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution.matcher import Matcher
 
-SOME = some(100)
+SOME = some(50)
 FORMULAS = (
     *("A:+ AS a", "(A OR B):+ AS a", "A AS a ; B", "A AS a ; B? ; C", "A{2} AS a ; C", "A:{1,2} AS a : B"),
     *("A{2,} AS a", "(A ; B){1,2} AS a", "A? ; B+ AS a", "B AS a FILTER a[x BETWEEN 0 AND 1]"),

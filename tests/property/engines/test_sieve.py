@@ -22,7 +22,7 @@ from weft.runtime.data.events import EventBatch
 from weft.runtime.lanes.sieve import BOUND, Sieve
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 
-SOME = some(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SOME = some(30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 KEYED = "SELECT * WHERE A AS a {} B AS b FILTER a[x > 8] AND b[x > 8] PARTITION BY [k] WITHIN 1 HOUR"
 
 

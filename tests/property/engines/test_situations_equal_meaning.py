@@ -29,7 +29,7 @@ from weft.runtime.local import LocalRun
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 
-SOME = some(60)
+SOME = some(30)
 Row = tuple[object, ...]
 
 

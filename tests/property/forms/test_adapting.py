@@ -215,7 +215,7 @@ def note(language: str, changes: int, meant: list[str], refused: int = 0) -> Non
 def test_local_runs_lose_and_repeat_nothing(language: str) -> None:
     """The same matches, with the same ids, in the same order; one matcher over batches of any size."""
 
-    @some(60)
+    @some(30)
     @given(PROGRAMS[language][0], PROGRAMS[language][1], RATES, st.integers(0, 1 << 30))
     def each(program: Program, events: Events, rates: dict[str, float], seed: int) -> None:
         dice = Random(seed)
@@ -236,7 +236,7 @@ def test_local_runs_lose_and_repeat_nothing(language: str) -> None:
 def test_live_programs_lose_and_repeat_nothing(language: str) -> None:
     """They are saved and loaded, in the middle of a change too."""
 
-    @some(40)
+    @some(20)
     @given(PROGRAMS[language][0], PROGRAMS[language][1], RATES, st.integers(0, 1 << 30))
     def each(program: Program, events: Events, rates: dict[str, float], seed: int) -> None:
         dice = Random(seed)
@@ -262,7 +262,7 @@ def test_live_programs_lose_and_repeat_nothing(language: str) -> None:
 def test_lanes_lose_and_repeat_nothing(language: str) -> None:
     """Each lane changes its own form between the pieces of its events; lanes of strategies that cannot only say so."""
 
-    @some(100)
+    @some(50)
     @given(PROGRAMS[language][0], PROGRAMS[language][1], RATES, st.integers(0, 1 << 30))
     def each(program: Program, events: Events, rates: dict[str, float], seed: int) -> None:
         dice = Random(seed)

@@ -41,7 +41,7 @@ def statistics(program: Program, rates: dict[str, float], dice: Random) -> Stati
 def test_a_better_form_breaks_a_comparison(source: str) -> None:
     seen: Counter[str] = Counter()
 
-    @some(80)
+    @some(40)
     @given(SOURCES[source], RATES, RATES, st.integers(0, 1 << 30))
     def each(program: Program, rates: dict[str, float], others: dict[str, float], seed: int) -> None:
         dice = Random(seed)

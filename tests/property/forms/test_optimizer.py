@@ -11,13 +11,13 @@ from weft.api import detect
 from weft.optimizer.pipeline import optimize
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(examples())
 def test_rewrites_preserve_matches(example: Example) -> None:
     assert matches(optimize(example.program), example.events) == matches(example.program, example.events)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(examples())
 def test_filters_end_up_at_their_events(example: Example) -> None:
     for query in optimize(example.program).queries:

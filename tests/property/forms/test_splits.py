@@ -36,7 +36,7 @@ def test_all_splits_find_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     seen: Counter[str] = Counter()
 
-    @some(80)
+    @some(40)
     @given(block_patterns(("sequence",)), block_streams(), st.integers(1, 20))
     def check(text: str, events: list[EventDict], size: int) -> None:
         case = case_of(text, events, size)
@@ -78,7 +78,7 @@ def test_the_split_that_rates_choose_finds_what_is_meant() -> None:
     statistics = Statistics(rates=dict.fromkeys("ABCDE", 100.0))
     fired: Counter[str] = Counter()
 
-    @some(40)
+    @some(20)
     @given(block_patterns(), block_streams())
     def check(text: str, events: list[EventDict]) -> None:
         case = case_of(text, events, 6)

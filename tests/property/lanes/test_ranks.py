@@ -53,7 +53,7 @@ def sizes_by_end(rows: Iterable[Row]) -> Counter[object]:
     return Counter((row[0], row[4]) for row in rows)
 
 
-@some(50)
+@some(25)
 @given(examples(), st.integers(1, 9))
 def test_shares_of_any_query(example: Example, lanes: int) -> None:
     program = replace(example.program, queries=example.program.queries[:1])
@@ -70,7 +70,7 @@ QUERIES = ["A+ ; B", "A ; B ; C", "A+ ; (B OR C)", "(A ; B)+ ; C", "A ; B+ ; C"]
 WINDOWS = ["1 DAY", "3 EVENTS", "9 EVENTS", "4 MILLISECONDS"]
 
 
-@some(80)
+@some(40)
 @given(
     st.sampled_from(QUERIES),
     st.sampled_from(WINDOWS),

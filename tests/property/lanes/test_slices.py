@@ -12,7 +12,7 @@ from weft.runtime.lanes.slices import rows_seen, seen
 SMALL = st.integers(0, 30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-100, 300)).map(sorted), SMALL, SMALL, st.integers(1, 20), st.integers(-5, 5), SMALL)
 def test_all_lanes_at_once(values: list[int], back: int, ahead: int, size: int, origin: int, lanes: int) -> None:
     split = BySlice("a test", "time", back, ahead, size=size, origin=origin)

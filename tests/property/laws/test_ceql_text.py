@@ -14,7 +14,7 @@ from weft.algebra.query import Program, Query
 from weft.languages import compile_text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(examples())
 def test_text_means_what_it_was_written_for(example: Example) -> None:
     program = Program("ceql", tuple(replace(query, universe=None) for query in example.program.queries))

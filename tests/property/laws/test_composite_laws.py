@@ -42,7 +42,7 @@ from weft.languages.step import syntax as step
 from weft.languages.step.printer import to_source as print_step
 from weft.schema import Catalog
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=30, deadline=None)
 
 
 def compiled(text: str, language: str) -> CompositeQuery:
@@ -176,7 +176,7 @@ def test_after_moves_the_end_only(p: Pattern, ticks: int, events: list[EventDict
 types = st.sampled_from(["A", "B", "C"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(types, types, types, composite_streams())
 def test_next_without_conditions_is_associative(a: str, b: str, c: str, events: list[EventDict]) -> None:
     first, second, third = CompositeEvent(a, "a"), CompositeEvent(b, "b"), CompositeEvent(c, "c")
@@ -197,7 +197,7 @@ def is_smaller(one: list[int], other: list[int]) -> bool:
     return lengths[1] < lengths[0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(sorted).map(tuple), min_size=1, max_size=3),

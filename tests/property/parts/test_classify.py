@@ -171,7 +171,7 @@ def batch_of(events, encode):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     queries=st.lists(st.lists(PREDICATES, max_size=4), min_size=1, max_size=4),
     batches=st.lists(st.lists(EVENTS, max_size=8), min_size=1, max_size=3),
@@ -189,7 +189,7 @@ def test_letters_say_what_predicates_say(queries, batches, encode):
         assert len(set(truths)) == len(truths)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     steps=st.lists(
         st.tuples(

@@ -37,7 +37,7 @@ def batch_of(first: int, count: int, *, rows: bool) -> EventBatch:
     return EventBatch(pa.nulls(count), positions, positions, positions, columns)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS, st.booleans())
 def test_what_is_kept_is_found_by_position(steps: list[tuple[str, object]], rows: bool) -> None:
     with patch.object(kept, "LEAST", 3), patch.object(pages, "ITEMS", 2):

@@ -50,7 +50,7 @@ def key_of(event, partition):
 
 
 @patch.object(direct_keys, "AT_ONCE", 2)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(EVENTS, max_size=10), min_size=1, max_size=4), PARTITIONS, st.booleans(), st.randoms())
 def test_slots_are_keys(batches, partition, encode, random):
     coder = KeyCoder(partition)
@@ -117,7 +117,7 @@ WHOLES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.lists(WHOLES, min_size=1, max_size=12), st.booleans()), min_size=1, max_size=12))
 def test_numbers_are_found_directly_as_they_are_by_hashes(batches):
     with patch.object(direct_keys, "FEW_PLACES", 20):

@@ -30,7 +30,7 @@ def times_of(event):
     return (start, end) if isinstance(start, int) and isinstance(end, int) and start <= end else None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(EVENTS, max_size=25), st.integers(1, 8))
 def test_stream_order(events, batch_size):
     rows = [{**event, "row": row} for row, event in enumerate(events)]

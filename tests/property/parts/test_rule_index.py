@@ -96,7 +96,7 @@ def meant(rules: list[Rule], events: list[dict[str, object]]) -> Found:
     return sorted((match.query, match.positions) for match in matches(Program("tesla", tuple(rules)), events))
 
 
-@some(60)
+@some(30)
 @example(["floats", "huge"], 6, 1)
 @given(st.lists(st.sampled_from(sorted(POOLS)), min_size=1, max_size=3), st.integers(1, 60), st.integers(0, 2**32))
 def test_rules_of_any_constants(pools: list[str], count: int, seed: int) -> None:

@@ -15,7 +15,7 @@ from tests.harness import some
 from weft.kernels.compiler import KernelCompiler
 from weft.kernels.rules import series, stretches
 
-SOME = some(40)
+SOME = some(20)
 
 
 def called(part: Any) -> Callable[..., Any]:

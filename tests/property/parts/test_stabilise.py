@@ -87,7 +87,7 @@ def expected(steps, types, delay):
     return [number for _, number in in_order], sorted(number for *_, number in late), free
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(STEPS, max_size=25), st.sampled_from([(), ("B", "A"), TYPES]), st.integers(0, 3))
 def test_merged_is_sorted(steps, types, delay):
     run = Run(types=types, delay=delay)
@@ -101,7 +101,7 @@ def test_merged_is_sorted(steps, types, delay):
     assert positions == list(range(len(ids)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(STEPS, max_size=25), st.integers(0, 2), st.integers(1, 4))
 def test_nothing_is_lost_when_sources_fall_silent(steps, delay, idle_after):
     run = Run(delay=delay, idle_after=idle_after)
@@ -116,7 +116,7 @@ def test_nothing_is_lost_when_sources_fall_silent(steps, delay, idle_after):
     assert order == sorted(order)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-(1 << 62), 1 << 62), st.integers(0, 1 << 62), st.integers(0, 5)), max_size=30),
     st.booleans(),

@@ -50,7 +50,7 @@ def counted(batches: Batches) -> tuple[ValueCounts, list[tuple[str, Any]]]:
     return counts, [(kind, value) for kind, _, values in batches for value in values[1:] if value is not None]
 
 
-@some(60)
+@some(30)
 @given(BATCHES, BATCHES, st.sampled_from(list(OPERATORS)))
 def test_as_many_pairs_hold_as_there_are(here: Batches, there: Batches, sign: str) -> None:
     (one, values), (other, others) = counted(here), counted(there)

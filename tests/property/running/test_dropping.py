@@ -23,7 +23,7 @@ from weft.plan.planner import plan
 from weft.runtime.execution.matcher import Matcher
 from weft.runtime.writing.match_rows import to_matches
 
-SOME = some(60)
+SOME = some(30)
 WHEN = st.tuples(st.floats(0.2, 0.9), st.integers(1, 3), st.booleans())  # where, how often, and whether it starts anew
 
 

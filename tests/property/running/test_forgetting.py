@@ -21,7 +21,7 @@ from weft.runtime.execution.matcher import Matcher
 from weft.runtime.operators.situations import stage
 from weft.runtime.writing.match_rows import to_matches
 
-SOME = some(120)
+SOME = some(60)
 
 
 @pytest.fixture(autouse=True, scope="module")

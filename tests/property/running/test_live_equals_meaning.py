@@ -43,7 +43,7 @@ from weft.runtime.operators.joins import run as joins_run
 from weft.schema import Catalog, Kind
 from weft.tree import Node
 
-SOME = some(40)
+SOME = some(20)
 
 EventDict = dict[str, object]
 

@@ -20,7 +20,7 @@ from weft.runtime.operators.joins import chains, joining
 from weft.runtime.operators.rules import run as rules
 from weft.runtime.operators.situations import stage
 
-SOME = some(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SOME = some(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True, params=[0, 3])

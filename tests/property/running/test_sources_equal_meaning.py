@@ -26,7 +26,7 @@ from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.stabilise import END, Stabiliser
 from weft.runtime.writing.match_rows import rows_to_matches
 
-SOME = some(60)
+SOME = some(30)
 NAMES = ("one", "two", "three")
 
 

@@ -32,7 +32,7 @@ from weft.runtime.local import LocalRun
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import rows_to_matches
 
-SOME = some(60)
+SOME = some(30)
 EventDict = dict[str, object]
 
 

@@ -56,7 +56,7 @@ def as_text(node: RowRegex) -> str:
     raise TypeError(node)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(regexes(), st.text("abc", max_size=12))
 def test_spans_are_those_of_regular_expressions(pattern: RowRegex, text: str) -> None:
     defines = tuple(Define(name.upper(), RowCall("=", (At(RowField("letter")), Constant(name)))) for name in "abc")

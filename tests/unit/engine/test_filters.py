@@ -26,7 +26,7 @@ def conditions(draw: st.DrawFn) -> Predicate:
     return compile_filter(draw(st.sampled_from([" and ", " and ", " or "])).join(parts))
 
 
-@some(60)
+@some(30)
 @given(
     st.lists(conditions(), max_size=20),
     st.lists(st.tuples(st.sampled_from(VALUES), st.sampled_from(VALUES)), min_size=1, max_size=12),

@@ -43,7 +43,7 @@ def one(query: str = "q", positions: tuple[int, ...] = (1, 3), name: str = "x") 
     return to_batch(query, [PlainMatch(0, 9, positions[0], positions[-1], positions, {name: positions}, {})])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(plain_matches(), plain_matches())
 def test_objects_have_what_the_columns_have_in_match_order(first: list[PlainMatch], second: list[PlainMatch]) -> None:
     batches = [to_batch("one", first), to_batch("two", second)]
@@ -57,7 +57,7 @@ def test_objects_have_what_the_columns_have_in_match_order(first: list[PlainMatc
     assert order == sorted(order)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(plain_matches(), st.integers(0, 12), st.integers(0, 12))
 def test_lines_are_what_json_would_write(matches: list[PlainMatch], begin: int, length: int) -> None:
     table = to_arrow([to_batch('a "query"', matches)])
@@ -109,7 +109,7 @@ def test_queries_of_one_name_are_one_query() -> None:
     assert len(batch.of("c")) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.permutations(range(6)))
 def test_rows_do_not_depend_on_the_order_in_which_matches_come(order: list[int]) -> None:
     batch = mixed()
@@ -117,7 +117,7 @@ def test_rows_do_not_depend_on_the_order_in_which_matches_come(order: list[int])
     assert to_arrow(parts, ["a", "b"]).to_pylist() == to_arrow([batch]).to_pylist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 4), max_size=20), max_size=4), st.integers(1, 9), st.integers(1, 3))
 def test_rows_of_any_time_are_made_in_any_thread(lanes: list[list[int]], rows: int, threads: int) -> None:
     plain = [
@@ -135,7 +135,7 @@ def test_rows_of_any_time_are_made_in_any_thread(lanes: list[list[int]], rows: i
     assert max(map(len, made), default=0) <= rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 9)), max_size=100), st.booleans())
 def test_order_is_by_end_start_and_positions(times: list[tuple[int, int, int]], by_end: bool) -> None:
     if by_end:

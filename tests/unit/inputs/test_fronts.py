@@ -52,7 +52,7 @@ def test_time_follows_what_others_confirm(batches: list[list[int]], time: int | 
     assert _front(*batches)[0] == time
 
 
-@some(200)
+@some(100)
 @given(st.lists(st.lists(st.integers(-(2**62), 2**62 - 1), min_size=1, max_size=6), max_size=6), st.integers(0, 2**61))
 def test_time_never_goes_back_nor_beyond_the_events(batches: list[list[int]], jump: int) -> None:
     front, seen, before = Front(), list[int](), None

@@ -38,7 +38,7 @@ def expected(columns: dict[str, pa.Array]) -> list[str]:
     return [json_object(dict(zip(columns, row, strict=True))) for row in values]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.lists(COLUMNS, min_size=1, max_size=3), st.integers(0, 3))
 def test_objects_are_what_json_would_write(columns: list[pa.Array], begin: int) -> None:
     rows = min(map(len, columns))

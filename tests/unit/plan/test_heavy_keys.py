@@ -21,7 +21,7 @@ from weft.runtime.reading.order import read_events
 PROGRAM = "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 9 MILLISECONDS"
 
 
-@some(60)
+@some(30)
 @given(st.lists(st.integers(0, 30), max_size=200), st.integers(1, 12))
 def test_what_is_above_is_above(things: list[int], counters: int) -> None:
     counts = SpaceSaving(counters)
