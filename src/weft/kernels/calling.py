@@ -88,5 +88,5 @@ class PartContext(KernelContext):
     """The same for parts, which have no address."""
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        """What stands for a part in Numba's lists of compiled functions."""
+        """Return the placeholder of a part in Numba's lists of compiled functions."""
         return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))

@@ -1,6 +1,6 @@
 """How Numba compiles our kernels: parts are optimised once, inside the kernels that call them.
 
-Numba by itself optimises each part, makes machine code of it that nobody calls, and optimises it again in every kernel.
+By default, Numba optimises each part, generates unused machine code for it, and optimises it again in every kernel.
 `passes.py` has the steps, `lowering.py` writes the code. Only our dispatchers are compiled this way; functions of the
 user are not touched.
 """

@@ -83,7 +83,7 @@ class KnownTypes:
         return None if is_flat(value) and isinstance(index, int) else self._context.resolve_static_getitem(value, index)
 
     def resolve_static_setitem(self, target: Any, index: Any, value: Any) -> Any:
-        """The signature of a change of an element that has a constant number, likewise."""
+        """Return the signature of an assignment to an element with a constant index."""
         if is_flat(target) and isinstance(index, int):
             return None
         return self._context.resolve_static_setitem(target, index, value)
@@ -198,7 +198,7 @@ class KernelLower(Lower):  # type: ignore[misc, unused-ignore]
         return made
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
-        """Room for a variable: what counts references looks at what was there."""
+        """Allocate a variable, initialised if it is reference counted, because the old value is released."""
         if self.context.enable_nrt:
             return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
         return room_for(self.builder, lltype, name)

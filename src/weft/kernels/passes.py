@@ -26,7 +26,7 @@ class KernelProcessing(untyped_passes.IRProcessing):  # type: ignore[misc, unuse
     _name = "kernel_processing"
 
     def run_pass(self, state: Any) -> bool:
-        """Prepare a function for all that follows."""
+        """Prepare a function for the following passes."""
         state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
         return True
 
@@ -49,7 +49,7 @@ class KernelRewrites(untyped_passes.GenericRewrites):  # type: ignore[misc, unus
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class KernelVariables(untyped_passes.ReconstructSSA):  # type: ignore[misc, unused-ignore]
-    """Gives each assignment a variable of its own."""
+    """Give each assignment a separate variable."""
 
     _name = "kernel_variables"
 

@@ -1,8 +1,8 @@
-"""Compiled kernels on disk: one file for each kernel and signature, named after all that it is made of.
+"""Compiled kernels on disk: one file for each kernel and signature, named by a hash of its sources.
 
 Numba's own cache notices changes of a kernel's own file only, and has one place for all packages of a process. Ours
 looks into the cache folder and, for a common kind of processor, into what the package brings along. Of several
-processes that want a kernel, one compiles it and the others wait.
+processes that need a kernel, one compiles it while the rest wait.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
         """It never is."""
 
     def flush(self) -> None:
-        """Files of other texts are of no use to anyone, and harm nobody."""
+        """Do nothing: stale files are ignored."""
 
 
 _SENT: list[Path] = []  # folders with compiled forms that were sent here

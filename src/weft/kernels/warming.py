@@ -85,7 +85,7 @@ def cores() -> int:
 
 
 def help_out() -> None:
-    """Have what is missing of the imported kernels compiled on cores that are free, while this process goes on."""
+    """Compile missing kernels of the imported modules on free cores, while this process continues."""
     free = min(cores() - 1, round(cores() - os.getloadavg()[0]), MOST_HELPERS)
     if free > 0 and HELPER not in os.environ and cache_folder() is not None:
         _HELPERS.extend(start(sorted(names_of(KERNELS), key=_turn), free))

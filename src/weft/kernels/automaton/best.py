@@ -1,8 +1,8 @@
 """The best matches that end at one event, in an order that a common suffix does not change, without enumerating all.
 
-For every node of the match graph that is reachable and inside the window, in order of ids (so that what a node
-leads to comes first), the best few runs are kept as pairs: the node a run begins with, and which of the best
-runs of its `next` it goes on with. NEXT, LAST and ANY keep one, LIMIT n keeps n.
+For every node of the match graph that is reachable and inside the window, in order of ids (so that
+successors come first), the best few runs are kept as pairs: the node a run begins with, and which of the best
+runs of its `next` continues it. NEXT, LAST and ANY keep one, LIMIT n keeps n.
 """
 
 from __future__ import annotations

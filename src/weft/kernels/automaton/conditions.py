@@ -118,7 +118,7 @@ def cut(
                 continue
             mine, their = at + VALUE * cuts.tests[t + 2], place * width + VALUE * cuts.tests[t + 4]
             kind, word, other_kind, other = new[mine], new[mine + 1], stored[their], stored[their + 1]
-            if cuts.tests[t + 5] == AGAINST_NEXT:  # of the two, the event at hand is the next
+            if cuts.tests[t + 5] == AGAINST_NEXT:  # of the two, the current event is the next
                 kind, word, other_kind, other = other_kind, other, kind, word
             if not holds(cuts.room, cuts.tests[t], kind, word, other_kind, other):
                 verdict = NOT_LAST if cuts.tests[t + 5] == AGAINST_LAST else CUT

@@ -30,7 +30,7 @@ from weft.kernels.automaton.tecs import (
 )
 from weft.kernels.jit import bare, bare_kernel
 
-FILLED, TURN = range(2)  # marks: nodes below this id have their paths; the number of the event at hand
+FILLED, TURN = range(2)  # marks: nodes below this id have their paths; the number of the current event
 MARKS = 2
 
 
@@ -152,7 +152,7 @@ def count_inside(state: State, counts: Any, tail: int, horizon: int, node: int) 
 
 @bare
 def count_paths(state: State, control: Int64s, counts: Counts, horizon: int) -> int:
-    """Add the matches of the event at hand to the total; DONE, or, with nothing added, DEEPER or WIDER."""
+    """Add the matches of the current event to the total; return DONE or, with nothing added, DEEPER or WIDER."""
     answer = fill_paths(state, control, counts)
     if answer != DONE:
         return answer
@@ -184,5 +184,5 @@ def _add_one(to: Words, size: int) -> bool:
 
 @bare_kernel
 def count_event(state: State, control: Int64s, counts: Counts, horizon: int) -> int:
-    """`count_paths` as a kernel of its own."""
+    """`count_paths` as a separate kernel."""
     return count_paths(state, control, counts, horizon)

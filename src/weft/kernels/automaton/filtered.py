@@ -99,10 +99,10 @@ def enumerate_filtered(
     most: int,
     ranks: Ranks,
 ) -> int:
-    """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
+    """Resume the enumeration of the final sets of an event; return DONE, FLUSH, DEEPER or PAUSE.
 
-    It pauses after `most` nodes. `maximal`: a match is left out when there is one that goes on from its first event to
-    earlier ones. Of a share, only the parts that it is dealt are walked.
+    It pauses after `most` nodes. With `maximal`, a match is omitted when another one extends it to earlier events. With
+    a share, only the parts assigned to it are enumerated.
     """
     nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
     words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
@@ -140,7 +140,7 @@ def enumerate_filtered(
                         continue
             else:
                 current = OPEN
-        own = current == OPEN  # the event at hand is entered before any node
+        own = current == OPEN  # the current event is entered before any node
         if own:
             if final == control[FINALS]:
                 break

@@ -20,7 +20,7 @@ from weft.kernels.jit import bare
 
 @bare
 def begin_again(output: Output, control: Int64s) -> None:
-    """Take back the matches of the event at hand, since there is no room for all of them."""
+    """Discard the matches of the current event, since there is no room for all of them."""
     matches = control[GROUP]
     control[COUNTED] -= control[OUT_MATCHES] - matches
     control[OUT_MATCHES], control[OUT_POSITIONS] = matches, output.offsets[matches]
@@ -43,7 +43,7 @@ def _is_within(output: Output, one: int, other: int) -> bool:
 
 @bare
 def keep_maximal(output: Output, control: Int64s) -> None:
-    """Drop the matches of the event at hand that are strictly contained in another of them."""
+    """Drop the matches of the current event that are strictly contained in another of them."""
     begin, end = control[GROUP], control[OUT_MATCHES]
     if end - begin < 2:
         return

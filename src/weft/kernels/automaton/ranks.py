@@ -26,7 +26,7 @@ from weft.kernels.jit import bare
 
 Floats = npt.NDArray[np.float64]
 
-# Marks, after those of counts: output events so far; whether the share of the event at hand is known, how many ranks
+# Marks, after those of counts: output events so far; whether the share of the current event is known, how many ranks
 # are to be passed by, how many matches are left; how high the stack is below the part that is walked, -1 for none.
 OUTPUTS, BEGUN, SKIP, LEFT, BASE = range(2, 7)
 MARKS = 7
@@ -42,7 +42,7 @@ class Ranks(NamedTuple):
     inside: Floats
     known: Int64s
     marks: Int64s
-    loads: Floats  # what each lane was dealt of the event at hand, and at the end how large a part may be
+    loads: Floats  # what each lane was dealt of the current event, and at the end how large a part may be
     size: int  # 1
     share: int
     shares: int
@@ -52,7 +52,7 @@ class Ranks(NamedTuple):
 def weight(state: State, ranks: Ranks, horizon: int, node: int) -> Any:
     """How many paths of a node are inside the window."""
     slot = node & (state.starts.size - 1)
-    if node < 0:  # the event at hand is the whole match
+    if node < 0:  # the current event is the whole match
         return 1.0
     if state.nodes[(slot << 2) + 3] < horizon:
         return 0.0
@@ -61,7 +61,7 @@ def weight(state: State, ranks: Ranks, horizon: int, node: int) -> Any:
 
 @bare
 def begin_share(state: State, control: Int64s, ranks: Ranks, horizon: int) -> int:
-    """Find out what the lane is to walk of the event at hand; DONE or DEEPER."""
+    """Compute the paths of the current event that the lane enumerates; return DONE or DEEPER."""
     marks = ranks.marks
     if ranks.shares == 0 or marks[BEGUN] == 1:
         return DONE
@@ -87,7 +87,7 @@ def begin_share(state: State, control: Int64s, ranks: Ranks, horizon: int) -> in
 
 @bare
 def lane_index(ranks: Ranks) -> Any:
-    """The lane's number at the event at hand: lanes take turns, so that events with few matches spread, too."""
+    """Return the lane's number for the current event; it rotates, so that events with few matches are spread, too."""
     return (ranks.share + ranks.marks[OUTPUTS]) % ranks.shares
 
 

@@ -2,8 +2,8 @@
 
 Partial matches live in a tECS (DCORE chapter 5) as flat arrays. A node is four words in a ring:
 `position << 20 | label`, `next`, `alternative`, `youngest` (the greatest start key of its runs). An output
-node and the union above it are one node: it stands for its position in front of every run of `next`, and
-for every run of `alternative`. An explicit union (label UNION) has two sets as `next` and `alternative`;
+node and the union above it are one node: it represents its position followed by every run of `next`, and
+every run of `alternative`. An explicit union (label UNION) has two sets as `next` and `alternative`;
 along a chain of unions `youngest` falls, so expired runs are cut off whole. Ids only grow, the slot is
 `id & mask`; ids below the tail are expired, so nothing has to be patched when a slot is used again.
 """

@@ -1,7 +1,7 @@
 """The update kernel: takes one query from event to event until a match ends (DCORE Algorithm 1).
 
-It stops and asks when it meets something new (an unknown edge, a full buffer); Python answers and calls
-again, and it goes on where it stopped. What it remembers of a (partition, state) is a row of two words, the
+It returns when it meets something new (an unknown edge, a full buffer); Python handles it and calls
+again, and the kernel resumes. The state of a (partition, state) pair is a row of two words, the
 set's head node and its `youngest`, so an update does not read nodes.
 
 All arrays are locals and all indexes unsigned: calls and attributes in the loop would cost reference

@@ -1,1 +1,1 @@
-"""Operators that join occurrences: one after the other, overlapping, repeated, not at all."""
+"""Operators that join occurrences: sequence, overlap, repetition, and negation."""

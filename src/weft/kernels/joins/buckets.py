@@ -1,7 +1,7 @@
 """Stored occurrences by key: per key a segment of entries in order of their ends.
 
-An entry has all that most probes read, so that a probe goes through memory once and in order. Keys are known by
-their hashes only: whoever finds an entry tests the condition itself.
+An entry has everything that most probes read, so that a probe reads memory once and in order. Keys are identified by
+their hashes only: the caller tests the condition itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chains by key: what waits for the next event of its key, as linked entries for each key and step."""
+"""Keyed chains: partial matches that wait for the next event of their key, as linked entries for each key and step."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
 def _has_room(
     alone: bool, bits: Any, lists: Any, heads: Int64s, last: int, entries: Int64s, room: Any, room_out: Any
 ) -> bool:
-    """Whether there is room for all that an event can make, given how many entries and matches there is room for."""
+    """Return whether there is room for everything that an event can produce, given the room for entries and matches."""
     width = EVENTS + last
     found = _length(entries, width, heads[lists + last - 1]) if bits >> last & 1 != 0 else 0
     made = 1
@@ -312,9 +312,9 @@ def write_matches(
 
 @bare_kernel
 def mark(steps: Int64s, clock: int, floor: int, entries: Int64s, control: Int64s, live: Mask) -> int:
-    """Mark the events of the entries that can still matter, take them from the others; how many have events.
+    """Mark the events of the live entries, clear those of the rest, and return how many entries have events.
 
-    What counts since before the `floor` is given up, whatever it waits for.
+    Entries that started before the `floor` are dropped.
     """
     last = len(steps) // STEP - 1
     width = EVENTS + last
@@ -339,7 +339,7 @@ def mark(steps: Int64s, clock: int, floor: int, entries: Int64s, control: Int64s
 
 @bare_kernel
 def repack(heads: Int64s, steps: int, entries: Int64s, control: Int64s, fresh: Int64s) -> None:
-    """Write the entries that have events one after the other, list by list, so many lists for each key."""
+    """Write the entries that have events contiguously, list by list, with the same number of lists for each key."""
     width = EVENTS + steps
     used = np.int64(0)
     for head in range(len(heads)):

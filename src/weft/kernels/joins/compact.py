@@ -1,4 +1,4 @@
-"""Giving up rows, slots and events that nothing refers to any more: the others move down and get smaller ids."""
+"""Compaction: remove rows, slots and events without references; the remaining ones get smaller ids."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Mask = npt.NDArray[np.bool_]
 
 @bare_kernel
 def sift(entries: Int64s, table: Int64s, oldest: int, marks: bool, live: Mask) -> tuple[int, int]:
-    """Take entries that count since before `oldest`, or are marked where `marks`, out of a store, and mark the rows of
-    the others; how many entries and keys are left."""
+    """Remove entries that started before `oldest`, or are marked where `marks`, from a store, and mark the rows of the
+    rest; return how many entries and keys remain.
+    """
     count = keys = 0
     for place in range(0, len(table), PLACE):
         head, tail = table[place + HEAD], table[place + TAIL]
@@ -46,7 +47,7 @@ def renumber(entries: Int64s, table: Int64s, places: Int64s) -> None:
 
 @bare_kernel
 def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
-    """Mark all that the marked rows are made of; parts have smaller ids, so one pass downwards does."""
+    """Mark everything that the marked rows consist of; parts have smaller ids, so one downward pass is enough."""
     for row in range(len(live) - 1, -1, -1):
         if not live[row]:
             continue

@@ -99,9 +99,9 @@ def _look_ahead(
     entries: Int64s,
     table: Int64s,
 ) -> Any:
-    """Note the keys of rights that come soon, and fetch their places in a table that is far, later the entries there.
+    """Note the keys of the next right rows, and prefetch their places in a large table, later the entries there.
 
-    How many rights have their keys noted; 0 stands for no key.
+    Return how many keys were noted; 0 means no key.
     """
     far = len(table) > FAR
     while known < count and known < at + AHEAD:
@@ -151,7 +151,7 @@ def _take(
     ordered: Int64s,
     ahead: Int64s,
 ) -> int:
-    """Take what can be taken with the room there is; why it stopped. Called again, it goes on where it stopped."""
+    """Process rows while there is room; return why it stopped. Called again, it resumes there."""
     parameters, tests, where, among, first, key, spec = asked
     rows, slots, arena, events = memory
     lefts, left_count, rights, right_count, bound = inputs
@@ -273,9 +273,10 @@ def _take(
 def follow(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take all that ends before a bound, rights group by group of equal ends, each after the lefts that end before.
+    """Process all rows that end before a bound: right rows in groups of equal ends, each after the left rows that end
+    before.
 
-    When its PATIENCE is at an end, there may be more: called again it goes on.
+    When its PATIENCE is at an end, there may be more: called again it resumes.
     """
     control[GROUP_END] = control[RIGHT_AT]
     rows, slots, arena, events = memory

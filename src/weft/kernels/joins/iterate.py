@@ -77,7 +77,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(members: int, words: int) -> Scratch:
-    """Room for so many members."""
+    """Allocate scratch space for `members` members."""
     return Scratch(
         np.zeros(members * words, np.uint64),
         np.zeros(members, np.bool_),
@@ -158,7 +158,7 @@ def sequences(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the members that end before a bound.
 
-    When its PATIENCE is at an end, there may be more: called again it goes on.
+    When its PATIENCE is at an end, there may be more: called again it resumes.
     An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
     lent_rows, lent_slots, lent_out, lent_members, lent_reach = memory.rows, memory.slots, out, members, reach

@@ -189,7 +189,7 @@ def join_branches(
 
 @bare_kernel
 def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s) -> None:
-    """Append a row for each of the chosen events, with so many slots, for all of which there must be room."""
+    """Append a row of `size` slots for each of the chosen events; there must be room for all."""
     for event in chosen:
         row, slot = arena[ROWS], arena[SLOTS_USED]
         at = row * ROW

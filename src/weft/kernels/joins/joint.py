@@ -196,7 +196,7 @@ def _all_hold(where: Int64s, room: Int64s, rows: Int64s, slots: Int64s, left: An
 
 @spliced
 def all_hold(where: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: Any, right: Any) -> bool:
-    """The same as a call: where most of the conditions are tested elsewhere, a small kernel is worth more."""
+    """The same as a call, for kernels that test most conditions elsewhere, to keep them small."""
     return _all_hold(where, facts.room, rows, slots, left, right)
 
 

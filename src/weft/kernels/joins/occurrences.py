@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
 @spliced
 def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: int, slots: int) -> None:
-    """Write a row joined from one or two others."""
+    """Write a row joined from one or two rows."""
     at, one, other = row * ROW, left * ROW, right * ROW
     if left < 0:
         one = other

@@ -100,7 +100,7 @@ def overlap(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first.
 
-    When its PATIENCE is at an end, there may be more: called again it goes on.
+    When its PATIENCE is at an end, there may be more: called again it resumes.
     """
     lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
     lent_left_entries, lent_left_table, lent_left_store = left_buckets
@@ -269,9 +269,9 @@ def _pass_on(
 def without(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Pass on the occurrences that end before a bound and have no unwanted one where it must not stand.
+    """Pass on the occurrences that end before a bound and have no unwanted one in the forbidden range.
 
-    When its PATIENCE is at an end, there may be more: called again it goes on.
+    When its PATIENCE is at an end, there may be more: called again it resumes.
     """
     out = grown(out, control[OUT], inputs.left_count - control[LEFT_AT])
     entries, table, store = buckets

@@ -1,7 +1,7 @@
-"""Numbers that neither a 64-bit integer nor a float stands for, as texts that the machine reads.
+"""Numbers that neither a 64-bit integer nor a float can represent, as texts that the machine reads.
 
 Such a text begins with the bits of the nearest float, as 16 hexadecimal digits; then comes `<` or `>`: whether the
-number is less or more than what that float stands for; then its digits, without zeros at the ends.
+number is less or more than the value of that float; then its digits, without zeros at the ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def real_of(word: Any, pool: Bytes, offsets: Int64s) -> Any:
 
 @bare
 def side_of(word: Any, pool: Bytes, offsets: Int64s) -> int:
-    """-1 or 1: whether a decimal is less or more than what its nearest float stands for."""
+    """Return -1 or 1: whether a decimal is less or more than the value of its nearest float."""
     return -1 if pool[offsets[word] + SIDE] == _LESS else 1
 
 

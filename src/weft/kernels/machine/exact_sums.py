@@ -72,7 +72,9 @@ def negated(a: Any, b: Any, c: Any) -> Any:
 
 @bare
 def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
-    """The float nearest to a number of three words with so many bits after the point; `rest`: a little more than it."""
+    """Return the float nearest to a number of three words with `fraction` bits after the point; `rest` adds a little
+    more.
+    """
     if a == 0 and b == 0 and c == 0:
         return 0.0
     negative = (a & _SIGN) != 0
@@ -123,7 +125,7 @@ def sign_word(word: Any) -> Any:
 
 @bare
 def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
-    """The sum or mean of so many integers, whose sum has two words: whether it is the lower one; if not, the float."""
+    """Return the sum or mean of integers with a sum of two words: whether it is the lower word; if not, the float."""
     if high == sign_word(low) and not mean:
         return True, 0.0
     total = rounded(sign_word(high), high, low, 0, False)

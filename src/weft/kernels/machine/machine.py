@@ -1,7 +1,7 @@
-"""The machine that evaluates conditions and expressions over events that are bound, for every algorithm.
+"""The machine that evaluates conditions and expressions over events that are bound, for all operators.
 
-An algorithm notes what the machine reads in a room: the values of events (`tagged`), the event in each slot, and
-results of its own, such as sums. Code is a row of instructions that work on one stack of values; a truth is a boolean.
+An operator provides the machine's input in a room of arrays: the values of events (`tagged`), the event in each slot,
+and its own results, such as sums. Code is a row of instructions that work on one stack of values; a truth is a boolean.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weft.kernels.machine.tagged import (
 from weft.kernels.memory.room import noted, octets, words
 
 # An instruction is an operation and three numbers X, Y, Z. CONSTANT has kind and word at Y and Z. ATTRIBUTE is that of
-# the event in slot X (-1: of the event at hand) in column Y, RESULT the one with number X. CALCULATE and COMPARE have
+# the event in slot X (-1: of the current event) in column Y, RESULT the one with number X. CALCULATE and COMPARE have
 # the operator at X, ALL and ANY how many truths they take, LOOKS the number of a pattern. VACUOUS leaves true and skips
 # Z instructions, when slot X has no event. EVERY … REPEAT goes through the list of slot X until what is between them
 # leaves false; it is true of none: EVERY then skips Z instructions. REPEAT goes back over Z.
@@ -110,7 +110,7 @@ def _round_off(room: Int64s, stack: Int64s, top: Any) -> None:
 
 @bare
 def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
-    """The value that the code from an instruction up to another leaves; `hand` is the event at hand, or ALONE."""
+    """Return the value of the code between two instructions; `hand` is the current event, or ALONE."""
     code, stack, values, chosen = words(room, CODE), words(room, STACK), words(room, VALUES), words(room, CHOSEN)
     width, stride = noted(room, WIDTH), noted(room, STRIDE)
     top = 0

@@ -1,7 +1,7 @@
 """Values with their kinds: two words each, a kind and what it says: a whole number, the bits of a float, a text's id.
 
-Numbers compare by what they are worth, exactly; values of different kinds never compare, nor does a missing one.
-A number that neither a word nor a float stands for is a decimal, kept as a text (`decimals`).
+Numbers compare by exact value; values of different kinds never compare, nor does a missing one.
+A number that neither a word nor a float can represent is a decimal, kept as a text (`decimals`).
 """
 
 from __future__ import annotations

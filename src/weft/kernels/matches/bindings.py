@@ -22,7 +22,7 @@ def take_lists(
     taken: Int64s,
     taken_labels: Int32s,
 ) -> None:
-    """Put the positions and labels of the chosen matches one after the other, where `to` says that they begin."""
+    """Copy the positions and labels of the chosen matches contiguously, each to the offset in `to`."""
     for row in range(len(rows)):
         at = to[row]
         for place in range(offsets[rows[row]], offsets[rows[row] + 1]):

@@ -107,7 +107,7 @@ def identify(
 
 @bare_kernel
 def write_hex(high: Read[UInt64s], low: Read[UInt64s], text: Pairs) -> None:
-    """Write each id as 32 lower-case hexadecimal digits into `text`, one after the other, two at a time."""
+    """Write each id as 32 lower-case hexadecimal digits into `text`, contiguously."""
     for match in range(len(high)):
         for half in range(2):
             word = high[match] if half == 0 else low[match]

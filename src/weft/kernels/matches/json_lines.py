@@ -16,7 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Texts(NamedTuple):
-    """Byte strings one after the other: text i is `data[offsets[i]:offsets[i + 1]]`."""
+    """Contiguous byte strings: text i is `data[offsets[i]:offsets[i + 1]]`."""
 
     offsets: Read[Int32s]
     data: Read[Bytes]

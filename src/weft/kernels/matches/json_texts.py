@@ -1,6 +1,6 @@
 """Values as JSON texts, and texts put together as JSON objects: what Python's `json` would write, without objects.
 
-A text of no bytes stands for null, as no other JSON value is empty.
+An empty text means null, as no other JSON value is empty.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Arrays without an owner, for kernels: to hand one around costs nothing, since no references to it are counted.
+"""Borrowed arrays, which kernels pass around without reference counting.
 
 A borrowed array must not leave the kernel, and its owner must stay. Kernels keep the owner of `x` as `lent_x` and
-return that: a variable that is not used any more is given up at once, and its array with it.
+return that: a variable is released after its last use, and its array with it.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
 
 @bare_kernel
 def copy_texts(codes: Read[Int32s], offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, out: Bytes) -> int:
-    """Write the texts that are chosen by number one after the other, and where each one ends; how many bytes."""
+    """Copy the texts chosen by number contiguously, with their end offsets; return the number of bytes."""
     at = 0
     out_offsets[0] = 0
     for row in range(len(codes)):

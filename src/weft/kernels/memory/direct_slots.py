@@ -14,9 +14,9 @@ Int64s = npt.NDArray[np.int64]
 
 @bare_kernel
 def find_direct(values: Read[Int64s], low: int, table: Int32s, slots: Int32s) -> int:
-    """The slot of each value, -1 where the table does not know it; how many it does not know.
+    """Write the slot of each value, or -1 where it is not in the table; return how many are not.
 
-    The table has the slot + 1 of the values from `low` on (0: not known). Its last place stands for all others.
+    The table has the slot + 1 of the values from `low` on (0: not known). Its last place is for all values beyond it.
     """
     last = np.uint64(len(table) - 1)
     unknown = np.int64(0)

@@ -1,4 +1,4 @@
-"""Arrays of which nobody knows how long they become."""
+"""Arrays of unknown final length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Int64s = npt.NDArray[np.int64]
 
 @inlined
 def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
-    """A copy with room for so many more."""
+    """Return a copy with room for `needed` more items."""
     larger = np.empty(2 * len(array) + needed, np.int64)
     for k in range(used):
         larger[k] = array[k]
@@ -21,5 +21,5 @@ def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
 
 @inlined
 def grown(array: Int64s, used: int, needed: int) -> Int64s:
-    """The array, or a copy with room for so many more."""
+    """Return the array, or a copy with room for `needed` more items."""
     return array if used + needed <= len(array) else enlarged(array, used, needed)

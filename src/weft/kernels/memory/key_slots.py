@@ -1,4 +1,4 @@
-"""A hash table of partition keys, which are known by two hashes: each key has a slot of its own while it is live."""
+"""A hash table of partition keys, identified by two hashes: each key has a unique slot while it is live."""
 
 from __future__ import annotations
 

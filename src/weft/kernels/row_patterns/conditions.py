@@ -57,7 +57,7 @@ FALSE, TRUE, UNKNOWN, DIVIDED_BY_ZERO, TO_BE_ASKED = range(5)
 
 
 class ConditionCode(NamedTuple):
-    """Code of all conditions, and the columns that it reads: `size` values of each, one after the other."""
+    """Code of all conditions, and the columns it reads: `size` values of each, contiguously."""
 
     begins: Int64s  # of each variable's code, and the end of the last one
     asked: UInt8s  # variables whose condition the caller must evaluate

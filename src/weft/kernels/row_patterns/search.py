@@ -110,7 +110,9 @@ def _begin(program: PatternTables, code: ConditionCode, room: SearchRoom, cursor
 
 @bare
 def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, room: SearchRoom, cursor: Any) -> Any:
-    """Take the row after `DEPTH` rows for the state that is tried; what its condition says, if it is worth asking."""
+    """Test the row after `DEPTH` rows for the tried state; return the result of its condition if it has to be
+    evaluated.
+    """
     at, depth, target = cursor[PART] * PARTITION, cursor[DEPTH], cursor[TRIED]
     start, variable = cursor[START], program.variable_of[target]
     place, told = (depth + 1) * 2, code.history[variable]
@@ -162,7 +164,7 @@ def _next_target(
 def _go_on(
     program: PatternTables, rows: PartitionedRows, code: ConditionCode, room: SearchRoom, cursor: Any, most_steps: Any
 ) -> Any:
-    """Search on until the attempt is decided: ACCEPT, FAIL, UNDECIDED, or what is in the way."""
+    """Continue the search until the attempt is decided: ACCEPT, FAIL, UNDECIDED, or why it cannot continue."""
     start = cursor[START]
     limit = rows.limits[start] if len(rows.limits) > 0 else rows.partitions[cursor[PART] * PARTITION + LAST] + 1
     answer = cursor[ANSWER] if cursor[PHASE] == ANSWERED else np.int64(UNKNOWN)
@@ -206,7 +208,7 @@ def _attempt(
     room: SearchRoom,
     most_steps: Any,
 ) -> Any:
-    """Make one attempt, or go on with it; the reason to stop, or UNDECIDED, or DONE when the next one may begin."""
+    """Make or resume one attempt; return the reason to stop, UNDECIDED, or DONE when the next one may begin."""
     cursor, partitions = found.cursor, rows.partitions
     at, start = cursor[PART] * PARTITION, cursor[START]
     if cursor[PHASE] == BEGIN:

@@ -59,7 +59,7 @@ def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
 
 @bare
 def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
-    """Whether there is room for so many firings with so many positions; if not, what is wanted is noted."""
+    """Return whether there is room for the firings and positions; if not, note what is needed."""
     control = words(room, r.CONTROL)
     fits = control[t.OUT] + firings <= len(halves(room, r.OUT_ROWS))
     fits = fits and control[t.OUT_POSITIONS] + positions <= len(words(room, r.OUT_POSITIONS))
@@ -152,7 +152,7 @@ def write_plain(room: t.Int64s, row: Any, depth: Any, candidate: Any, others: An
 
 @bare
 def repeat_firing(room: t.Int64s, at: Any, count: Any, size: Any, fields: Any) -> None:
-    """A firing of so many positions and fields is written: it is one of each rule of a set."""
+    """Copy the last firing, with its positions and fields, for each rule of a set."""
     control, sets, rows = words(room, r.CONTROL), halves(room, r.SETS), halves(room, r.OUT_ROWS)
     starts, ends, offsets = words(room, r.OUT_STARTS), words(room, r.OUT_ENDS), words(room, r.OUT_OFFSETS)
     positions, labels = words(room, r.OUT_POSITIONS), words(room, r.OUT_LABELS)

@@ -1,4 +1,4 @@
-"""The index of the constants of rules: those that may start at an event, without a look at the others."""
+"""The index of the constants of rules, which finds the rules that may start at an event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGE = 1 << 12  # smaller tables stay in the cache
 
 @spliced
 def _first_place(begin: Any, size: Any, kind: Any, word: Any) -> Any:
-    """Where in a table of so many places a value is, unless others are there."""
+    """Return the first place to probe for a value in a table of `size` places."""
     high = mixed_in(np.uint64(0), kind, word) >> np.uint64(32)
     return (begin + np.int64((high * np.uint64(size)) >> np.uint64(32))) * t.PLACE
 

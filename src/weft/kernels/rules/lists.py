@@ -15,7 +15,7 @@ from weft.kernels.rules import tables as t
 
 @bare
 def slot_of(heads: t.Int64s, chain: Any, state: Any, kind: Any, word: Any) -> Any:
-    """The slot of a list, or the empty one where it would be. Its key's last value is compared, the others by hash."""
+    """Return the slot of a list, or the empty one for it. The key's last value is compared, the rest by hash."""
     mask = len(heads) // t.HEAD - 1
     sought = np.int64(state | np.uint64(1))
     slot = (sought >> 1) & mask

@@ -1,10 +1,10 @@
-"""Rules at work: event by event, the rules that start there look back for combinations of earlier events.
+"""Execution of rules: at each event, the rules that start there look back for combinations of earlier events.
 
 All rules are in tables (`rule_tables`), all events are in one store, once for all rules. The rules that start at an
 event are found by an index of their constants. Those of one row, which differ in constants only, are searched for
 together: a search goes depth first over their look-backs, with the set of rules that each event suits, and writes down
 what fires. Defined events that some rule looks at wait in a queue and are taken after the event that made them. When
-room runs out the kernel returns, and goes on where it stood when it is called again.
+room runs out the kernel returns, and resumes when it is called again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rules of one row are searched for together: which of a set go on with an event, by what they have of their own.
+"""Rules of one row are searched for together: which members of a set continue with an event, by their constants.
 
-A set is a stretch of `sets`, in the order of rules.
+A set is a range of `sets`, in the order of rules.
 """
 
 from __future__ import annotations

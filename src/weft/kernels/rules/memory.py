@@ -1,4 +1,4 @@
-"""Giving up what rules can no longer reach, and making room: events, lists of them, notes of what was consumed."""
+"""Release of events that rules can no longer reach, and growth: events, lists of them, notes of consumed events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def move_events(
     """Copy the events in reach, type by type, with the positions of defined ones; how many numbers those take.
 
     Widths are those of values and of marks, before and after. Between batches there are marks of things done only, and
-    while a rule is at work no events move.
+    no events move while a rule is executed.
     """
     width, new_width, marks, new_marks = widths[0], widths[1], widths[2] // 2, widths[3] // 2
     used = 0

@@ -107,7 +107,7 @@ def _stretch(room: Int64s, at: Any) -> Any:
 
 @bare
 def scan(room: Int64s, extent: Any) -> Any:
-    """What an extent's function is worth over the events in it; for EXISTS whether there is one."""
+    """Return the value of an extent's function over its events; for EXISTS whether there is one."""
     extents, times, entries, values = (
         words(room, r.EXTENTS),
         words(room, r.TIMES),

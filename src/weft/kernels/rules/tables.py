@@ -41,7 +41,7 @@ E_TYPE, E_BETWEEN, E_FIRST, E_SECOND, E_LISTED, E_KEYS_AT, E_KEYS_END, E_TESTS_A
 E_FUNCTION, E_COLUMN, E_FLOOR, E_SERIES, E_MEMO = range(9, 14)
 EXTENT = 14
 EXISTS, NUMBER, PRESENT, SUM, AVERAGE, LEAST, GREATEST = range(7)
-# A test: a comparison of a column of the event at hand (or of a summary: -1 - its number) with an operand, or a piece
+# A test: a comparison of a column of the current event (or of a summary: -1 - its number) with an operand, or a piece
 # of code. An operand is a column of a step's event, a constant (CONSTANT, kind, word), or one of the rule's own
 # (OF_RULE, its place).
 T_OPERATOR, T_COLUMN, T_SOURCE, T_A, T_B = range(5)
@@ -145,7 +145,7 @@ class Index(NamedTuple):
     """Which rules start at an event.
 
     The code of a group of rules is the number of the only one and 1, or the complement of where among the members of
-    its access the group is: its size, and so many rules; 0 is the code of none.
+    its access the group is: its size, and its rules; 0 is the code of none.
     """
 
     access: Int64s

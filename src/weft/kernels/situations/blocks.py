@@ -92,7 +92,7 @@ def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bo
 def latest_start(m: Int64s, room: Int64s, part: Number, block: Number, bound: Number) -> Number:
     """The latest start of a candidate of a block that ends before `bound`, -NEVER when there is none.
 
-    Entries that end no candidate never will: they are forgotten. What is known of the others is noted.
+    Entries that end no candidate never will: they are removed. Results for the remaining ones are cached.
     """
     best: Number = np.int64(-NEVER)
     entry = last_before(m, part, m[block + LAST_SLOT], bound)

@@ -32,7 +32,7 @@ DONE, FULL, GROW, CROWDED, PAUSE = range(5)
 
 @bare
 def _is_new(m: Int64s) -> bool:
-    """Whether the set that is bound was not selected before, by the event at hand or at all; it is remembered."""
+    """Return whether the bound set was not selected before, by the current event or at all; remember it."""
     first, second = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
     least = np.int64(NEVER - 1)
     for slot in range(m[COUNT]):

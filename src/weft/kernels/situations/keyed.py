@@ -1,8 +1,8 @@
-"""Sequences of events with equal keys, one slot after the other, whose matching sets may consume their members.
+"""Sequences of events with equal keys, slot by slot, whose matching sets may consume their members.
 
 Per key and slot there is a chain of rows, newest first. A row is kept only while some row of the slot before it ends
 before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
-linear in what it gives. The event that completes a sequence is always the newest, so the last slot keeps no rows; the
+linear in its output. The event that completes a sequence is always the newest, so the last slot keeps no rows; the
 event at hand has the row after all others.
 """
 
@@ -27,7 +27,7 @@ EACH, EARLIEST, LATEST = range(3)
 
 
 class Events(NamedTuple):
-    """Arriving events: their slots (-1: none) and keys, and numbers that stand for them."""
+    """Arriving events: their slots (-1: none), keys, and numbers."""
 
     slots: Int8s
     keys: Int32s
@@ -54,7 +54,7 @@ class Chains(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The rows of the set at hand, and what they end before."""
+    """The rows of the current set, and the times they end before."""
 
     current: Int32s
     bounds: Int64s
@@ -248,7 +248,7 @@ def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains
 
 @bare
 def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -> bool:
-    """Write out the sets of the row at hand, as many at once as can be; False: there is no more room."""
+    """Write out the sets of the current row, as many at once as possible; return False if there is no more room."""
     room, depth = len(sets.starts), control[DEPTH]
     while depth <= kept:
         row = current[depth]
@@ -317,7 +317,7 @@ def advance_sequences(
     sets: Sets,
     counting: bool,
 ) -> int:
-    """Take events until all are done, the output is full or rows run out; called again it goes on from there.
+    """Take events until all are done, the output is full or rows run out; called again it resumes there.
 
     With `counting` sets are only counted.
     """

@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 class Rows(NamedTuple):
     """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one.
 
-    What follows that is about the event at hand.
+    The remaining fields are about the current event.
     """
 
     positions: Int64s
@@ -43,7 +43,7 @@ class Sets(NamedTuple):
 
 @bare
 def write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out the set at hand as number `found`."""
+    """Write out the current set as number `found`."""
     for place in range(kept + 1):
         sets.positions[found * (kept + 1) + place] = rows.positions[current[place]]
     sets.starts[found], sets.ends[found] = rows.starts[current[0]], rows.ends[current[kept]]
@@ -69,7 +69,7 @@ def _repeat(found: int, count: int, place: int, width: int, position: int, sets:
 
 @bare
 def write_all(found: int, depth: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out all sets with the rows at hand from slot `depth` on."""
+    """Write out all sets with the current rows from slot `depth` on."""
     for place in range(depth, 0, -1):
         current[place - 1] = rows.down[current[place]]
     write(found, kept, rows, current, sets)

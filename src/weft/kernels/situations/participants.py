@@ -166,7 +166,7 @@ def rehash(m: Int64s, table: int, size: int) -> None:
 
 @bare
 def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
-    """Put the newest entry of a slot where the one before it is, or on a shelf of its own."""
+    """Put the newest entry of a slot on the shelf of the previous one, or on a new shelf."""
     before = m[last + SHELVED] if last != 0 else np.int64(0)
     shelf = before
     if before == 0 or m[before + ON_SHELF] == FULL_SHELF:

@@ -234,7 +234,7 @@ def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origi
 
 @bare
 def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
-    """The windows that an event lies wholly in: those not open yet are later than all that are."""
+    """Add an event to the windows that contain it; windows not open yet are later than all open ones."""
     length, step, key = m[LENGTH], m[STEP], arriving[at + OF_KEY]
     own, start, origin = m[KEYS] + key * KEYED, arriving[at + STARTS], arriving[at + FROM]
     low, high = (arriving[at + ENDS] - length) // step + 1, start // step

@@ -1,8 +1,8 @@
 """The search for matching sets in a partition: slot by slot, each clause tested as soon as its variables are bound.
 
 At a slot under `first` or `last` the search stops after the first event that leads to a set: the walk is in the order
-in which candidates stand, so nothing later can come before. When there is no room for a set the search stops where it
-is, and goes on there when it is called again.
+of candidates, so nothing later can come before. When there is no room for a set the search stops, and
+resumes there when it is called again.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool
 
 @bare
 def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Number) -> bool:
-    """Between which times an event of each slot must be to leave others before and after it; False: there is none.
+    """Compute the time range of each slot that leaves events for the slots around it; return False if one is empty.
 
-    What nothing is before any more is forgotten, if that depends on no value or on the same one in all slots. So a
-    search in a sequence of instants in which only times and values of the new event decide meets no dead ends.
+    Events that no event precedes any more are removed, if that depends on no value or on the same one in all slots. So
+    a search in a sequence of instants in which only times and values of the new event decide meets no dead ends.
     """
     low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
     slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]
@@ -205,7 +205,7 @@ def search(
 ) -> Number:
     """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before.
 
-    It pauses when so many entries have been looked at.
+    It pauses after `until` entries.
     """
     count, current, some, holds_new = m[COUNT], m[CURRENT], m[SOME], m[HOLDS_NEW]
     base = m[STEPS] + way * count * STEPPED

@@ -1,4 +1,4 @@
-"""Situations at work: what arriving events ask for is done, and what is selected is written out.
+"""Execution of situations: process arriving events and write out the selected sets.
 
 A selection is a search for sets with an event for each slot, or in `any` a choice among single events. A partition that
 closes without a candidate may be an absence.
@@ -103,7 +103,9 @@ ABSENT = 4  # numbers of an absence: key, start, end, origin
 
 @bare
 def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
-    """The earliest entry of all slots under FIRST, or the latest of those under LAST; EVERY: the earliest of others."""
+    """Return the earliest entry of all slots under FIRST, or the latest under LAST; under EVERY, the earliest of the
+    rest.
+    """
     best = np.int64(0)
     for slot in range(m[COUNT]):
         repeated = m[m[SLOTS] + slot * PARTICIPANT + REPEATED]
@@ -127,7 +129,7 @@ def _earlier(m: Int64s, one: Number, other: Number) -> Number:
 
 @bare
 def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Number:
-    """The sets of one event each: the earliest under FIRST, the latest under LAST, and all others."""
+    """Select sets of one event each: the earliest under FIRST, the latest under LAST, and every remaining one."""
     earliest, latest = _extreme(m, part, np.int64(FIRST)), _extreme(m, part, np.int64(LAST))
     only = _earlier(m, _earlier(m, earliest, latest), _extreme(m, part, np.int64(EVERY)))
     if m[DEPTH] < 0:
@@ -162,7 +164,7 @@ def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Numbe
 def _select(
     m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool, until: Number
 ) -> Number:
-    """One selection in a partition; the first of SOME tells whether there was a set."""
+    """Make one selection in a partition; the first of SOME says whether there was a set."""
     if m[KIND] == ANY:
         return _alternatives(m, part, out, counting)
     if m[DEPTH] < 0:
@@ -205,7 +207,7 @@ def _write_absence(
 
 @bare
 def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -> Number:
-    """Do what the event at hand asked for."""
+    """Do the selections that the current event requires."""
     while m[WORK] != 0:
         part = m[WORK]
         closing = m[part + TODO] & SELECT == 0
@@ -256,7 +258,7 @@ def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
 
 @bare
 def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
-    """The last window of the next stretch of a long run, which is told as one; NEVER: it has not closed yet."""
+    """Return the last window of the next range of a long run, which is emitted as one, or NEVER if it is still open."""
     begin, number = m[m[RUNS] + 1 + m[SWEPT]], m[own + NEXT_NUMBER]
     size = m[m[RUNS]]
     while size <= number - begin and size < NEVER // 4:
@@ -307,10 +309,10 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish:
 def advance_situation(
     m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool, patience: int
 ) -> Number:
-    """Take events until all are done or the answer says what is missing; called again it goes on from there.
+    """Take events until all are done or the answer says what is missing; called again it resumes there.
 
-    With `counting` nothing is written. What conditions read is noted in the room. It pauses when about as many entries
-    as `patience` says have been looked at.
+    With `counting` nothing is written. Input of conditions is written to the room. It pauses after about `patience`
+    entries.
     """
     until = m[LOOKED] + patience
     lend(room, 0, machine)

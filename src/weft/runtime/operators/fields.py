@@ -46,7 +46,7 @@ def column_name(part: Attribute | Elapsed) -> str:
 
 
 def _by_column(node: Node) -> Node:
-    """Rewrites attributes of variables and times to attributes of the match at hand."""
+    """Rewrites attributes of variables and times to attributes of the current match."""
     match node:
         case Attribute() | Elapsed():
             return Attribute(column_name(node))

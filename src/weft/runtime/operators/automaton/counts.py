@@ -58,7 +58,7 @@ class PathCounts:
         self.arrays.total[: old.size + 1] = old.total
 
     def of_event(self, state: tecs.State, control: tecs.Int64s, horizon: int) -> int:
-        """How many matches end at the event at hand, while they are being listed."""
+        """How many matches end at the current event, while they are being listed."""
         stack = np.zeros(len(state.stack), np.int64)  # that of the state is in use
         while True:
             apart = state._replace(stack=stack)
@@ -109,7 +109,7 @@ class MatchCounts:
             self._groups.forget()
 
     def walk_no_more(self, state: tecs.State, control: tecs.Int64s, batch: tecs.Batch) -> None:
-        """Count what ends at the event at hand in groups, if there are few, instead of walking on."""
+        """Count what ends at the current event in groups, if there are few, instead of walking on."""
         if self._groups is None:
             return
         try:

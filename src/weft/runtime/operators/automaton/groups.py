@@ -207,7 +207,7 @@ class GroupedCounts:
         self._known.clear()
 
     def count(self, state: tecs.State, control: tecs.Int64s, batch: tecs.Batch) -> int:
-        """How many matches end at the event at hand; too many groups are an exception."""
+        """How many matches end at the current event; too many groups are an exception."""
         if self._texts is not self._tables.texts:  # they have other ids
             self._texts, self._grouping = self._tables.texts, Grouping(self._tables)
             self.forget()

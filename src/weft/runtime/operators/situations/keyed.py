@@ -27,7 +27,7 @@ from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
 
 SETS = 1 << 14  # of one piece of output
 LEAST_ROWS = 1 << 12
-LASTING = Rows._fields[:4]  # of rows: the rest is about the event at hand
+LASTING = Rows._fields[:4]  # of rows: the rest is about the current event
 _PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
 
